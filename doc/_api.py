@@ -43,13 +43,13 @@ TASKS = {
         "staging": "Learners seen stage by stage",
         "testing": "Testing your own methods",
         "canonical": "Scores, labels and arrays of probabilities",
-        "exceptions": "Warnings",
+        "exceptions": "Errors and warnings",
     },
 }
 # where a module's __all__ does not say it
 NAMES = {
     "": ["compile_kernels"],
-    "exceptions": ["CalibrationWarning"],
+    "exceptions": ["CalibrationWarning", "Refusal"],
     "canonical": ["canonical_labels", "canonical_proba", "log_proba", "SimplexArray"],
 }
 FIRST = [

@@ -1,7 +1,7 @@
 """The errors and warnings of the package, read off its source.
 
-`messages` finds each call of `refuse`, `caution`, `expectation` and `warnings.warn`; a part of a
-text that is filled in at run time is shown as an ellipsis.
+`messages` finds each call of `refuse` and `caution`; a part of a text that is filled in at run time
+is shown as an ellipsis.
 """
 
 import ast
@@ -35,22 +35,15 @@ def messages(root=ROOT):
 
 def _message(call, module, texts):
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    names = {part.id for part in ast.walk(call) if isinstance(part, ast.Name)}
     if name == "refuse" or name == "caution":
         values = dict(zip(("where", "rule", "got", "cure"), call.args, strict=False))
         values.update({keyword.arg: keyword.value for keyword in call.keywords})
         if any(isinstance(argument, ast.Starred) for argument in call.args):
             return None  # the words are where the tuple is made
+        if name == "caution" and len(call.args) > len(values):
+            return None  # of a category of another package
         kind = "error" if name == "refuse" else "warning"
         return Message(kind, module, _text(values["rule"], texts), _text(values["cure"], texts))
-    if name == "warn" and "CalibrationWarning" in names and call.args:
-        first = call.args[0]
-        if isinstance(first, ast.Call):  # of `expectation`
-            _, rule, _, cure = first.args
-            return Message("warning", module, _text(rule, texts), _text(cure, texts))
-        whole = _text(first, texts)
-        rule = whole.split("expected ", 1)[-1].split(", got", 1)[0]
-        return Message("warning", module, rule, whole.split(". ", 1)[-1].rstrip("."))
     return None
 
 
@@ -63,7 +56,7 @@ def _assigned(tree):
     return {
         name: found[0]
         for name, found in values.items()
-        if len(found) == 1 and isinstance(found[0], ast.Constant | ast.JoinedStr)
+        if len(found) == 1 and isinstance(found[0], ast.Constant | ast.JoinedStr | ast.BinOp)
     }
 
 
@@ -76,6 +69,19 @@ def _text(node, texts):
         return _text(node.left, texts) + _text(node.right, texts)
     if isinstance(node, ast.IfExp):
         return f"{_text(node.body, texts)} / {_text(node.orelse, texts)}"
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("setting", "named"):
+        return _words(node, texts)
     if isinstance(node, ast.Name) and node.id in texts:
         return _text(texts[node.id], {})
     return GAP
+
+
+def _words(call, texts):
+    """What `exceptions.setting` and `exceptions.named` say of an argument."""
+    words = next((keyword.value for keyword in call.keywords if keyword.arg == "words"), None)
+    if words is not None or len(call.args) > 2:
+        return _text(call.args[2] if words is None else words, texts)
+    name = _text(call.args[0], texts)
+    if call.func.id == "named":
+        return name
+    return f"{name}={repr(ast.literal_eval(call.args[1])) if len(call.args) > 1 else ''}"

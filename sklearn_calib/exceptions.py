@@ -1,27 +1,173 @@
-"""Warnings of the package.
+"""Errors and warnings of the package: what is wrong with which argument, and what to do.
 
-Errors are the built-in ``ValueError`` and ``TypeError``; each message reads
-``{Class}.{method}: expected {rule}, got {value}. {what to do instead}.``
+Errors are the built-in ``ValueError`` and ``TypeError``, and `Refusal`, whose fields make the
+message: ``{where}: expected {rule}, got {value}. {cure}.``
 """
 
 import math
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache, partial
 from importlib import import_module
 from numbers import Real
 from types import FrameType
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 
-class CalibrationWarning(UserWarning):
+class Setting(NamedTuple):
+    """An argument that a text names, and the value to give it; ``...`` where none is said.
+
+    A name that is no argument is a choice, of which each reader has words of their own.
+    """
+
+    argument: str
+    value: Any
+    words: str  # of Python
+
+
+class Words(str):
+    """A text in the words of Python that knows which of its parts are `Setting`.
+
+    It is joined by ``+``; in an f-string it becomes plain text.
+    """
+
+    parts: "tuple[str | Setting, ...]"
+
+    def __new__(cls, *parts: "str | Setting") -> "Words":
+        """Of its parts, in their order."""
+        text = "".join(part.words if isinstance(part, Setting) else part for part in parts)
+        made = super().__new__(cls, text)
+        made.parts = parts
+        return made
+
+    def __add__(self, other: str) -> "Words":
+        return Words(*self.parts, *_parts_of(other))
+
+    def __radd__(self, other: str) -> "Words":
+        return Words(*_parts_of(other), *self.parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Words, self.parts
+
+
+def _parts_of(text):
+    return text.parts if isinstance(text, Words) else (text,)
+
+
+def setting(argument: str, value: Any = ..., words: str | None = None) -> Words:
+    """``argument=value`` in a rule or a cure, or other `words` that mean it."""
+    said = "" if value is ... else repr(value)
+    return Words(Setting(argument, value, f"{argument}={said}" if words is None else words))
+
+
+def named(argument: str) -> Words:
+    """The name of an argument in a rule or a cure."""
+    return setting(argument, words=argument)
+
+
+class Statement(Exception):
+    """What is wrong with a value, in fields; its text is ``where: expected rule, got value. cure``.
+
+    Attributes
+    ----------
+    where : str
+        The function or method that was called.
+    source : str
+        The file that the value comes from; empty where there is none.
+    argument : str or None
+        The argument that holds the value, where that is known.
+    rule : str
+        What is expected.
+    value : str
+        What came instead.
+    row, column : int or None
+        Where in the argument (of a file: its row) the value stands.
+    cure : str
+        What to do.
+    """
+
+    where = source = rule = value = cure = ""
+    argument: str | None = None
+    row: int | None = None
+    column: int | None = None
+    shown = ""  # the argument, where neither the rule nor the cure names it
+    remark = ""  # a sentence behind the others
+    is_named = False  # whether the argument is as the user has called it
+
+    def place(self, **fields: Any) -> None:
+        """Say more of where it was found; the text follows."""
+        vars(self).update(fields)
+        self.args = (self.worded(),)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that the cure would have set, and to what; ``...`` where that is open."""
+        parts = [part for part in _parts_of(self.cure) if isinstance(part, Setting)]
+        return {part.argument: part.value for part in parts}
+
+    def worded(self, write: Callable[[Setting], str] | None = None) -> str:
+        """The text; `write` has other words for its settings, and says no function's name."""
+        if not self.rule:  # said in one sentence
+            return str(self)
+        rule, cure = (
+            text if write is None else "".join(map(partial(_written, write), _parts_of(text)))
+            for text in (self.rule, self.cure)
+        )
+        begin = "".join(f"{name}: " for name in ("" if write else self.where, self.source) if name)
+        row = "" if self.row is None else f" in row {self.row}"
+        row += "" if self.column is None else f", column {self.column}"
+        shown = f" ({self.shown})" if self.shown and write is None else ""
+        stop = "" if cure.endswith(("?", ".")) else "."
+        end = "".join(f" {text}" for text in (cure and f"{cure}{stop}", self.remark) if text)
+        return f"{begin}expected {rule}, got {self.value}{row}{shown}.{end}"
+
+
+def _written(write, part):
+    return write(part) if isinstance(part, Setting) else part
+
+
+class Refusal(Statement):
+    """An error of this package, beside the built-in one that it is, such as ValueError.
+
+    Its fields say what `str` says in a sentence, for programs that answer in words of their own.
+
+    Examples
+    --------
+    >>> from sklearn_calib.exceptions import Refusal
+    >>> from sklearn_calib.metrics import brier_loss
+    >>> try:
+    ...     brier_loss([0, 1, 1], [0.2, 0.7, 1.3])
+    ... except Refusal as error:
+    ...     print(isinstance(error, ValueError), error.argument, error.value, error.row)
+    True y_proba 1.3 2
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (type(self).__bases__[1], vars(self))
+
+
+@cache
+def _form(error):
+    """The class of a built-in error that has the fields of `Refusal`."""
+    return type(error.__name__, (Refusal, error), {"__module__": __name__})
+
+
+def _made(error, fields):
+    made = _form(error)()
+    made.place(**fields)
+    return made
+
+
+class CalibrationWarning(Statement, UserWarning):
     """The fit is legal but the data leave it undetermined or at a limit.
 
     The message names the fallback that was used. Silence it with
-    ``warnings.filterwarnings("ignore", category=CalibrationWarning)``.
+    ``warnings.filterwarnings("ignore", category=CalibrationWarning)``. Its fields are those of
+    `Refusal`.
     """
 
 
@@ -33,18 +179,57 @@ def no_cautions() -> Iterator[None]:
         yield
 
 
-def expectation(where: str, rule: str, got: str, cure: str) -> str:
-    """Word an error: ``where: expected rule, got value. cure.``"""
-    return f"{where}: expected {rule}, got {got}. {cure}."
+def refusal(
+    where: str,
+    rule: str,
+    got: str,
+    cure: str,
+    error: type[Exception] = ValueError,
+    *,
+    argument: str | None = None,
+    row: int | None = None,
+    column: int | None = None,
+    source: str = "",
+) -> Refusal:
+    """A `Refusal` that is also the `error`; rule and cure may be `Words` with settings."""
+    fields = _fields(where, rule, got, cure, argument, row, column)
+    return _made(error, fields | {"source": source})
 
 
 def refuse(
-    where: str, rule: str, got: str, cure: str, error: type[Exception] = ValueError
+    where: str, rule: str, got: str, cure: str, error: type[Exception] = ValueError, **place: Any
 ) -> NoReturn:
-    """Raise an error worded by `expectation`, whose ``parts`` are the four texts."""
-    raised: Any = error(expectation(where, rule, got, cure))
-    raised.parts = where, rule, got, cure
-    raise raised
+    """Raise a `refusal`."""
+    raise refusal(where, rule, got, cure, error, **place)
+
+
+def _fields(where, rule, got, cure, argument, row=None, column=None):
+    if argument is None:
+        meant = (part.argument for part in _parts_of(rule) if isinstance(part, Setting))
+        argument = next(meant, None)
+    place = {"row": None if row is None else int(row)}
+    place["column"] = None if column is None else int(column)
+    return {"where": where, "rule": rule, "value": got, "cure": cure, "argument": argument} | place
+
+
+@contextmanager
+def placed(
+    source: str = "", row: Callable[[int], int] | None = None, where: str | None = None
+) -> Iterator[None]:
+    """Inside it errors learn where their value stands: the file, and of its row the one in there.
+
+    `where` is said instead of the function that found it.
+    """
+    try:
+        yield
+    except Refusal as error:
+        fields: dict[str, Any] = {} if error.source else {"source": source}
+        if where is not None:
+            fields["where"] = where
+        if row is not None and error.row is not None:
+            fields["row"] = int(row(error.row))
+        error.place(**fields)
+        raise
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:
@@ -97,10 +282,12 @@ def _is_left(short, text):
     return all(letter in rest for letter in short)
 
 
-def meant(name: object, known: Iterable[object], otherwise: str = "Check the spelling") -> str:
+def meant(
+    name: object, known: Iterable[object], otherwise: str = "Check the spelling", prefix: str = ""
+) -> str:
     """The cure for a name that is not known: the nearest one, where one is near."""
     near = nearest(name, known)
-    return otherwise if near is None else f"Write {near!r}, the nearest name"
+    return otherwise if near is None else f"Write {prefix}{near!r}, the nearest name"
 
 
 def refuse_unknown(
@@ -225,13 +412,22 @@ def check_progress(progress: object, where: str) -> None:
         refuse(where, "progress that can be called", repr(progress), cure)
 
 
-def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:
-    """Give a `CalibrationWarning` worded by `expectation`.
+def caution(
+    where: str, rule: str, got: str, cure: str, category: type[Warning] | None = None
+) -> None:
+    """Warn the line that called the package, by default with a `CalibrationWarning`."""
+    given = CalibrationWarning()
+    given.place(**_fields(where, rule, got, cure, None))
+    warn(given if category is None else category(str(given)))
 
-    By default it is blamed on the line that called the package; `stacklevel` counts from here.
-    """
-    level = _level_of_caller() if stacklevel is None else stacklevel
-    warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=level)
+
+def warn(message: Warning, remark: str = "") -> None:
+    """Give a warning to the line that called the package; a `remark` stands behind its text."""
+    if isinstance(message, Statement):
+        message.place(remark=remark)
+    elif remark:
+        message = type(message)(f"{message} {remark}")
+    warnings.warn(message, stacklevel=_level_of_caller())
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -292,8 +488,5 @@ def require(module: str, extra: str, where: str) -> Any:
         package = module.partition(".")[0]
         if (error.name or package).partition(".")[0] != package:
             raise  # the package is there, and something of its own is missing
-        raise ModuleNotFoundError(
-            f"{where}: expected {package}, got no such package. "
-            f"Run: pip install 'sklearn-calib[{extra}]'.",
-            name=package,
-        ) from error
+        cure = f"Run: pip install 'sklearn-calib[{extra}]'"
+        refuse(where, package, "no such package", cure, ModuleNotFoundError, argument=package)

@@ -143,7 +143,7 @@ def test_every_other_method_refuses(name):
         ([0.5, np.nan], {"absent": "nan"}, "several columns"),
         (HOLES, {"absent": "zero"}, "absent 'nan' or None"),
         ([[0.5, np.nan], [np.inf, 1]], {"absent": "nan", "kind": "logits"}, "got inf in row 1"),
-        ([[0.5, np.nan], [0.5, 0.5]], {"absent": "nan"}, "row 0, which sums to 0.5"),
+        ([[0.5, np.nan], [0.5, 0.5]], {"absent": "nan"}, "a sum of 0.5 in row 0"),
     ],
 )
 def test_what_is_refused(rows, more, said):

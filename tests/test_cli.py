@@ -92,7 +92,7 @@ def test_audit_many_classes(quick, capsys):
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        ({}, ["--prob", "q"], "expected a column 'q' in t.csv, got: p, label, w"),
+        ({}, ["--prob", "q"], "expected a column 'q' in t.csv, got p, label, w"),
         ({}, ["--prob", "p", "--weight", "v"], "expected a column 'v'"),
         ({"p": "high"}, ["--prob", "p"], "expected numbers in column 'p' of t.csv, got for inst"),
         ({"p": None}, ["--prob", "p"], "expected a number in every row of column 'p' of t.csv"),
@@ -102,7 +102,7 @@ def test_audit_many_classes(quick, capsys):
         ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
         ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
-        ({}, ["--prob", "p", "--json", "-"], "got: the standard output"),
+        ({}, ["--prob", "p", "--json", "-"], "got the standard output"),
     ],
 )
 def test_audit_refuses(table, capsys, tmp_path, change, arguments, message):
@@ -178,8 +178,8 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
         ("latin.csv", LINES.replace("yes", "dé").encode("cp1252"), [], "--encoding cp1252"),
         ("t.csv", LINES, ["--encoding", "klingon"], "expected a known encoding, got 'klingon'"),
         ("t.csv", LINES, ["--sep", "ab"], "expected one character in --sep, got 'ab'"),
-        ("t.csv", LINES, ["--sep", ";"], "got: p,label. Name the separator with --sep"),
-        ("t.csv", LINES.replace(",", "~"), [], "got: p~label. Name the separator with --sep"),
+        ("t.csv", LINES, ["--sep", ";"], "got p,label. Name the separator with --sep"),
+        ("t.csv", LINES.replace(",", "~"), [], "got p~label. Name the separator with --sep"),
         ("t.csv", LINES.replace("p,", "p,p,", 1), [], "expected one column 'p' in t.csv, got 2"),
         ("t.csv", LINES.replace("no", "no,1"), [], "expected 2 cells in each row of t.csv"),
         ("t.csv", LINES + "0.2,no,3,4\n", [], "got more in row 40. Put cells"),
@@ -192,18 +192,18 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
         ("t.csv", LINES.replace("0.9", "0x1p-1"), [], "got for instance '0x1p-1' in row 3"),
         ("t.csv", LINES.replace("0.9", "1_0"), [], "got for instance '1_0' in row 3"),
         ("t.csv", LINES, ["--prob", "q\x1b[31m"], r"expected a column 'q\x1b[31m' in t.csv"),
-        ("t.csv", LINES, ["--prob", "q\n"], r"expected a column 'q' in t.csv, got: p, label"),
+        ("t.csv", LINES, ["--prob", "q\n"], r"expected a column 'q' in t.csv, got p, label"),
         ("t.csv", LINES, ["--prob", "p" * 5000], "ppp...ppp"),
         ("t.csv", LINES, ["--positive", "[/]"], "expected --positive among no, yes, got '[/]'"),
         ("t.csv", LINES, ["--classes", "a", "--classes", "b"], "expected labels among ['a', 'b']"),
         ("t.csv", LINES.replace("no", "0").replace("yes", "1"), ["--positive", "x"], "a number"),
-        ("t.csv", LINES, ["--out", "t.csv"], "got: the table itself. Choose one with --out"),
-        ("t.csv", LINES, ["--out", "./a/../t.csv"], "got: the table itself"),
-        ("t.csv", LINES, ["--out", "symbolic.csv"], "got: the table itself"),
-        ("t.csv", LINES, ["--out", "hard.csv"], "got: the table itself"),
-        ("t.csv", LINES, ["--out", "a"], "got: a folder. Choose"),
-        ("t.csv", LINES, ["--out", "b/r.html"], "got: a folder that does not exist"),
-        pytest.param("t.csv", LINES, ["--out", "t.csv/r"], "got: Not a directory", marks=WORDS),
+        ("t.csv", LINES, ["--out", "t.csv"], "got the table itself. Choose one with --out"),
+        ("t.csv", LINES, ["--out", "./a/../t.csv"], "got the table itself"),
+        ("t.csv", LINES, ["--out", "symbolic.csv"], "got the table itself"),
+        ("t.csv", LINES, ["--out", "hard.csv"], "got the table itself"),
+        ("t.csv", LINES, ["--out", "a"], "got a folder. Choose"),
+        ("t.csv", LINES, ["--out", "b/r.html"], "got a folder that does not exist"),
+        pytest.param("t.csv", LINES, ["--out", "t.csv/r"], "got Not a directory", marks=WORDS),
         pytest.param("t.csv", LINES, ["--out", "r" * 300], "File name too long", marks=WORDS),
         ("t.csv", LINES, ["--out", "r\0.html"], "embedded null"),
         ("t.csv", LINES, ["--out", ""], "expected a place to write ''"),
@@ -377,7 +377,7 @@ def test_names_of_several_columns(quick, capsys):
         shown.append(_brier(capsys))
     assert len(set(shown)) == 1
     assert run("t.csv", "--label", "y", "--prob", "a,b,c,d") == 2
-    assert "expected a column 'a' in t.csv, got: a,b, c, d, y" in capsys.readouterr().err
+    assert "expected a column 'a' in t.csv, got a,b, c, d, y" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -423,7 +423,7 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
         patched.setattr("os.fsync", full)
         assert quickly("t.csv", *AS_USUAL) == 2
     captured = capsys.readouterr()
-    assert "got: No space left on device" in captured.err and captured.err.count("\n") == 1
+    assert "got No space left on device" in captured.err and captured.err.count("\n") == 1
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == "the page of yesterday"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
@@ -448,7 +448,7 @@ def test_a_file_that_must_not_be_changed(quick, capsys, tmp_path, monkeypatch):
         write_whole(tmp_path / "report.html", "new")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == "kept"
     assert run("t.csv", *AS_USUAL, "--out", "new.html") == 2
-    assert "got: a folder that is closed" in capsys.readouterr().err
+    assert "got a folder that is closed" in capsys.readouterr().err
 
 
 class _Broken(io.StringIO):
@@ -471,7 +471,7 @@ def test_the_report_is_written_when_nobody_listens(
         assert (tmp_path / "report.html").exists()
         (tmp_path / "report.html").unlink()
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "got: No space left on device. The report is in" in said
+    assert said.count("\n") == 1 and "got No space left on device. The report is in" in said
 
 
 def test_control_c(quick, capsys, monkeypatch):

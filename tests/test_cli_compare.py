@@ -125,7 +125,7 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
         (["old.csv", "short.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
         (["short.csv", "old.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
         (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "once in twice.csv, got '7'"),
-        (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got: the table itself"),
+        (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got the table itself"),
         (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5. Fill them, or leave out such rows "
          "with --drop-missing"),
         (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow-remote"),

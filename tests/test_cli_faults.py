@@ -144,7 +144,7 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "absent"))
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
     said = capsys.readouterr().err
-    assert "expected files that the system reads and writes, got: No such file" in said
+    assert "expected files that the system reads and writes, got No such file" in said
 
 
 def test_a_monitor_that_waits_is_ended_in_order(folder):
@@ -187,7 +187,8 @@ def test_exit_codes_are_those_of_the_table():
 def test_workers_that_do_not_stay(monkeypatch):
     """What dask says of a worker that died too often is no defect of this program."""
     distributed = pytest.importorskip("distributed")
-    from sklearn_calib._cli._large import UserError, _on_workers
+    from sklearn_calib._cli._large import _on_workers
+    from sklearn_calib.exceptions import Refusal
 
     monkeypatch.setattr(distributed, "Client", lambda address: contextlib.nullcontext())
     monkeypatch.setattr("joblib.parallel_config", lambda backend: contextlib.nullcontext())
@@ -203,7 +204,7 @@ def test_workers_that_do_not_stay(monkeypatch):
         distributed.KilledWorker("part", worker, 3),
         distributed.comm.CommClosedError("x"),
     ):
-        with pytest.raises(UserError, match="workers of 'tcp://h:1' that stay, got "):
+        with pytest.raises(Refusal, match="workers of 'tcp://h:1' that stay, got "):
             _on_workers("tcp://h:1", work(error))
     with pytest.raises(KeyError):
         _on_workers("tcp://h:1", work(KeyError("own")))

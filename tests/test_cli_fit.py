@@ -478,7 +478,7 @@ def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n"), encoding="utf-8"))
     capsysbinary.readouterr()
     assert apply("-", "-") == 2
-    assert b"expected a column 'p' in standard input, got: q" in capsysbinary.readouterr().err
+    assert b"expected a column 'p' in standard input, got q" in capsysbinary.readouterr().err
     frame, _ = rows
     frame.loc[399, "p"] = 2  # after some blocks were written
     text = frame.to_csv(index=False).encode()

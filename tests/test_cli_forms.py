@@ -14,7 +14,8 @@ import pytest
 from sklearn_calib._cli import _batches, _pairs, _streams, main
 from sklearn_calib._cli._columns import probability
 from sklearn_calib._files import tables
-from sklearn_calib._files.tables import UserError, in_percent, number_column, table_blocks
+from sklearn_calib._files.tables import in_percent, number_column, table_blocks
+from sklearn_calib.exceptions import Refusal
 from sklearn_calib.summary import _parts, summarize
 from sklearn_calib.summary._sampled import Draw
 
@@ -73,7 +74,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
     """In one block they were refused, in two they were not."""
     file = written(cells, sep)
     for size in (SIZE, None):
-        with pytest.raises(UserError, match=r"expected numbers in column 'p' .* in row \d+"):
+        with pytest.raises(Refusal, match=r"expected numbers in column 'p' .* in row \d+"):
             for table in table_blocks(file, lambda _: ["p"], size=size):
                 number_column(table, "p", holes=True)
     for draw in (None, Draw(0, percent=True)):
@@ -113,7 +114,7 @@ def test_whole_numbers_go_with_both_marks(small):
 def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
-    with pytest.raises(UserError, match=r"got for instance '0\.5' in row 1"):
+    with pytest.raises(Refusal, match=r"got for instance '0\.5' in row 1"):
         number_column(tables.FileTable(frame, "t.xlsx", "."), "p", holes=True)
 
 

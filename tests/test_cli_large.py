@@ -162,7 +162,7 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             ["day=*/*.parquet", *AS_USUAL, "--out", "day=1/../day=1/a.parquet"],
             "the table itself. Choose one with --out",
         ),
-        (["s.parquet", "--save", "s.parquet"], "got: the table itself"),
+        (["s.parquet", "--save", "s.parquet"], "got the table itself"),
         (
             ["s.parquet", "--save", "nowhere/s.parquet"],
             "a folder that does not exist. Choose one with --save",

@@ -35,21 +35,18 @@ def test_each_calibration_warning_has_an_entry():
 
 def test_messages_are_found(tmp_path):
     (tmp_path / "module.py").write_text(
-        "import warnings\n"
         "def f(k, n):\n"
         "    rule = f'at most {k} rows'\n"
         "    refuse('f', rule, n, 'Pass ' 'fewer', error=TypeError)\n"
         "    caution('f', 'a rise' if k else 'a fall', n, cure=f'Wait {n} days')\n"
-        "    warnings.warn(expectation('f', 'light', n, 'Look'), CalibrationWarning)\n"
-        "    warnings.warn('f: expected rain, got ' 'sun. Go out.', CalibrationWarning)\n"
-        "    warnings.warn('not ours', UserWarning)\n",
+        "    caution('f', 'light', n, 'Pass ' + setting('lamp', True) + named('k'))\n"
+        "    caution('f', 'not ours', n, 'Look', UserWarning)\n",
         encoding="utf-8",
     )
     assert [tuple(m) for m in _messages.messages(tmp_path)] == [
         ("error", "module", "at most … rows", "Pass fewer"),
         ("warning", "module", "a rise / a fall", "Wait … days"),
-        ("warning", "module", "light", "Look"),
-        ("warning", "module", "rain", "Go out"),
+        ("warning", "module", "light", "Pass lamp=Truek"),
     ]
 
 

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._wording import for_the_command
+from sklearn_calib._cli._wording import in_options
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import to_json
 from sklearn_calib.groups import Grades
 from sklearn_calib.recalibrators import OrdinalCalibration, get_recalibrator
+from sklearn_calib.report import calibration_report
 
 SCALE = ["low", "mid", "high"]
 
@@ -61,8 +62,14 @@ def test_which_option_is_missing(given, missing, tmp_path, capsys):
 
 
 def test_backwards_labels_in_words_of_the_command():
-    said = for_the_command(
-        "calibration_report: expected columns of y_proba, got 'a' ranked backwards. Pass the other "
-        "column, or 1 - p; where they are meant, check_columns=False."
+    rng = np.random.default_rng(0)
+    p = rng.random((400, 2))
+    with pytest.raises(
+        ValueError, match=r"1 - p; where they are meant, check_columns=False"
+    ) as said:
+        calibration_report(rng.random((400, 2)) < 1 - p, p, multilabel=True)
+    assert said.value.settings == {"other_column": ..., "check_columns": False}
+    assert said.value.worded(in_options()).endswith(
+        "name the other class with --positive, or the other column with --prob; where they are "
+        "meant, --any-order."
     )
-    assert "--any-order" in said and "1 - p" not in said and "check_columns" not in said

@@ -4,9 +4,8 @@ import pytest
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._gate import conditions_of
-from sklearn_calib._files.tables import UserError
 from sklearn_calib.decomposition import integrated_calibration_index
-from sklearn_calib.exceptions import nearest
+from sklearn_calib.exceptions import Refusal, nearest
 from sklearn_calib.export import to_code, to_sql
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import calibration_error, get_scorer, scorer_names
@@ -77,7 +76,7 @@ def test_errors_of_python(call, near):
     ],
 )
 def test_conditions(condition, near):
-    with pytest.raises(UserError, match=near):
+    with pytest.raises(Refusal, match=near):
         conditions_of([condition])
 
 

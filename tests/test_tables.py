@@ -14,7 +14,6 @@ import pytest
 
 from sklearn_calib._cli import _columns, _large, main
 from sklearn_calib._files.tables import (
-    UserError,
     label_column,
     number_column,
     read_table,
@@ -22,6 +21,7 @@ from sklearn_calib._files.tables import (
     values_of_text,
     weigh_more,
 )
+from sklearn_calib.exceptions import Refusal
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
 
@@ -72,7 +72,7 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
         (tmp_path / "t.csv").write_text(
             "\n".join([*lines[:701], wrong, *lines[701:]]), encoding="utf-8"
         )
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(Refusal, match=message):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
 
@@ -82,7 +82,7 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
         (tmp_path / "t.csv").write_text(
             "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
         )
-        with pytest.raises(UserError, match="Write all of them in percent, or none"):
+        with pytest.raises(Refusal, match="Write all of them in percent, or none"):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
 
@@ -94,7 +94,7 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
     (tmp_path / "t.csv").write_text("p,y\n" + "".join(lines), encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)]
     assert all(block.frame["p"].astype(str).nunique() == 1 for block in blocks)
-    with pytest.raises(UserError, match=r"in row 3\b.*Write all of them in percent, or none"):
+    with pytest.raises(Refusal, match=r"in row 3\b.*Write all of them in percent, or none"):
         for block in blocks:
             number_column(block, "p")
 
@@ -178,9 +178,9 @@ def test_a_file_without_names(tmp_path):
         ]
         assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
         assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
-    with pytest.raises(UserError, match="add --header with all names"):
+    with pytest.raises(Refusal, match="add --header with all names"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    with pytest.raises(UserError, match=r"expected 3 cells in the first line, .*, got 2"):
+    with pytest.raises(Refusal, match=r"expected 3 cells in the first line, .*, got 2"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
@@ -204,14 +204,14 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
-    with pytest.raises(UserError, match=r"sklearn-calib\[excel\].*, or save the sheet"):
+    with pytest.raises(Refusal, match=r"sklearn-calib\[excel\].*, or save the sheet"):
         read_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 
 def test_the_name_that_was_meant(tmp_path):
     names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n", encoding="utf-8")
-    with pytest.raises(UserError) as error:
+    with pytest.raises(Refusal) as error:
         read_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
     assert "(5001 columns). Do you mean 'outcome'?" in str(error.value)
     assert len(str(error.value)) < 800
@@ -219,7 +219,7 @@ def test_the_name_that_was_meant(tmp_path):
 
 def test_utf_16_without_its_mark(tmp_path):
     (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
-    with pytest.raises(UserError, match="--encoding utf-16-le or utf-16-be"):
+    with pytest.raises(Refusal, match="--encoding utf-16-le or utf-16-be"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
     assert found.frame["p"].tolist() == [0.2]
@@ -232,7 +232,7 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     table = read_table(str(file), lambda names: ["p"])
     assert number_column(table, "p").tolist() == [0.37, 0.5]
     given = read_table(str(file), lambda names: ["p"], decimal=".")
-    with pytest.raises(UserError, match="add --decimal ,"):
+    with pytest.raises(Refusal, match="add --decimal ,"):
         number_column(given, "p")
 
 

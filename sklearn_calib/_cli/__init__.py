@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
-from .._files.tables import UserError
 from .._files.whole import NO_ROOM
 from .._files.workbook import read_once
 from .._show import plain, quoted
 from .._version import __version__
-from ..exceptions import CalibrationWarning
+from ..exceptions import CalibrationWarning, Refusal
 from . import (
     _apply,
     _audit,
@@ -30,7 +29,7 @@ from . import (
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
 from ._options import Parser, examples
 from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
-from ._wording import for_the_command
+from ._wording import in_options, refuse, sentence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,12 +38,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
+    words: dict[str, str] = {}
     try:
         with _ended_in_order():
-            return _run(_parsed(argv))
-    except (UserError, MemoryError) as error:
-        said = str(error) or "expected more memory. Draw some of the rows, or fewer columns."
-        note(said)
+            options = _parsed(argv)
+            words = getattr(options, "words", words)
+            return _run(options)
+    except Refusal as error:
+        note(error.worded(in_options(**words)))
+        return MENDABLE
+    except MemoryError as error:
+        note(str(error) or "expected more memory. Draw some of the rows, or fewer columns.")
         return MENDABLE
     except KeyboardInterrupt:
         note("interrupted")
@@ -74,7 +78,7 @@ def _without_room(error):
     if error.errno in NO_ROOM:
         cure = "Make room, or name a folder for temporary files with TMPDIR"
     file = f" for {quoted(error.filename, 200)}" if error.filename else ""
-    return f"expected files that the system reads and writes, got: {reason(error)}{file}. {cure}."
+    return sentence("files that the system reads and writes", f"{reason(error)}{file}", cure)
 
 
 @contextmanager
@@ -118,19 +122,26 @@ def _run(options):
         check_writable(options.out)  # before the work
     with warnings.catch_warnings(), read_once():
         warnings.simplefilter("always", CalibrationWarning)
-        if hasattr(options, "any_order"):  # it words the order of the columns itself
-            warnings.filterwarnings("ignore", r".*\bgot columns that fit\b", CalibrationWarning)
-        warnings.showwarning = _remarks()
+        warnings.showwarning = _remarks(hasattr(options, "any_order"))
         return options.run(options) or 0
 
 
-def _remarks():
-    """What shows each remark of the library once, without the place in its code."""
+def _remarks(any_order):
+    """What shows each remark of the library once, without the place in its code.
+
+    Commands with ``--any-order`` speak of the order of the columns themselves.
+    """
     shown = set()
 
     def show(message, category, filename, lineno, file=None, line=None):
-        text = for_the_command(str(message))
-        if issubclass(category, CalibrationWarning) and text not in shown:
+        if not isinstance(message, CalibrationWarning):
+            return
+        if any_order and message.argument == "check_columns":
+            return
+        text = message.worded(in_options())
+        if "left_out" in message.settings:
+            text = f"left out, with missing values: {message.value}"
+        if text not in shown:
             shown.add(text)
             note(text)
 
@@ -147,9 +158,10 @@ def _flush():
 def _require(*modules):
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise UserError(
-            f"expected the extras of the command line, got no {' and no '.join(missing)}. "
-            "Run: pip install 'sklearn-calib[cli]'"
+        refuse(
+            "the extras of the command line",
+            f"no {' and no '.join(missing)}",
+            "Run: pip install 'sklearn-calib[cli]'",
         )
 
 

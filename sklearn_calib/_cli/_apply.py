@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, check_columns, column_names
+from .._files.tables import FileTable, check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
+from ..exceptions import placed
 from ._classes import named_classes
 from ._columns import probability, without_missing
 from ._map import add_edited, add_map, check_kind, label_names, read_map
@@ -30,7 +31,7 @@ from ._options import (
 from ._printing import Screen, check_writable, progress
 from ._remote import local_files
 from ._streams import copy, format_of
-from ._wording import for_the_command
+from ._wording import KEEP_THEM, refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -89,37 +90,30 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="leave the new cells of rows empty whose probability is missing (default: refuse)",
     )
-    parser.set_defaults(run=apply, modules=("rich", "pandas"), no_page=True)
+    parser.set_defaults(run=apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
 
 
 def apply(options: "argparse.Namespace") -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
-        raise UserError(
-            "expected --prob, the columns of the probabilities, got none. Name one column, or one "
-            "per class."
+        refuse(
+            "--prob, the columns of the probabilities", "none", "Name one column, or one per class"
         )
     check_of_logits(options)
     check_confidence(options)
     into = format_of(options.out)
     found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
-    try:
-        with local_files(options.files, options.allow_remote, copied=True) as files:
-            if options.out != "-":
-                check_writable(options.out, [options.map, *files, *options.files])
-            present = column_names(
-                files[0], lambda names: _columns(options, names), **form_of(options)
-            )
-            names = _columns(options, present)
-            check_columns(names, present, files[0])
-            new = _new_names(names, present, options)
-            fill = Calibration(found, names, options)
-            with progress("applying") as advance:
-                n_rows = copy(files, names, new, fill, options, into, advance)
-    except (ValueError, TypeError, UserError) as error:
-        said = str(error).replace("leave out such rows", "keep them with --allow-missing")
-        raise UserError(for_the_command(said)) from error
+    with local_files(options.files, options.allow_remote, copied=True) as files:
+        if options.out != "-":
+            check_writable(options.out, [options.map, *files, *options.files])
+        present = column_names(files[0], lambda names: _columns(options, names), **form_of(options))
+        names = _columns(options, present)
+        check_columns(names, present, files[0])
+        new = _new_names(names, present, options)
+        fill = Calibration(found, names, options)
+        with progress("applying") as advance:
+            n_rows = copy(files, names, new, fill, options, into, advance)
     if options.out == "-":
         return 0
     screen = Screen()
@@ -141,15 +135,17 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
         return [_unused(_calibrated(name), taken) for name in names]
     given = split_names(options.name)
     if len(given) != len(names):
-        raise UserError(
-            f"expected {len(names)} names in --name, one for each column of --prob, got "
-            f"{len(given)}. Name each of them."
+        refuse(
+            f"{len(names)} names in --name, one for each column of --prob",
+            f"{len(given)}",
+            "Name each of them",
         )
     for name in given:
         if not name or name.casefold() in taken:
-            raise UserError(
-                f"expected new names in --name, got {quoted(name)}, which the table has. Choose "
-                "another, or leave --name out."
+            refuse(
+                "new names in --name",
+                f"{quoted(name)}, which the table has",
+                "Choose another, or leave --name out",
             )
         taken.add(name.casefold())
     return given
@@ -189,10 +185,8 @@ class Calibration:
             full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
             full[~missing] = scores
             scores = full
-        try:
+        with placed(plain(table.file)):
             return self._calibrated(scores, table.first), missing
-        except (ValueError, TypeError) as error:
-            raise UserError(f"{plain(table.file)}: {for_the_command(str(error))}") from error
 
     def _calibrated(self, scores, first):
         from ..canonical import canonical_proba
@@ -230,9 +224,11 @@ def _codes(found, names, options):
 
     k, known = len(found.classes_), ", ".join(label_names(found))
     if len(names) != k and (k != 2 or len(names) != 1):
-        raise UserError(
-            f"expected {'one or ' if k == 2 else ''}{k} columns in --prob, for the classes {known} "
-            f"of the map, got {len(names)}. Name one column per class."
+        refuse(
+            f"{'one or ' if k == 2 else ''}{k} columns in --prob, for the classes {known} of the "
+            "map",
+            f"{len(names)}",
+            "Name one column per class",
         )
     classes, positive = named_classes(options, pd.Series(found.classes_), len(names))
     labels = found.classes_.tolist()
@@ -241,9 +237,10 @@ def _codes(found, names, options):
     elif len({*classes} & {*labels}) == k:
         codes = [labels.index(label) for label in classes]
     else:
-        raise UserError(
-            f"expected the classes of the map, {known}, in --classes, got "
-            f"{plain(', '.join(map(str, classes)))}. Name them in the order of the columns."
+        refuse(
+            f"the classes of the map, {known}, in --classes",
+            f"{plain(', '.join(map(str, classes)))}",
+            "Name them in the order of the columns",
         )
     if len(names) > 1:
         return codes

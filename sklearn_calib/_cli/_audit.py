@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import UserError
 from .._show import plain
+from ..exceptions import placed
 from ._gate import FORM, conditions_of
 from ._grades import add_grades, grades_in
 from ._identifiers import remark_on_identifiers
@@ -27,7 +27,6 @@ from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
 from ._rows import called, read_rows
-from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
@@ -183,21 +182,18 @@ def audit(options: "argparse.Namespace") -> int:
     if options.plan is not None:
         return plan(options)
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
-    try:
-        options.grades = grades_in(options.grades)
-        how: dict[str, Any] = {"copied": True, "workers": options.dask}
-        with local_files(options.files, options.allow_remote, **how) as files:
-            check_outputs(options, files)
-            if options.labels is not None:
-                return audit_labels(files, options, conditions)
-            remark_on_identifiers(files, options)
-            if read_whole(options):
-                check_whole(files, options)
-            elif is_large(files, options):
-                return audit_large(files, options, conditions)
-            return _audit_rows(files, options, conditions)
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    options.grades = grades_in(options.grades)
+    how: dict[str, Any] = {"copied": True, "workers": options.dask}
+    with local_files(options.files, options.allow_remote, **how) as files:
+        check_outputs(options, files)
+        if options.labels is not None:
+            return audit_labels(files, options, conditions)
+        remark_on_identifiers(files, options)
+        if read_whole(options):
+            check_whole(files, options)
+        elif is_large(files, options):
+            return audit_large(files, options, conditions)
+        return _audit_rows(files, options, conditions)
 
 
 def _audit_rows(files, options, conditions):
@@ -205,7 +201,7 @@ def _audit_rows(files, options, conditions):
     from ..report import calibration_report
 
     rows = read_rows(files, options)
-    try:
+    with placed(called(files)):
         screen = Screen()
         with progress("measuring") as advance:
             report = calibration_report(
@@ -224,8 +220,6 @@ def _audit_rows(files, options, conditions):
                 progress=advance,
                 **settings_of(files, options, conditions),
             )
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{called(files)}: {error}") from error
     if _were_divided(rows.scores):
         options.normalize = True  # fit and apply, which are printed, divide no rows unasked
     return finish(screen, report, options, conditions)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import UserError, column_names, table_blocks
+from .._files.tables import column_names, table_blocks
 from .._show import plain, rows_in_words
 from .._typing import AnyArray, FloatArray
+from ..exceptions import placed
 from ._classes import check_two_classes, named_classes
 from ._columns import (
     check_there,
@@ -24,7 +25,7 @@ from ._options import absent_in, form_of, kind_of, label_columns, tolerance_of
 from ._pairs import check_known, codes_of
 from ._printing import note
 from ._rows import another_order, likeliest, soft_classes
-from ._wording import AS_MISSING
+from ._wording import AS_MISSING, refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -93,7 +94,7 @@ class Batches:
     def say_what_is_left_out(self) -> None:
         """Rows with holes, once all have been read."""
         if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
-            note(AS_MISSING)
+            note(f"{AS_MISSING}.")
         said = [
             f"{rows_in_words(holes, n)} of {plain(file)}"
             for file, holes, n in zip(self.files, self._holes, self._counts, strict=True)
@@ -123,7 +124,7 @@ class Batches:
                 yield batch
         check_votes(self._kinds, "monitor")
         if not n_rows:
-            raise UserError("expected rows without missing values, got none. Check the files.")
+            refuse("rows without missing values", "none", "Check the files")
 
     def _batch(self, table):
         from ..canonical import canonical_proba
@@ -132,10 +133,8 @@ class Batches:
         scores = np.column_stack([probability(table, name, options) for name in self.names])
         given = {"kind": kind_of(options), "tolerance": tolerance_of(options)}
         given["absent"] = absent_in(options)
-        try:
+        with placed(plain(table.file)):
             proba = canonical_proba(scores, **given, _where="monitor", _first=table.first)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{plain(table.file)}: {error}") from error
         labels = self._labels(table, proba)
         if options.absent:  # the largest probability is that of the options that are there
             proba = np.asarray(proba)
@@ -206,10 +205,10 @@ class Batches:
         """The classes, which have to be those of the state."""
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
-            raise UserError(
-                f"expected the classes {plain(own)} of the state, in this order, got "
-                f"{plain(', '.join(map(str, classes.tolist())))}. Leave --classes and --positive "
-                "out."
+            refuse(
+                f"the classes {plain(own)} of the state, in this order",
+                f"{plain(', '.join(map(str, classes.tolist())))}",
+                "Leave --classes and --positive out",
             )
         return classes
 

@@ -2,21 +2,22 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
 from .._show import plain, quoted
 from ..exceptions import meant
 from ._names import split_names
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
 
 
 def check_two_classes(classes: Any, options: "argparse.Namespace") -> None:
-    """Raise UserError where all labels are the same."""
+    """Refuse where all labels are the same."""
     if len(classes) < 2:
-        raise UserError(
-            f"expected labels of at least two classes in column {quoted(options.label)}, got "
-            f"one, {quoted(classes[0])}. Name all of them with --classes."
+        refuse(
+            f"labels of at least two classes in column {quoted(options.label)}",
+            f"one, {quoted(classes[0])}",
+            "Name all of them with --classes",
         )
 
 
@@ -35,26 +36,25 @@ def named_classes(
     if options.classes is not None:
         names = split_names(options.classes, text)
         if len(names) != max(n_columns, 2):
-            raise UserError(
-                f"expected {max(n_columns, 2)} classes in --classes, got {len(names)}. Name one "
-                "per column (two for a single column)."
+            refuse(
+                f"{max(n_columns, 2)} classes in --classes",
+                f"{len(names)}",
+                "Name one per column (two for a single column)",
             )
         classes = [_label_of(name, text, numeric) for name in names]
         text = dict(zip(names, classes, strict=True))
     positive = None
     if options.positive is not None:
         if n_columns > 2:
-            raise UserError(
-                f"expected --positive with two classes, got {n_columns} columns of --prob. "
-                "Leave it out."
-            )
+            refuse("--positive with two classes", f"{n_columns} columns of --prob", "Leave it out")
         positive = _label_of(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
-            raise UserError(
-                f"expected --positive among {known}, got {quoted(options.positive)}. "
-                f"{meant(options.positive, labels_as_text, 'Name one of the labels')}."
+            refuse(
+                f"--positive among {known}",
+                quoted(options.positive),
+                meant(options.positive, labels_as_text, "Name one of the labels"),
             )
     return classes, positive
 
@@ -65,9 +65,6 @@ def _label_of(name, text, numeric):
         return text.get(name, name)
     try:
         number = int(name) if name.strip().isdecimal() else float(name)
-    except ValueError as error:
-        raise UserError(
-            f"expected a number, as the labels are, got {quoted(name)}. Check --classes and "
-            "--positive."
-        ) from error
+    except ValueError:
+        refuse("a number, as the labels are", quoted(name), "Check --classes and --positive")
     return next((label for label in text.values() if label == number), number)

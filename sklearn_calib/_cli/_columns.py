@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._files.tables import (
+    FILL,
     FileTable,
-    UserError,
     in_percent,
     label_column,
     number_column,
@@ -17,10 +17,11 @@ from .._files.tables import (
 )
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
+from ..exceptions import Refusal, placed
 from ._names import split_columns, split_names
 from ._options import absent_in, check_different, check_groups, form_of, label_columns
 from ._printing import note
-from ._wording import AS_MISSING
+from ._wording import AS_MISSING, refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +45,7 @@ class Columns(NamedTuple):
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
-    """The columns that the options name; raises UserError for missing values.
+    """The columns that the options name; refuses missing values.
 
     Those of ``--by`` and ``--features`` may have them.
     """
@@ -66,7 +67,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
             if _labels_are_text(table, labelled[0]):
-                note(AS_MISSING)
+                note(f"{AS_MISSING}.")
             by, features = (each[whole].reset_index(drop=True) for each in (by, features))
             table, found = without_missing(table)
             left_out += [found] if found else []
@@ -74,7 +75,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         groups.append(by)
         used.append(features)
     if not sum(len(table.frame) for table in tables):
-        raise UserError("expected rows without missing values, got none. Check the files.")
+        refuse("rows without missing values", "none", "Check the files")
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
     weight = None
     if options.weight is not None:
@@ -120,10 +121,8 @@ def shares_of(tables: Sequence[FileTable], names: Sequence[str], where: str) -> 
         if len(names) == 1:
             found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
             continue
-        try:
+        with placed(plain(table.file), table.row):
             found.append(Shares(*votes_of(np.column_stack(columns), where)))
-        except ValueError as error:
-            raise ValueError(placed(f"{plain(table.file)}: {error}", table)) from error
     values, numbers, kinds = zip(*found, strict=True)
     number = None if len(names) == 1 else np.concatenate(numbers)
     if number is not None and (number == 1).all():
@@ -135,10 +134,11 @@ def _checked_shares(table, name, values):
     """A column of shares of one class."""
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
-        raise UserError(
-            f"expected shares from 0 to 1 in column {quoted(name)} of {plain(table.file)}, got "
-            f"{values[wrong[0]]:g} in row {table.row(wrong[0])}. Divide by the number of votes, "
-            "which is the --weight; or name both columns of votes, --label no,yes."
+        refuse(
+            f"shares from 0 to 1 in column {quoted(name)} of {plain(table.file)}",
+            f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
+            "Divide by the number of votes, which is the --weight; or name both columns of "
+            "votes, --label no,yes",
         )
     return values
 
@@ -147,17 +147,8 @@ def check_there(codes: Any, proba: FloatArray, table: FileTable, where: str) -> 
     """Refuse labels that are an option which their row does not have."""
     from ..canonical import check_same_length
 
-    try:
+    with placed(plain(table.file), table.row):
         check_same_length(codes, proba, where)
-    except ValueError as error:
-        raise ValueError(placed(f"{plain(table.file)}: {error}", table)) from error
-
-
-def placed(message: str, table: FileTable) -> str:
-    """An error of the rows of a table with the row of the file."""
-    return re.sub(
-        r"\bin row (\d+)", lambda row: f"in row {table.row(int(row[1]))}", message, count=1
-    )
 
 
 def _labels_are_text(table, name):
@@ -190,7 +181,7 @@ def with_order(table: FileTable, name: str) -> Any:
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
             numbers = number_column(table._replace(frame=table.frame[present]), name)
-        except UserError:  # it is text
+        except Refusal:  # it is text
             return column
         return pd.Series(numbers, column.index[present]).reindex(column.index)
     return column
@@ -208,9 +199,7 @@ def chosen_groups(options: "argparse.Namespace", present: Sequence[str]) -> list
     given = getattr(options, "by", None) or ()
     names = list(dict.fromkeys(split_columns(given, present)))
     if given and not names:
-        raise UserError(
-            "expected a column after --by, got an empty text. Name it, or leave it out."
-        )
+        refuse("a column after --by", "an empty text", "Name it, or leave it out")
     return names
 
 
@@ -219,17 +208,16 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
     given = getattr(options, "features", None) or ()
     names = list(dict.fromkeys(split_columns(given, present)))
     if given and not any(names):
-        raise UserError(
-            "expected a column after --features, got an empty text. Name it, or leave it out."
-        )
+        refuse("a column after --features", "an empty text", "Name it, or leave it out")
     if names == ["all"] and "all" not in present:
         columns = split_columns(options.prob, present)
         needed = _needed(columns, options, label_columns(options, present))
         return [name for name in present if name not in needed]
     if options.label in names:
-        raise UserError(
-            f"expected features that are known with the scores, got {quoted(options.label)}, the "
-            "column of --label: it tells everything. Leave it out of --features."
+        refuse(
+            "features that are known with the scores",
+            f"{quoted(options.label)}, the column of --label: it tells everything",
+            "Leave it out of --features",
         )
     return names
 
@@ -266,12 +254,12 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
     """A column of numbers; of percentages a hundredth."""
     try:
         numbers = number_column(table, name, holes=absent_in(options) is not None)
-    except UserError as error:
+    except Refusal as error:
         several = len(split_names(options.prob)) > 1 or name not in options.prob
-        if not (several and "got nan" in str(error) and hasattr(options, "absent")):
-            raise
-        cure = "Where that is an option which the row does not have, add --absent."
-        raise UserError(f"{error} {cure}") from error
+        if several and "fill" in error.settings and hasattr(options, "absent"):
+            cure = "Where that is an option which the row does not have, add --absent."
+            error.place(remark=cure)
+        raise
     signed = in_percent(table, name)
     if (scale := getattr(options, "scale", None)) is not None and not signed:
         return _of_scale(table, name, numbers, scale)
@@ -292,10 +280,10 @@ def check_scale(
     low, high = scale
     outside = np.flatnonzero((numbers < low) | (numbers > high))
     if len(outside):
-        raise UserError(
-            f"expected numbers from {low:g} to {high:g} in column {quoted(name)} of "
-            f"{plain(table.file)}, got {numbers[outside[0]]:g} in row {table.row(outside[0])}. "
-            f"{cure}."
+        refuse(
+            f"numbers from {low:g} to {high:g} in column {quoted(name)} of {plain(table.file)}",
+            f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
+            cure,
         )
 
 
@@ -311,9 +299,10 @@ def right_of(
     `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
     """
     if len(names) != 1:
-        raise UserError(
-            "expected one column of --prob with --prediction, the confidence in the predicted "
-            f"class, got {len(names)}. Leave --prediction out where there is one for each class."
+        refuse(
+            "one column of --prob with --prediction, the confidence in the predicted class",
+            f"{len(names)}",
+            "Leave --prediction out where there is one for each class",
         )
     truth, said = (
         joined([checked_labels(table, name) for table in tables])
@@ -323,11 +312,12 @@ def right_of(
         truth, said = (each.map(str).str.strip() for each in (truth, said))
     right = (truth.to_numpy() == said.to_numpy()).astype(int)
     if both and (right.all() or not right.any()):
-        raise UserError(
-            "expected predictions of which some are right and some wrong, got "
+        refuse(
+            "predictions of which some are right and some wrong",
             f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
             f"{quoted(options.prediction)} where {quoted(options.label)} has "
-            f"{quoted(truth.iloc[0])}. Check that both columns spell the classes alike."
+            f"{quoted(truth.iloc[0])}",
+            "Check that both columns spell the classes alike",
         )
     return truth.__class__(right, name=options.label)
 
@@ -338,9 +328,10 @@ def whole_column(table: FileTable, name: str, what: str) -> Any:
     holes = np.flatnonzero(column.isna().to_numpy())
     if len(holes):
         places = rows_in_words([table.row(place) for place in holes])
-        raise UserError(
-            f"expected a {what} in every row, got none in {places} of column {quoted(name)} of "
-            f"{plain(table.file)}. Fill them, or leave out such rows."
+        refuse(
+            f"a {what} in every row",
+            f"none in {places} of column {quoted(name)} of {plain(table.file)}",
+            FILL,
         )
     return column
 
@@ -351,9 +342,10 @@ def checked_labels(table: FileTable, name: str) -> Any:
     holes = np.flatnonzero(labels.isna().to_numpy())
     if len(holes):
         places = rows_in_words([table.row(place) for place in holes])
-        raise UserError(
-            f"expected a label in every row, got nan in {places} of column {quoted(name)} of "
-            f"{plain(table.file)}. Fill them, or leave out such rows. {AS_MISSING}"
+        refuse(
+            "a label in every row",
+            f"nan in {places} of column {quoted(name)} of {plain(table.file)}",
+            FILL + f". {AS_MISSING}",
         )
     return labels
 

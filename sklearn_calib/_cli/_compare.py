@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import UserError
 from .._show import Section, Table, plain
 from ..exceptions import no_cautions
 from ._drawn import check_rising
@@ -24,7 +23,7 @@ from ._options import (
 from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -96,13 +95,10 @@ def add_to(commands: Any) -> None:
 def compare(options: "argparse.Namespace") -> int:
     """Compare two models on the same rows."""
     check_confidence(options)
-    try:
-        with local_files(options.files, options.allow_remote, beside=True) as files:
-            check_outputs(options, files)
-            remark_on_identifiers(files, options)
-            return _compare(files, options)
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    with local_files(options.files, options.allow_remote, beside=True) as files:
+        check_outputs(options, files)
+        remark_on_identifiers(files, options)
+        return _compare(files, options)
 
 
 def _compare(files, options):
@@ -162,7 +158,7 @@ def _measured(pairs, options, advance):
         if groups is not None:
             kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
-        raise UserError("expected rows of positive weight, got none. Check the files.")
+        refuse("rows of positive weight", "none", "Check the files")
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_rising(summary, options, pairs.classes)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, values_of_text
+from .._files.tables import FileTable, values_of_text
 from .._show import plain
 from ._columns import features_of, with_orders
 from ._names import split_columns
 from ._options import form_of, kind_of, tolerance_of
 from ._printing import note, progress
 from ._rows import another_order, falling
+from ._wording import refuse, sentence
 
 if TYPE_CHECKING:
     import argparse
@@ -76,15 +77,16 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
     drawn = None if summary.drawn is None else summary.drawn.rows()
     classes: Any = summary.classes
     if drawn is None:
-        raise UserError(
-            f"expected rows, or a summary of two classes, got one of {len(classes)}. Give the rows "
-            "themselves."
+        refuse(
+            "rows, or a summary of two classes",
+            f"one of {len(classes)}",
+            "Give the rows themselves",
         )
     sample = DrawnSample(drawn, classes, kind_of(options))
     given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
     said = another_order(*given, options, sample.case.weight)
     if said is not None:
-        raise UserError(said)
+        refuse(*said)
     return sample
 
 
@@ -99,14 +101,14 @@ def check_rising(
     said = falling(summary.samples()[0].backwards, known, options)
     if said is not None:
         if hasattr(options, "any_order") or not options.soft_labels:
-            raise UserError(said)
-        note(said)  # no option says that it is meant
+            refuse(*said)
+        note(sentence(*said))  # no option says that it is meant
 
 
 def check_rows(summary: "CalibrationSummary") -> None:
     """Refuse a summary that rows of no weight, or no rows, were made into."""
     if not summary.n_samples:
-        raise UserError("expected rows of positive weight, got none. Check the files.")
+        refuse("rows of positive weight", "none", "Check the files")
 
 
 def gains_by_features(
@@ -224,9 +226,10 @@ def cross_validated(
     from ..metrics import LogLoss
 
     if groups is not None and groups.max() + 1 < n_folds:
-        raise UserError(
-            f"expected at least {n_folds} groups, one for each fold, got {groups.max() + 1}. Name "
-            "a column of more groups with --group."
+        refuse(
+            f"at least {n_folds} groups, one for each fold",
+            f"{groups.max() + 1}",
+            "Name a column of more groups with --group",
         )
     with progress("judging"):
         held = sample.held_out(method, sample.folds(n_folds, groups), groups, "fit")

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
 from .._files.whole import write_whole
 from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import examples
 from ._printing import Output, check_writable, refuse_out, standard_output
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -90,19 +89,17 @@ def export(options: "argparse.Namespace") -> int:
     """Write a map in another language."""
     for option, targets in _OF.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
-            raise UserError(
-                f"expected --{option} with --to {' or '.join(targets)}, got it with --to "
-                f"{options.to}. Leave it out."
+            refuse(
+                f"--{option} with --to {' or '.join(targets)}",
+                f"it with --to {options.to}",
+                "Leave it out",
             )
     if options.to == "onnx" and options.out is None:
-        raise UserError("expected a file for the ONNX model, got none. Name it with --out.")
+        refuse("a file for the ONNX model", "none", "Name it with --out")
     found = read_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])
-    try:
-        content = _written(found, options)
-    except (ValueError, TypeError, ModuleNotFoundError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    content = _written(found, options)
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
             stream.write(content)  # a map is UTF-8 whatever the terminal shows

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import UserError
 from .._show import plain, quoted
+from ..exceptions import placed
 from ._codes import FOUND
 from ._drawn import (
     by_group,
@@ -44,7 +44,7 @@ from ._options import (
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._rows import called, expanded, read_rows
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -140,49 +140,46 @@ def fit(options: "argparse.Namespace") -> int:
     check_of_logits(options)
     check_confidence(options)
     _check_date(options.date)
-    try:
-        method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-        how: dict[str, Any] = {"copied": True, "workers": options.dask}
-        with local_files(options.files, options.allow_remote, **how) as files:
-            check_writable(options.out, [*files, *options.files])
-            remark_on_identifiers(files, options)
-            if options.soft_labels:
-                _check_soft(method, options)
-                if options.scale is None and is_large(files, options, several=False):
-                    rows, seen = items_of(files, options)
-                    return _fit(expanded(rows), options, seen)
-                return _fit(expanded(read_rows(files, options)), options)
-            whole = method.capabilities.ordered or _needs_table(options)
-            if _needs_table(options):
-                check_whole(files, options)
-            elif not whole and is_large(files, options, several=False):
-                return _fit_large(files, options)
-            rows = read_rows(files, options)
-            several = _needs_rows(len(rows.names), options)
-            if len(rows.labels) > _ROWS and not (several or whole):
-                return _fit_large(files, options)  # a small file of many rows
-            try:
-                if several and not whole:
-                    return _fit_drawn(summary_of_rows(rows, options), options)
-                return _fit(rows, options)
-            except (ValueError, TypeError) as error:
-                raise ValueError(f"{called(files)}: {error}") from error
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    method = get_recalibrator(options.recalibrator)  # no method is refused before the work
+    how: dict[str, Any] = {"copied": True, "workers": options.dask}
+    with local_files(options.files, options.allow_remote, **how) as files:
+        check_writable(options.out, [*files, *options.files])
+        remark_on_identifiers(files, options)
+        if options.soft_labels:
+            _check_soft(method, options)
+            if options.scale is None and is_large(files, options, several=False):
+                rows, seen = items_of(files, options)
+                return _fit(expanded(rows), options, seen)
+            return _fit(expanded(read_rows(files, options)), options)
+        whole = method.capabilities.ordered or _needs_table(options)
+        if _needs_table(options):
+            check_whole(files, options)
+        elif not whole and is_large(files, options, several=False):
+            return _fit_large(files, options)
+        rows = read_rows(files, options)
+        several = _needs_rows(len(rows.names), options)
+        if len(rows.labels) > _ROWS and not (several or whole):
+            return _fit_large(files, options)  # a small file of many rows
+        with placed(called(files)):
+            if several and not whole:
+                return _fit_drawn(summary_of_rows(rows, options), options)
+            return _fit(rows, options)
 
 
 def _check_soft(method, options):
     if method.capabilities.ordered:
-        raise UserError(
-            f"expected labels of rows in their order for {options.recalibrator}, got "
-            "--soft-labels. Choose another --recalibrator."
+        refuse(
+            f"labels of rows in their order for {options.recalibrator}",
+            "--soft-labels",
+            "Choose another --recalibrator",
         )
     check_named(options)
     for name in ("positive", "prediction", "absent"):
         if getattr(options, name, None):
-            raise UserError(
-                f"expected --soft-labels without --{name}, got both: shares say of each class "
-                f"how many chose it. Leave --{name} out."
+            refuse(
+                f"--soft-labels without --{name}",
+                "both: shares say of each class how many chose it",
+                f"Leave --{name} out",
             )
 
 
@@ -267,15 +264,16 @@ def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
     from ..recalibrators import get_recalibrator
 
     if len(summary.classes) != 2:
-        raise UserError(
-            f"expected a summary of two classes, got one of {len(summary.classes)} in "
-            f"{plain(name)}. Fit to the rows themselves."
+        refuse(
+            "a summary of two classes",
+            f"one of {len(summary.classes)} in {plain(name)}",
+            "Fit to the rows themselves",
         )
     if not options.any_order and summary.samples()[0].exchanged:
-        raise UserError(
-            f"expected probabilities of {quoted(summary.positive_label)} in {plain(name)}, got "
-            "those of the other class. Add --positive with the other label, or --any-order where "
-            "they are meant as they are."
+        refuse(
+            f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
+            "those of the other class",
+            "Add --positive with the other label, or --any-order where they are meant as they are",
         )
     check_rising(summary, options)
     fine, summary = summary, summary.coarsen(min(summary.max_cells, _CELLS))
@@ -324,18 +322,17 @@ def _check_date(text):
     try:
         datetime.fromisoformat(text or "2000-01-01")
     except ValueError:
-        raise UserError(
-            f"expected a date such as 2026-11-23 after --date, got {quoted(text)}. Write year, "
-            "month, day."
-        ) from None
+        refuse("a date such as 2026-11-23 after --date", quoted(text), "Write year, month, day")
 
 
 def _are_enough(counts, options):
     """Whether each class has enough rows to judge a map by rows that its fit has not seen."""
     if counts.min() < _FOLDS and not options.force:
-        raise UserError(
-            f"expected at least {_FOLDS} rows of each class, to judge the map by rows that its fit "
-            f"has not seen, got {counts.min()} of one. Add rows, or --force."
+        refuse(
+            f"at least {_FOLDS} rows of each class, to judge the map by rows that its fit has not "
+            "seen",
+            f"{counts.min()} of one",
+            "Add rows, or --force",
         )
     return counts.min() >= _FOLDS
 

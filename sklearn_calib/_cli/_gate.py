@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._files.tables import UserError
 from .._show import quoted
 from ..exceptions import meant, nearest
 from ._options import as_number
+from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..report import CalibrationReport
@@ -38,9 +38,8 @@ class Condition(NamedTuple):
         value = found[self.field]
         limit = found[self.limit] if isinstance(self.limit, str) else self.limit
         if math.isnan(value) or math.isnan(limit):
-            raise UserError(
-                f"expected numbers to compare, got {value} and {limit} for {self.measure}. Check "
-                "the rows."
+            refuse(
+                "numbers to compare", f"{value} and {limit} for {self.measure}", "Check the rows"
             )
         name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
         holds = bool(_OPERATORS[self.sign](value, limit))
@@ -49,16 +48,17 @@ class Condition(NamedTuple):
 
 
 def conditions_of(texts: Iterable[str] | None) -> list[Condition]:
-    """Read conditions; raises UserError for what is none."""
+    """Read conditions; refuses what is none."""
     return [_condition(text) for text in texts or ()]
 
 
 def _condition(text):
     match = _FORM.fullmatch(text)
     if match is None:
-        raise UserError(
-            f"expected --fail-if {quoted(FORM)}, got {quoted(text)}. An example: --fail-if "
-            '"smooth_calibration_error > 0.05"'
+        refuse(
+            f"--fail-if {quoted(FORM)}",
+            quoted(text),
+            'An example: --fail-if "smooth_calibration_error > 0.05"',
         )
     measure, field, sign, limit = match.groups()
     from ..metrics import all_metrics
@@ -66,15 +66,13 @@ def _condition(text):
     known = ["accuracy", *all_metrics()]
     if measure not in known:
         cure = meant(measure, known, "Name one of them")
-        raise UserError(
-            f"expected in --fail-if one of {', '.join(known)}, got {quoted(measure)}. {cure}."
-        )
+        refuse(f"in --fail-if one of {', '.join(known)}", quoted(measure), cure)
     fields = ("value",) if measure == "accuracy" else _FIELDS
     if (field or "value") not in fields:
-        raise UserError(
-            f"expected {' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if, got "
-            f"{quoted(f'{measure}.{field}')}. "
-            f"{meant(field, fields, 'Without an ending it is the value')}."
+        refuse(
+            f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
+            quoted(f"{measure}.{field}"),
+            meant(field, fields, "Without an ending it is the value"),
         )
     if limit != "if_calibrated" or measure == "accuracy":
         given = limit
@@ -87,9 +85,7 @@ def _condition(text):
             if nearest(given, ["if_calibrated"]):
                 cure = "Write if_calibrated for the limit of chance"
             cure = as_number(given) or cure
-            raise UserError(
-                f"expected a number at the end of --fail-if, got {quoted(text)}. {cure}."
-            )
+            refuse("a number at the end of --fail-if", quoted(text), cure)
     return Condition(measure, field or "value", sign, limit)
 
 

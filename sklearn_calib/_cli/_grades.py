@@ -5,10 +5,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._files.opened import json_text
-from .._files.tables import UserError
 from .._show import plain, quoted
 from ._names import split_names
 from ._options import any_number, as_number
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -27,9 +27,10 @@ def add_grades(group: Any) -> None:
 def check_columns(options: "argparse.Namespace", n_columns: int) -> None:
     """Refuse grades of several classes, before the rows are read."""
     if getattr(options, "grades", None) is not None and n_columns > 2:
-        raise UserError(
-            f"expected the column of one class in --prob, whose probability has --grades, got "
-            f"{n_columns} columns. Name one of two classes, or leave --grades out."
+        refuse(
+            "the column of one class in --prob, whose probability has --grades",
+            f"{n_columns} columns",
+            "Name one of two classes, or leave --grades out",
         )
 
 
@@ -46,10 +47,11 @@ def grades_in(given: str | None) -> Any:
         content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "no JSON"
-        raise UserError(
-            f"expected grades in {quoted(given, 200)}, got: {plain(said, 200)}. Write for instance "
-            '{"edges": [0.02, 0.05], "names": ["A", "B", "C"]}.'
-        ) from error
+        refuse(
+            f"grades in {quoted(given, 200)}",
+            plain(said, 200),
+            'Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
+        )
     return grades_of(content, where)
 
 
@@ -58,6 +60,4 @@ def _edge(text):
         return any_number(text)
     except Exception:
         cure = as_number(text) or "Write for instance --grades 0.01,0.02,0.05"
-        raise UserError(
-            f"expected edges or a file in --grades, got {quoted(text)}. {cure}."
-        ) from None
+        refuse("edges or a file in --grades", quoted(text), cure)

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError, table_blocks
+from .._files.tables import table_blocks
 from .._show import in_shell, plain
+from ..exceptions import Refusal
 from ._options import form_of, label_columns
 from ._printing import note
 
@@ -28,7 +29,7 @@ def remark_on_identifiers(files: Sequence[str], options: "argparse.Namespace") -
         return
     try:
         found = _repeating(files[0], options)
-    except (UserError, ValueError, TypeError, OSError):
+    except (Refusal, ValueError, TypeError, OSError):
         return
     for name, values, rows in found[:1]:
         note(
@@ -38,7 +39,7 @@ def remark_on_identifiers(files: Sequence[str], options: "argparse.Namespace") -
         )
 
 
-class _NoneThere(UserError):
+class _NoneThere(Refusal):
     """No column may name clusters: nothing need be read."""
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import UserError, table_blocks
+from .._files.tables import table_blocks
 from .._show import plain, quoted
 from ._options import form_of
+from ._wording import refuse
 
 _BLANK = " \t\r\n"
 
@@ -41,9 +42,10 @@ class JsonLines:
         values, missing = self.fill(table)
         fields = _fields(self.new, values, missing)
         if len(lines) != len(fields):
-            raise UserError(
-                f"expected one object in each line of {plain(table.file)}, got {len(lines)} lines "
-                f"for {len(fields)} objects. Write each object into a line of its own."
+            refuse(
+                f"one object in each line of {plain(table.file)}",
+                f"{len(lines)} lines for {len(fields)} objects",
+                "Write each object into a line of its own",
             )
         self._check_new(lines, table)
         return "".join(map(_with_fields, lines, fields))
@@ -54,9 +56,11 @@ class JsonLines:
             said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
             for place, line in enumerate(lines):
                 if any(each in line for each in said) and name in json.loads(line):
-                    raise UserError(
-                        f"expected a new name, got {quoted(name)}, which row {table.first + place} "
-                        f"of {plain(table.file)} has. Choose another with --name."
+                    refuse(
+                        "a new name",
+                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
+                        "has",
+                        "Choose another with --name",
                     )
 
 

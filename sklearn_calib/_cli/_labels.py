@@ -9,13 +9,13 @@ import numpy as np
 
 from .._files.tables import (
     FileTable,
-    UserError,
     label_column,
     number_column,
     read_table,
     weigh_more,
 )
 from .._show import plain, quoted, sections_of
+from ..exceptions import placed
 from ._columns import probability, without_missing
 from ._gate import Condition
 from ._names import split_columns
@@ -23,6 +23,7 @@ from ._options import check_different, form_of
 from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._result import judged, settings_of
 from ._rows import called
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -56,15 +57,13 @@ def check_labels(options: "argparse.Namespace") -> None:
     given = next((name for name in _ALONE if getattr(options, name) not in (None, False)), None)
     if given is not None:
         given = "cluster" if given == "group" else given
-        raise UserError(
-            f"expected no --{given.replace('_', '-')} beside --labels, got both. Leave it out, or "
-            "audit one label with --label."
+        refuse(
+            f"no --{given.replace('_', '-')} beside --labels",
+            "both",
+            "Leave it out, or audit one label with --label",
         )
     if options.prob is None:
-        raise UserError(
-            "expected --prob beside --labels, got none. Name one column of probabilities for each "
-            "label."
-        )
+        refuse("--prob beside --labels", "none", "Name one column of probabilities for each label")
 
 
 def audit_labels(
@@ -74,28 +73,27 @@ def audit_labels(
     from ..report import calibration_report
 
     if weigh_more(files, _MOST_BYTES):
-        raise UserError(
-            "expected tables of at most 1 GB, unpacked, for --labels, got larger ones. Give a "
-            "sample of the rows, or audit one label at a time with --label, which reads any size."
+        refuse(
+            "tables of at most 1 GB, unpacked, for --labels",
+            "larger ones",
+            "Give a sample of the rows, or audit one label at a time with --label, which reads "
+            "any size",
         )
     names, labels, scores, weight = _read(files, options)
     screen = Screen()
     settings = settings_of(files, options, conditions)
     name = plain(options.name or f"{len(names)} labels")
-    try:
-        with progress("measuring") as advance:
-            report = calibration_report(
-                labels,
-                scores,
-                multilabel=True,
-                sample_weight=weight,
-                labels=names,
-                name=name,
-                progress=advance,
-                **settings,
-            )
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{called(files)}: {error}") from error
+    with placed(called(files)), progress("measuring") as advance:
+        report = calibration_report(
+            labels,
+            scores,
+            multilabel=True,
+            sample_weight=weight,
+            labels=names,
+            name=name,
+            progress=advance,
+            **settings,
+        )
     return _finish(screen, report, options, conditions)
 
 
@@ -150,7 +148,7 @@ def _read(files, options):
                 note(f"left out, with missing values: {said}")
         tables.append((table, labels, columns))
     if not sum(len(table.frame) for table, _, _ in tables):
-        raise UserError("expected rows without missing values, got none. Check the files.")
+        refuse("rows without missing values", "none", "Check the files")
     truth = [np.column_stack([_truth(t, name) for name in labels]) for t, labels, _ in tables]
     scores = [
         np.column_stack([probability(t, name, options) for name in columns])
@@ -169,14 +167,17 @@ def _columns(options, present):
     check_different([], columns)
     both = next((name for name in labels if name in columns), None)
     if both is not None:
-        raise UserError(
-            f"expected different columns for --labels and --prob, got {quoted(both)} for both. "
-            "Name the columns of the probabilities with --prob."
+        refuse(
+            "different columns for --labels and --prob",
+            f"{quoted(both)} for both",
+            "Name the columns of the probabilities with --prob",
         )
     if len(labels) != len(columns):
-        raise UserError(
-            f"expected one column of --prob for each of the {len(labels)} columns of --labels, in "
-            f"their order, got {len(columns)}. Name as many."
+        refuse(
+            f"one column of --prob for each of the {len(labels)} columns of --labels, in their "
+            "order",
+            f"{len(columns)}",
+            "Name as many",
         )
     return labels, columns
 
@@ -195,10 +196,11 @@ def _truth(table: FileTable, name: str) -> Any:
     numbers = words.map(_TEXTS)
     wrong = np.flatnonzero(numbers.isna().to_numpy() & column.notna().to_numpy())
     if len(wrong):
-        raise UserError(
-            f"expected 0 and 1, true and false or yes and no in column {quoted(name)} of --labels "
-            f"of {plain(table.file)}, got {quoted(column.iloc[wrong[0]])} in row "
-            f"{table.row(wrong[0])}. An empty cell is a label that is not known; one label of "
-            "several classes goes with --label."
+        refuse(
+            f"0 and 1, true and false or yes and no in column {quoted(name)} of --labels of "
+            f"{plain(table.file)}",
+            f"{quoted(column.iloc[wrong[0]])} in row {table.row(wrong[0])}",
+            "An empty cell is a label that is not known; one label of several classes goes with "
+            "--label",
         )
     return numbers.to_numpy(dtype=float)

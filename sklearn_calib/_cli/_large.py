@@ -3,7 +3,7 @@
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError, column_names, weigh_more
+from .._files.tables import column_names, weigh_more
 from .._show import plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
@@ -25,6 +25,7 @@ from ._options import (
 from ._printing import Screen, progress
 from ._result import finish, settings_of
 from ._rows import in_order, soft_classes
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -77,9 +78,10 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     check_confidence(options)
     for name in others:
         if getattr(options, name, None):
-            raise UserError(
-                f"expected {asked} without --{name}, got both: what --{name} does would be wrong "
-                f"for these rows. Leave one of the two out."
+            refuse(
+                f"{asked} without --{name}",
+                f"both: what --{name} does would be wrong for these rows",
+                "Leave one of the two out",
             )
     check_named(options, plain(files[0]))
     check_columns(options, len(_prob_columns(files[0], options)))
@@ -146,7 +148,7 @@ def summaries_of(
     grouping = getattr(options, "by", None)
     tables = [file for file in files if not _is_saved(file)]
     if getattr(options, "features", None) and len(tables) < len(files):
-        raise UserError("expected rows with features, got summaries. Leave --features out.")
+        refuse("rows with features", "summaries", "Leave --features out")
     if not tables:
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         if grouping:
@@ -204,34 +206,35 @@ def _refuse_summaries(files, asked, clusters=False):
         why = "which do not keep single rows"
         if clusters:
             why = "which add rows up by score: what each cluster adds there is as much as the rows"
-        raise UserError(f"expected rows for {asked}, got summaries, {why}. Give the rows.")
+        refuse(f"rows for {asked}", f"summaries, {why}", "Give the rows")
 
 
 def _check_of_summaries(summary, options):
     """Refuse what only rows could heed, and summaries without rows."""
     if not summary.n_samples:
-        raise UserError(
-            "expected a summary of at least one row, got an empty one. Give one of rows, or the "
-            "rows themselves."
+        refuse(
+            "a summary of at least one row",
+            "an empty one",
+            "Give one of rows, or the rows themselves",
         )
     if options.weight is not None:
-        raise UserError(
-            "expected rows to weigh, got summaries, which keep the weights that they were made "
-            "with. Leave --weight out, or give the rows."
+        refuse(
+            "rows to weigh",
+            "summaries, which keep the weights that they were made with",
+            "Leave --weight out, or give the rows",
         )
     given = {"--group": getattr(options, "group", None) is not None, "--percent": options.percent}
     given |= {"--logits": kind_of(options) == "logits", "--normalize": options.normalize}
     given["--tolerance"] = options.tolerance is not None
     for option, there in given.items():
         if there:
-            raise UserError(
-                f"expected rows for {option}, got summaries. Leave it out, or give the rows."
-            )
+            refuse(f"rows for {option}", "summaries", "Leave it out, or give the rows")
     known = summary.positive_label
     if options.positive is not None and plain(options.positive) != plain(known):
-        raise UserError(
-            f"expected --positive {quoted(known)}, as the summaries have it, got "
-            f"{quoted(options.positive)}. Leave it out, or give the rows."
+        refuse(
+            f"--positive {quoted(known)}, as the summaries have it",
+            quoted(options.positive),
+            "Leave it out, or give the rows",
         )
 
 
@@ -244,10 +247,11 @@ def _classes(files, options, n_columns):
     classes = found.tolist() if classes is None else classes
     check_two_classes(classes, options)
     if len(classes) > 2 >= n_columns:
-        raise UserError(
-            f"expected labels of two classes in column {quoted(options.label)}, got "
-            f"{len(classes)}. Name one column of probabilities for each class, or with audit "
-            "--prediction the predicted class, whose confidence the one column is."
+        refuse(
+            f"labels of two classes in column {quoted(options.label)}",
+            f"{len(classes)}",
+            "Name one column of probabilities for each class, or with audit --prediction the "
+            "predicted class, whose confidence the one column is",
         )
     return classes, positive
 
@@ -260,33 +264,35 @@ def _on_workers(address, work):
 
     from ..exceptions import require
 
+    dask = require("distributed", "dask", "audit")
     try:
-        client = require("distributed", "dask", "audit").Client(address)
-    except ModuleNotFoundError as error:
-        raise UserError(str(error).removeprefix("audit: ")) from error
+        client = dask.Client(address)
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"expected the address of a dask scheduler, got {quoted(address)} "
-            f"({plain(str(error), 200).rstrip('.')}). Give one such as tcp://host:8786."
-        ) from error
+        refuse(
+            "the address of a dask scheduler",
+            f"{quoted(address)} ({plain(str(error), 200).rstrip('.')})",
+            "Give one such as tcp://host:8786",
+        )
     try:
         with client, joblib.parallel_config("dask"):
             return work(-1)
     except Exception as error:
         if not type(error).__module__.startswith("distributed"):
             raise
-        raise UserError(
-            f"expected workers of {quoted(address)} that stay, got {type(error).__name__}: "
-            f"{plain(str(error), 200).rstrip('.')}. See why they ended (often for want of memory), "
-            "and run again; nothing has been written."
-        ) from error
+        refuse(
+            f"workers of {quoted(address)} that stay",
+            f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}",
+            "See why they ended (often for want of memory), and run again; nothing has been "
+            "written",
+        )
 
 
 def _save(summary, path):
     try:
         summary.to_parquet(path)
     except OSError as error:
-        raise UserError(
-            f"expected a place to write {quoted(path, 200)}, got: "
-            f"{plain(error.strerror or error, 200)}. Choose one with --save."
-        ) from error
+        refuse(
+            f"a place to write {quoted(path, 200)}",
+            plain(error.strerror or error, 200),
+            "Choose one with --save",
+        )

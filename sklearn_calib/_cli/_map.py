@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
 from .._show import plain, quoted
+from ..exceptions import Refusal
+from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
 
-_WHERE = "sklearn_calib.export, "
 #: Those of `sklearn_calib.export`, which would take longer to import.
 DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
 
@@ -30,23 +30,18 @@ def add_edited(parser: Any) -> None:
 
 
 def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
-    """The map in a file; raises UserError for what is none, and where it was changed."""
+    """The map in a file; refuses what is none, and where it was changed."""
     from ..export import from_json
 
     try:
         return from_json(Path(file), edited=edited)
+    except Refusal as error:
+        error.place(source=f"{plain(file, 200)}, {plain(error.argument, 200)}")
+        raise
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        if not said.startswith(_WHERE):  # no text, or no file
-            said = "binary content" if isinstance(error, UnicodeDecodeError) else said
-            said = f"{said}. Name a file that sklearn-calib fit, or to_json, has written"
-        elif "expected JSON" in said:
-            said = "no JSON, or JSON that was cut off. Fit again, or name a file that fit wrote"
-        said = said.replace("is read with edited=True", "is read with --edited")
-        said = plain(said.removeprefix(_WHERE), 400).rstrip(".")
-        raise UserError(
-            f"expected a calibration map in {quoted(file, 200)}, got: {said}."
-        ) from error
+        said = getattr(error, "strerror", None) or "binary content"
+        cure = "Name a file that sklearn-calib fit, or to_json, has written"
+        refuse(f"a calibration map in {quoted(file, 200)}", said, cure)
 
 
 def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
@@ -56,9 +51,10 @@ def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
         return
     cure = "Add --logits" if wanted == "logits" else "Leave --logits out"
     words = {"proba": "probabilities", "logits": "logits"}
-    raise UserError(
-        f"expected {words[wanted]}, for which the map in {quoted(file, 200)} was written, got "
-        f"{words[kind]}. {cure}, and name the columns of the {words[wanted]} with --prob."
+    refuse(
+        f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",
+        f"{words[kind]}",
+        f"{cure}, and name the columns of the {words[wanted]} with --prob",
     )
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, label_column, number_column, read_table
+from .._files.tables import FileTable, label_column, number_column, read_table
 from .._show import markdown_of, quoted, sections_of
 from ._columns import check_scale, joined, whole_column, with_order, without_missing
 from ._options import add_files, add_reading, any_number, examples, form_of, share
 from ._printing import EXTRAS, Screen, check_writable, note, progress, write_json, write_text
 from ._remote import local_files
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -139,21 +139,18 @@ def _width(text):
 def mean(options: "argparse.Namespace") -> int:
     """Print the means, and write them; returns the exit code."""
     _check(options)
-    try:
-        with local_files(options.files, options.allow_remote) as files:
-            for option in ("json", "markdown"):
-                if getattr(options, option) is not None:
-                    place = getattr(options, option)
-                    check_writable(place, [*files, *options.files], f"--{option}")
-            rows = _read(files, options)
-        systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
-        with progress("recalibrating"):
-            means = {name: _mean_of(rows, name, options) for name in systems}
-            first, *others = means
-            gaps = {name: means[name].difference(means[first]) for name in others}
-            plans = {name: _planned(found, options.width) for name, found in means.items()}
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    with local_files(options.files, options.allow_remote) as files:
+        for option in ("json", "markdown"):
+            if getattr(options, option) is not None:
+                place = getattr(options, option)
+                check_writable(place, [*files, *options.files], f"--{option}")
+        rows = _read(files, options)
+    systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
+    with progress("recalibrating"):
+        means = {name: _mean_of(rows, name, options) for name in systems}
+        first, *others = means
+        gaps = {name: means[name].difference(means[first]) for name in others}
+        plans = {name: _planned(found, options.width) for name, found in means.items()}
     return _shown(means, gaps, plans, options)
 
 
@@ -163,17 +160,19 @@ def _check(options):
     for role in _ROLES:
         name = getattr(options, role)
         if name is not None and roles.setdefault(name, role) != role:
-            raise UserError(
-                f"expected different columns for --{roles[name]} and --{role}, got "
-                f"{quoted(name)} for both. Name another one."
+            refuse(
+                f"different columns for --{roles[name]} and --{role}",
+                f"{quoted(name)} for both",
+                "Name another one",
             )
     if options.system is not None and options.cluster is None:
-        raise UserError(
-            "expected --cluster with --system, got none. Name the column of the item, such as a "
-            "question, that all systems answered."
+        refuse(
+            "--cluster with --system",
+            "none",
+            "Name the column of the item, such as a question, that all systems answered",
         )
     if options.json is not None and options.json == options.markdown:
-        raise UserError("expected different files for --json and --markdown, got one. Name two.")
+        refuse("different files for --json and --markdown", "one", "Name two")
 
 
 def _read(files: Sequence[str], options: "argparse.Namespace") -> dict[str, Any]:
@@ -263,9 +262,10 @@ def _mean_of(rows, system, options) -> "CalibratedMean":
     rest = chosen & ~there
     if not there.any():
         of = "" if system is None else f" for the system {quoted(system)}"
-        raise UserError(
-            f"expected a label in some rows of column {quoted(options.label)}{of}, got none. "
-            "Label some rows drawn at random."
+        refuse(
+            f"a label in some rows of column {quoted(options.label)}{of}",
+            "none",
+            "Label some rows drawn at random",
         )
     labels = rows["label"][there].infer_objects().to_numpy()
     cluster = rows["cluster"].to_numpy() if "cluster" in rows else None

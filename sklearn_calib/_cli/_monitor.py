@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .._files.opened import json_text
-from .._files.tables import UserError, weigh_more
+from .._files.tables import weigh_more
 from .._files.whole import held
 from .._show import plain, quoted
-from ..exceptions import CalibrationWarning
+from ..exceptions import CalibrationWarning, Refusal
 from ._batches import Batches, MixedTimes, Order
 from ._codes import DONE, FOUND
 from ._options import (
@@ -32,7 +32,7 @@ from ._options import (
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
 from ._rows import called
-from ._wording import for_the_command
+from ._wording import WITHOUT_LABEL, refuse, sentence
 
 if TYPE_CHECKING:
     from .._typing import AnyArray
@@ -109,7 +109,7 @@ def add_to(commands: Any) -> None:
         "probability)",
     )
     _add_results(parser)
-    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
+    parser.set_defaults(run=monitor, words=WITHOUT_LABEL, modules=("pandas",), weight=None)
 
 
 def _add_results(parser: Any) -> None:
@@ -135,23 +135,20 @@ def monitor(options: argparse.Namespace) -> int:
     check_named(options)
     check_of_logits(options)
     check_confidence(options)
-    try:
-        with local_files(options.files, options.allow_remote, copied=True) as files:
+    with local_files(options.files, options.allow_remote, copied=True) as files:
+        if options.state is not None:
+            _check_state(options.state, [*files, *options.files])
+        known = _read_state(options)  # what is wrong with it is said before the table is read
+        batches = Batches(files, options, _classes_of(known))
+        with _alone(options):
+            now = _classes_of(_read_state(options, again=True))
+            if _listed(now) != _listed(_classes_of(known)):  # another process has been there
+                batches = Batches(files, options, now)
+            found = _updated(batches, options)
+            batches.say_what_is_left_out()
             if options.state is not None:
-                _check_state(options.state, [*files, *options.files])
-            known = _read_state(options)  # what is wrong with it is said before the table is read
-            batches = Batches(files, options, _classes_of(known))
-            with _alone(options):
-                now = _classes_of(_read_state(options, again=True))
-                if _listed(now) != _listed(_classes_of(known)):  # another process has been there
-                    batches = Batches(files, options, now)
-                found = _updated(batches, options)
-                batches.say_what_is_left_out()
-                if options.state is not None:
-                    text = json.dumps(found.state_dict(), allow_nan=False)
-                    write_text(f"{text}\n", options.state, "--state")
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(_worded(error)) from error
+                text = json.dumps(found.state_dict(), allow_nan=False)
+                write_text(f"{text}\n", options.state, "--state")
     output = Output()
     if found.alarm_ or not options.quiet:
         output.print(plain(f"{called(options.files)}: {found}", None))
@@ -177,12 +174,13 @@ def _alone(options: argparse.Namespace) -> Iterator[None]:
             if not locked:
                 note(f"the folder of {name} knows no locks: run one monitor of it at a time")
             yield
-    except TimeoutError as error:
-        raise UserError(
-            f"expected the state {name} to be free, got another process that held it for "
-            f"{options.wait:g} seconds. The file is as that process leaves it, without these rows: "
-            "run again, or give --wait more seconds."
-        ) from error
+    except TimeoutError:
+        refuse(
+            f"the state {name} to be free",
+            f"another process that held it for {options.wait:g} seconds",
+            "The file is as that process leaves it, without these rows: run again, or give "
+            "--wait more seconds",
+        )
     except OSError as error:
         refuse_out(options.state, error.strerror or error, "--state")
 
@@ -197,14 +195,6 @@ def _number(rule: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
         raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}")
 
     return number
-
-
-def _worded(error):
-    said = for_the_command(str(error))
-    return said.replace(
-        "Fill them, or leave out such rows with --drop-missing",
-        "Give such rows when their labels come, or leave them out with --drop-missing",
-    )
 
 
 def _settings(options):
@@ -229,23 +219,26 @@ def _read_state(options: argparse.Namespace, *, again: bool = False) -> "Calibra
         content = json.loads(json_text(options.state))
     except (OSError, ValueError) as error:
         said = plain(getattr(error, "strerror", None) or error, 100)
-        raise UserError(
-            f"expected the state of a monitor in {name}, got a file that cannot be read "
-            f"({said}). Take another file, or remove it to begin anew."
-        ) from error
+        refuse(
+            f"the state of a monitor in {name}",
+            f"a file that cannot be read ({said})",
+            "Take another file, or remove it to begin anew",
+        )
     try:
         with warnings.catch_warnings():
             if again:
                 warnings.simplefilter("ignore", CalibrationWarning)
             found = CalibrationMonitor.from_state_dict(content)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error} The file is as it was.") from error
+    except Refusal as error:
+        error.place(source=name, remark="The file is as it was.")
+        raise
     for setting, value in _settings(options).items():
         if (own := getattr(found, setting)) != value:
             said = setting.replace("average_run_length", "run length")
-            raise UserError(
-                f"expected the {said} {own} of the monitor in {name}, got {value}. Leave the "
-                "option out, or take another --state."
+            refuse(
+                f"the {said} {own} of the monitor in {name}",
+                f"{value}",
+                "Leave the option out, or take another --state",
             )
     return found
 
@@ -292,10 +285,11 @@ def _added(rows, order, batches, options):
         try:
             how = {"soft_labels": bool(options.soft_labels), "_goes_on": began}
             found.update(batch.labels, batch.proba, time=batch.time, only_later=True, **how)
-        except (ValueError, TypeError) as error:
-            if began and "Time runs backwards" in str(error):
+        except Refusal as error:
+            if began and "time" in error.settings:  # it runs backwards
                 raise _Backwards from error
-            raise ValueError(f"{called(batches.files)}: {error}") from error
+            error.place(source=called(batches.files))
+            raise
         began = True
         _judge(order.see(batch), known, options)
     _judge(order.see(None), known, options)
@@ -305,6 +299,6 @@ def _added(rows, order, batches, options):
 def _judge(said, known, options):
     """Columns of other classes: later tables may be those of a model that went wrong."""
     if said is not None and known is None:
-        raise UserError(f"{called(options.files)}: {said}")
+        refuse(*said, source=called(options.files))
     if said is not None:
-        note(f"{called(options.files)}: {said}")
+        note(f"{called(options.files)}: {sentence(*said)}")

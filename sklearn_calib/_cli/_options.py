@@ -6,10 +6,10 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from .._files.tables import UserError
 from .._show import plain, quoted
 from ..exceptions import nearest
 from ._names import split_columns, split_names
+from ._wording import refuse
 
 
 class Parser(argparse.ArgumentParser):
@@ -207,9 +207,10 @@ def check_confidence(options: argparse.Namespace) -> None:
         for name in others if getattr(options, asked, None) is not None else ():
             if getattr(options, name, None):
                 name, asked = (word.replace("_", "-") for word in (name, asked))
-                raise UserError(
-                    f"expected --{asked} without --{name}, got both: what --{name} does would be "
-                    "wrong for these rows. Leave one of the two out."
+                refuse(
+                    f"--{asked} without --{name}",
+                    f"both: what --{name} does would be wrong for these rows",
+                    "Leave one of the two out",
                 )
 
 
@@ -332,13 +333,13 @@ def check_named(
     """Refuse a table of which the label or the probabilities are not named."""
     if options.label is None or options.prob is None:
         missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(options, n) is None)
-        raise UserError(
-            f"expected --label and --prob, the columns of {of}, got no {missing}. Name it."
-        )
+        refuse(f"--label and --prob, the columns of {of}", f"no {missing}", "Name it")
     if not isinstance(options.label, str) and not getattr(options, "soft_labels", None):
-        raise UserError(
-            f"expected --label once, got it {len(options.label)} times. For shares of several "
-            "classes add --soft-labels; many labels per row go with audit --labels."
+        refuse(
+            "--label once",
+            f"it {len(options.label)} times",
+            "For shares of several classes add --soft-labels; many labels per row go with audit "
+            "--labels",
         )
 
 
@@ -348,7 +349,7 @@ def check_of_logits(options: argparse.Namespace) -> None:
     given["--tolerance"] = options.tolerance is not None
     for option, there in given.items():
         if there and kind_of(options) == "logits":
-            raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
+            refuse(f"{option} with probabilities", "--logits", "Leave one out")
 
 
 def label_columns(options: argparse.Namespace, present: Collection[str] = ()) -> list[str]:
@@ -366,17 +367,19 @@ def check_different(labels: Sequence[str], columns: list[str], option: str = "--
     """Refuse a column that has two roles."""
     both = next((label for label in labels if label in columns), None)
     if both is not None:
-        raise UserError(
-            f"expected different columns for --label and --prob, got {both!r} for both. Name the "
-            "column of the probabilities with --prob."
+        refuse(
+            "different columns for --label and --prob",
+            f"{both!r} for both",
+            "Name the column of the probabilities with --prob",
         )
     if len(labels) > 1:
         _check_shares(labels, columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
-        raise UserError(
-            f"expected each column once in {option}, got {twice!r} twice. Name one column per "
-            f"{'label' if option == '--labels' else 'class'}."
+        refuse(
+            f"each column once in {option}",
+            f"{twice!r} twice",
+            f"Name one column per {'label' if option == '--labels' else 'class'}",
         )
 
 
@@ -384,10 +387,10 @@ def _check_shares(labels, columns):
     """Refuse columns of shares that are not those of the classes of the probabilities."""
     check_different([], [*labels], "--label")
     if len(labels) != max(len(columns), 2):
-        raise UserError(
-            "expected one column of --label in all, or one for each column of --prob (two for a "
-            f"single one), got {len(labels)} and {len(columns)} of --prob. Name one per class, in "
-            "the order of --prob."
+        refuse(
+            "one column of --label in all, or one for each column of --prob (two for a single one)",
+            f"{len(labels)} and {len(columns)} of --prob",
+            "Name one per class, in the order of --prob",
         )
 
 
@@ -396,10 +399,11 @@ def check_groups(by: list[str], labels: Sequence[str], columns: list[str]) -> No
     for option, names in (("--label", labels), ("--prob", columns)):
         twice = next((name for name in by if name in names), None)
         if twice is not None:
-            raise UserError(
-                f"expected columns of --by that are known with the scores, got {quoted(twice)}, "
-                f"the column of {option}: such groups are not calibrated even where all rows are. "
-                "Name another column, or leave --by out."
+            refuse(
+                "columns of --by that are known with the scores",
+                f"{quoted(twice)}, the column of {option}: such groups are not calibrated even "
+                "where all rows are",
+                "Name another column, or leave --by out",
             )
 
 

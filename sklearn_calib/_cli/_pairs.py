@@ -9,7 +9,6 @@ import numpy as np
 
 from .._files.tables import (
     FileTable,
-    UserError,
     check_columns,
     column_names,
     label_column,
@@ -20,12 +19,14 @@ from .._files.tables import (
 )
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray, IntArray
+from ..exceptions import placed
 from ._classes import check_two_classes, named_classes
 from ._columns import check_there, checked_labels, probability, right_of, shares_of, whole_column
 from ._names import split_columns
 from ._options import absent_in, check_different, check_named, form_of, label_columns, tolerance_of
 from ._printing import note
 from ._rows import soft_classes
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -57,22 +58,21 @@ def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Paire
     check_named(options)
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
-        raise UserError(
-            f"expected two files, or one file and --prob twice, got files: {len(files)}, --prob: "
-            f"{len(named)}. A file named twice is one; name the columns of one model in one "
-            "--prob a,b,c."
+        refuse(
+            "two files, or one file and --prob twice",
+            f"files: {len(files)}, --prob: {len(named)}",
+            "A file named twice is one; name the columns of one model in one --prob a,b,c",
         )
     called = options.name or []
     if len(called) not in (0, 2):
-        raise UserError(
-            f"expected --name twice, once for each model, got {len(called)} of them. Name both."
-        )
+        refuse("--name twice, once for each model", f"{len(called)} of them", "Name both")
     if not called:
         called = named if len(files) == 1 else _short(files)
     if called[0] == called[1]:
-        raise UserError(
-            f"expected two different models, got {quoted(called[0])} twice. Name two columns or "
-            "two files, or call them by --name."
+        refuse(
+            "two different models",
+            f"{quoted(called[0])} twice",
+            "Name two columns or two files, or call them by --name",
         )
     places = zip(called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True)
     return [PairedModel(*place, []) for place in places]
@@ -159,7 +159,7 @@ class Pairs:
         differing.check()  # when all rows are counted: files of other lengths are told first
         check_votes(kinds, "compare")
         if not self.n_rows:
-            raise UserError("expected rows without missing values, got none. Check the files.")
+            refuse("rows without missing values", "none", "Check the files")
 
     def say_what_is_left_out(self) -> None:
         """Rows with holes, once all blocks have been given."""
@@ -226,10 +226,10 @@ class Pairs:
         if len(lost) or len(keys[0]) != len(keys[1]):
             where = self.models[0 if len(lost) else 1].file
             only = keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
-            raise UserError(
-                f"expected the same values of {quoted(name)} in both files, got "
-                f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}. Keep the "
-                "rows that both have."
+            refuse(
+                f"the same values of {quoted(name)} in both files",
+                f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}",
+                "Keep the rows that both have",
             )
         frame = tables[1].frame.iloc[places].reset_index(drop=True)
         return [tables[0], tables[1]._replace(frame=frame, rows=places)]
@@ -256,9 +256,10 @@ class Pairs:
     def _check_columns(self):
         first, second = (model.columns for model in self.models)
         if len(first) != len(second):
-            raise UserError(
-                f"expected as many columns for both models, got {len(first)} and {len(second)}. "
-                "Name one column per class, or the positive class alone."
+            refuse(
+                "as many columns for both models",
+                f"{len(first)} and {len(second)}",
+                "Name one column per class, or the positive class alone",
             )
 
     def _classes(self):
@@ -280,9 +281,10 @@ class Pairs:
         classes, _ = canonical_labels(given, classes=given, _where="compare")
         check_two_classes(classes, options)
         if max(n_columns, 2) != len(classes):
-            raise UserError(
-                f"expected one class for each of the {max(n_columns, 2)} columns, got "
-                f"{len(classes)} classes. Name all of them with --classes."
+            refuse(
+                f"one class for each of the {max(n_columns, 2)} columns",
+                f"{len(classes)} classes",
+                "Name all of them with --classes",
             )
         flipped = positive is not None and n_columns == 1 and classes[0] == positive
         return classes, flipped
@@ -326,10 +328,8 @@ class Pairs:
         scores = np.column_stack([probability(table, n, options) for n in model.columns])
         given = {"tolerance": tolerance_of(options), "_where": "compare", "_first": table.first}
         given["absent"] = absent_in(options)
-        try:
+        with placed(plain(model.file)):
             proba = canonical_proba(scores, **given)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{plain(model.file)}: {error}") from error
         return np.asarray(proba)[:, ::-1] if self.flipped else proba
 
 
@@ -345,17 +345,15 @@ class _Differing:
         if len(places) and not self.n_rows:
             label, place = label_columns(self.options, list(tables[0].frame))[0], places[0]
             one, two = (quoted(table.frame[label].iloc[place]) for table in tables)
-            self._first = f"got {one} and {two} in row {tables[0].row(place)}"
+            self._first = f"{one} and {two} in row {tables[0].row(place)}"
         self.n_rows += len(places)
 
     def check(self) -> None:
-        """Raise UserError where there are some."""
+        """Refuse where there are some."""
         if self.n_rows:
-            raise UserError(
-                f"expected the same labels in both files, {self._first} (of {self.n_rows} such "
-                "rows). "
-                + ("Check the files." if self.options.id else "Match the rows with --id COLUMN.")
-            )
+            cure = "Check the files" if self.options.id else "Match the rows with --id COLUMN"
+            got = f"{self._first} (of {self.n_rows} such rows)"
+            refuse("the same labels in both files", got, cure)
 
 
 def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
@@ -378,16 +376,16 @@ def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
 
 
 def check_known(table: FileTable, name: str, codes: IntArray, classes: AnyArray) -> None:
-    """Raise UserError for labels of which `codes_of` knows no class."""
+    """Refuse for labels of which `codes_of` knows no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         checked_labels(table, name)  # names missing ones
         value = quoted(table.frame[name].iloc[unknown[0]])
         known = plain(", ".join(map(str, classes.tolist())))
-        raise UserError(
-            f"expected labels among {known} in column {quoted(name)} of {plain(table.file)}, got "
-            f"{value} in row {table.row(unknown[0])}. Name all of them with --classes, or drop "
-            "those rows."
+        refuse(
+            f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
+            f"{value} in row {table.row(unknown[0])}",
+            "Name all of them with --classes, or drop those rows",
         )
 
 
@@ -401,9 +399,10 @@ def _keys(table, name):
     twice = keys.duplicated()
     if twice.any() or keys.hasnans:
         value = keys[int((twice | keys.isna()).argmax())]
-        raise UserError(
-            f"expected each value of {quoted(name)} once in {plain(table.file)}, got "
-            f"{quoted(value)} several times or none. Choose another --id."
+        refuse(
+            f"each value of {quoted(name)} once in {plain(table.file)}",
+            f"{quoted(value)} several times or none",
+            "Choose another --id",
         )
     return keys
 
@@ -417,7 +416,7 @@ def _part(table, start, stop):
 
 
 def _side_by_side(streams):
-    """Blocks of two files, cut to the same rows; raises UserError where one has more."""
+    """Blocks of two files, cut to the same rows; refuses it where one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]
     while None not in tables:
@@ -432,7 +431,8 @@ def _side_by_side(streams):
             rest = sum(len(block.frame) for block in streams[number])
             counts[number] += len(table.frame) + rest
     if counts[0] != counts[1]:
-        raise UserError(
-            f"expected the same rows in both files, got {counts[0]} and {counts[1]}. Match them "
-            "with --id COLUMN."
+        refuse(
+            "the same rows in both files",
+            f"{counts[0]} and {counts[1]}",
+            "Match them with --id COLUMN",
         )

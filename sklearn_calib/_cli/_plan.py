@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import UserError, number_column, read_table
+from .._files.tables import number_column, read_table
 from .._show import markdown_of, plain, sections_of
 from ._columns import probability, without_missing
 from ._names import split_columns
 from ._options import any_number, check_different, form_of, tolerance_of
 from ._printing import Screen, check_outputs, note, progress, write_json, write_text
 from ._remote import local_files
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +53,11 @@ def errors(text: str) -> list[float]:
 
 def plan(options: "argparse.Namespace") -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
-    try:
-        with local_files(options.files, options.allow_remote) as files:
-            _check_rows(files)
-            _check(options)
-            check_outputs(options, files)
-            size = _size(files, options)
-    except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    with local_files(options.files, options.allow_remote) as files:
+        _check_rows(files)
+        _check(options)
+        check_outputs(options, files)
+        size = _size(files, options)
     screen = Screen()
     screen.show(*sections_of(size))
     if options.json is not None:
@@ -73,17 +70,11 @@ def plan(options: "argparse.Namespace") -> int:
 def _check(options):
     """Refuse options that a plan does nothing with."""
     if options.prob is None:
-        raise UserError(
-            "expected --prob, the column of the probabilities, got none. Name it; a plan needs no "
-            "labels."
-        )
+        refuse("--prob, the column of the probabilities", "none", "Name it; a plan needs no labels")
     given = next((name for name in _NOT_USED if getattr(options, name)), None)
     if given is not None:
         option = f"--{given.replace('_', '-')}"
-        raise UserError(
-            f"expected --plan without {option}, got both: a plan reads the scores alone. Leave one "
-            "out."
-        )
+        refuse(f"--plan without {option}", "both: a plan reads the scores alone", "Leave one out")
 
 
 def _check_rows(files):
@@ -93,9 +84,10 @@ def _check_rows(files):
     for file in files:
         with suppress(OSError, ValueError):  # reading it words the error
             if is_summary_file(file):
-                raise UserError(
-                    f"expected a table of scores for --plan, got the summary {plain(file)}. Name "
-                    "the file of the rows, with --prob."
+                refuse(
+                    "a table of scores for --plan",
+                    f"the summary {plain(file)}",
+                    "Name the file of the rows, with --prob",
                 )
 
 
@@ -122,9 +114,10 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
             weights.append(number_column(table, options.weight))
     proba = np.vstack(scores)
     if proba.shape[1] > 2:
-        raise UserError(
-            f"expected one column in --prob for --plan, got {proba.shape[1]}. Name that of the "
-            "class that counts; a plan is of two classes."
+        refuse(
+            "one column in --prob for --plan",
+            f"{proba.shape[1]}",
+            "Name that of the class that counts; a plan is of two classes",
         )
     if proba.shape[1] == 2:
         proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="audit")

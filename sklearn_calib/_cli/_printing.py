@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
-from .._files.tables import UserError
 from .._files.whole import write_whole
 from .._show import Section, in_terminal, plain, quoted
 from ._codes import MENDABLE
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,7 @@ class Output:
             return code
         where = "".join(f" The {what} is in {path}." for what, path in paths.items())
         note(
-            "expected a standard output that takes the results, got: "
+            "expected a standard output that takes the results, got "
             f"{reason(self._failed)}.{where} Lead it to a file with room, or to /dev/null."
         )
         return code or MENDABLE
@@ -90,7 +90,7 @@ class Screen(Output):
 
 @contextmanager
 def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
-    """The standard output for a result of bytes; raises UserError where it cannot be written."""
+    """The standard output for a result of bytes; refuses where it cannot be written."""
     stream: Any = sys.stdout
     try:
         if stream is None:
@@ -103,9 +103,7 @@ def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
         raise
     except OSError as error:
         forget(sys.stdout)
-        raise UserError(
-            f"expected a standard output that takes the {what}, got: {reason(error)}. {cure}."
-        ) from error
+        refuse(f"a standard output that takes the {what}", reason(error), cure)
 
 
 def reason(error: OSError) -> str:
@@ -207,9 +205,10 @@ def _takes_all(out):
 
 
 def refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
-    raise UserError(
-        f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
-        f"{option}."
+    refuse(
+        f"a place to write {quoted(out, 200)}",
+        plain(got, 200),
+        f"Choose one with {option}",
     )
 
 

@@ -13,9 +13,10 @@ from urllib.request import Request, url2pathname, urlopen
 
 from .._files.names import ADDRESS, files_of
 from .._files.opened import standard_input
-from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
-from .._show import bare, plain, quoted, reason_of
+from .._show import bare, plain, quoted, reason_of, shown_as
+from ..exceptions import Refusal, refusal
+from ._wording import refuse
 
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
@@ -41,18 +42,20 @@ def local_files(
     copied = copied or beside
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if remote and not allow_remote:
-        raise UserError(
-            f"expected the path of a local file, got the address {quoted(remote[0])}. Download "
-            "it, or add --allow-remote."
+        refuse(
+            "the path of a local file",
+            f"the address {quoted(remote[0])}",
+            "Download it, or add --allow-remote",
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
-        raise UserError("expected the standard input alone, got also files. Name files alone.")
+        refuse("the standard input alone", "also files", "Name files alone")
     if patterns.count("-") > 1:
-        raise UserError("expected the standard input once, got it twice. Name a file.")
+        refuse("the standard input once", "it twice", "Name a file")
     if copied and "-" in patterns and workers is not None:
-        raise UserError(
-            "expected files that the workers of --dask can read, got the standard input. Name "
-            "files, or leave --dask out."
+        refuse(
+            "files that the workers of --dask can read",
+            "the standard input",
+            "Name files, or leave --dask out",
         )
     with ExitStack() as stack:
         folder = ""
@@ -63,16 +66,14 @@ def local_files(
             for number, pattern in enumerate(patterns)
             for path in _fetched(pattern, os.path.join(folder, str(number)), copied)
         ]
-        try:
+        copies = {}
+        for number, pattern in enumerate(patterns if folder else ()):
+            place = os.path.join(folder, str(number), "")
+            copies[place] = ""
+            if _is_pipe(pattern):
+                copies = {f"{place}{_PIPE}": pattern} | copies
+        with shown_as(copies):
             yield [path for _, path, _ in files_of(found, "audit")]
-        except (UserError, ValueError) as error:
-            said = str(error)
-            for number, pattern in enumerate(patterns):
-                if _is_pipe(pattern):
-                    said = said.replace(os.path.join(folder, str(number), _PIPE), plain(pattern))
-            if folder:
-                said = re.sub(rf"{re.escape(folder)}[/\\]\d+[/\\]", "", said)
-            raise UserError(said.removeprefix("audit: ")) from error
 
 
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
@@ -108,25 +109,21 @@ def _fetched(pattern, folder, copied):
     parts = urlsplit(pattern)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
-            raise UserError(
-                f"expected a file of this machine, got {quoted(pattern)}. Write file:///path."
-            )
+            refuse("a file of this machine", quoted(pattern), "Write file:///path")
         return [url2pathname(parts.path)]  # decodes it
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):
             return [_downloaded(pattern, os.path.join(folder, _name_of(parts.path)))]
         return [*_copied(pattern, folder)]
-    except ModuleNotFoundError as error:
-        raise UserError(str(error).removeprefix("audit: ")) from error
+    except Refusal:
+        raise
     except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
-        said = reason_of(error, pattern).removeprefix("audit: ")
-        raise UserError(
-            f"expected an address that can be read, got {quoted(pattern, 200)} "
-            f"({plain(said, 200).rstrip('.')}). Check it, or download the file."
-        ) from None  # whose text has what is secret
+        got = f"{quoted(pattern, 200)} ({plain(reason_of(error, pattern), 200).rstrip('.')})"
+        rule, cure = "an address that can be read", "Check it, or download the file"
+        raise refusal("", rule, got, cure, Exception) from None  # whose text has what is secret
 
 
 def _drained(pipe, path):
@@ -140,11 +137,11 @@ def _drained(pipe, path):
     except OSError as error:
         if error.errno in NO_ROOM:
             raise
-        raise UserError(
-            f"expected a table from the pipe {quoted(pipe)}, got: "
-            f"{plain(error.strerror or error, 200)}. Start the program that writes it, or name a "
-            "file."
-        ) from error
+        refuse(
+            f"a table from the pipe {quoted(pipe)}",
+            plain(error.strerror or error, 200),
+            "Start the program that writes it, or name a file",
+        )
     return path
 
 

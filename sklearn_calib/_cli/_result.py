@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
 from .._show import sections_of
 from ._codes import DONE, FOUND
 from ._gate import Condition, measures_for
 from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._remote import source_of
 from ._repair import commands_of_repair
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -97,9 +97,7 @@ def _recalibrated(report, model, options):
 
     advice = report.advise()[model]
     if advice is None:
-        raise UserError(
-            "expected at least five rows of each class for --recalibrate, got fewer. Leave it out."
-        )
+        refuse("at least five rows of each class for --recalibrate", "fewer", "Leave it out")
     summary = advice.summaries()["recalibrated"]
     with progress("measuring") as advance:
         return calibration_report(

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import UserError
 from .._show import bare, plain, quoted
 from .._typing import AnyArray, FloatArray
+from ..exceptions import placed
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._names import split_names
 from ._options import absent_in, kind_of, tolerance_of
 from ._printing import note
+from ._wording import Said, refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -55,12 +56,10 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
     if getattr(options, "soft_labels", None):
-        try:
+        with placed(called(files)):
             return _soft(columns, options)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{called(files)}: {error}") from error
     given, positive = named_classes(options, columns.labels, len(names))
-    try:
+    with placed(called(files)):
         classes, codes = canonical_labels(columns.labels, classes=given, _where="audit")
         check_two_classes(classes, options)
         labels = classes[codes]
@@ -73,11 +72,9 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
             scores = canonical_proba(scores, tolerance=divided, absent=absent, _where="audit")
         said = another_order(labels, scores, classes, len(names), options)
         if said is not None:
-            raise UserError(said)
+            refuse(*said)
         if options.tolerance is not None:
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{called(files)}: {error}") from error
     own = columns.groups, columns.together, columns.features
     rest = columns.weight, classes, positive, names, columns.scores
     return LabelledRows(labels, scores, *rest, *own)
@@ -105,7 +102,7 @@ def in_order(rows: LabelledRows, options: "argparse.Namespace") -> LabelledRows:
     given = likeliest(rows.labels, rows.classes), rows.scores, rows.classes, len(rows.names)
     said = another_order(*given, options)
     if said is not None:
-        raise UserError(said)
+        refuse(*said)
     return rows
 
 
@@ -113,23 +110,26 @@ def soft_classes(options: "argparse.Namespace", names: Sequence[str], n_columns:
     """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
     if len(names) == 1:
         if n_columns > 2:
-            raise UserError(
-                "expected one or two columns of --prob for a single column of shares, got "
-                f"{n_columns}. Name one column of --label for each of them, --label a,b,c."
+            refuse(
+                "one or two columns of --prob for a single column of shares",
+                f"{n_columns}",
+                "Name one column of --label for each of them, --label a,b,c",
             )
         if options.classes is not None:
-            raise UserError(
-                "expected --soft-labels without --classes for a single column of --label, got "
-                "both: its shares are those of the class 1. Leave --classes out."
+            refuse(
+                "--soft-labels without --classes for a single column of --label",
+                "both: its shares are those of the class 1",
+                "Leave --classes out",
             )
         return np.arange(2)
     if options.classes is None:
         return np.array(names)
     classes = split_names(options.classes)
     if len(set(classes)) != len(names):
-        raise UserError(
-            f"expected {len(names)} different names in --classes, one for each column of --label, "
-            f"got {len(set(classes))}. Name as many, or leave it out."
+        refuse(
+            f"{len(names)} different names in --classes, one for each column of --label",
+            f"{len(set(classes))}",
+            "Name as many, or leave it out",
         )
     return np.array(classes)
 
@@ -162,7 +162,7 @@ def another_order(
     n_columns: int,
     options: "argparse.Namespace",
     weight: FloatArray | None = None,
-) -> str | None:
+) -> Said | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
     from ..canonical import canonical_proba, ranks_of
     from ..report import find_column_order
@@ -184,16 +184,17 @@ def another_order(
     if soft:
         way = "Name the columns of --label in that order, or add --any-order"
     return (
-        f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
+        f"columns in the order of the classes {plain(', '.join(map(str, classes)))}",
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
-        f"{found.accuracy_as_given:.4f}. {way} where they are meant as they are."
+        f"{found.accuracy_as_given:.4f}",
+        f"{way} where they are meant as they are",
     )
 
 
-def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> str | None:
+def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> Said | None:
     """What to say of one column that ranks the first class, where nobody named the positive one."""
-    named = options.positive is not None or getattr(options, "prediction", None) is not None
-    if named or getattr(options, "any_order", False) or not ranks.shown:
+    is_named = options.positive is not None or getattr(options, "prediction", None) is not None
+    if is_named or getattr(options, "any_order", False) or not ranks.shown:
         return None
     first, second = (str(label) for label in classes)
     add, keep = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
@@ -202,7 +203,8 @@ def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> str 
         way = "Name the column of --prob that --label has the shares of"
         way += ", or add --any-order" if hasattr(options, "any_order") else ", or leave it"
     return (
-        f"expected one column that rises with {quoted(second)}, the second class, got one that "
-        f"falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
-        f"{quoted(first)}. {way} where it is meant as it is."
+        f"one column that rises with {quoted(second)}, the second class",
+        f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
+        f"{quoted(first)}",
+        f"{way} where it is meant as it is",
     )

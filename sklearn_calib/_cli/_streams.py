@@ -25,7 +25,6 @@ from .._files.opened import kind_of, opened
 from .._files.tables import (
     CsvText,
     FileTable,
-    UserError,
     check_columns,
     table_blocks,
     unreadable,
@@ -34,10 +33,11 @@ from .._files.whole import whole_file
 from .._files.workbook import workbook_table
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
-from ..exceptions import require
+from ..exceptions import Refusal, require
 from ._json_lines import JsonLines, objects_of
 from ._options import form_of
 from ._printing import refuse_out, standard_output
+from ._wording import refuse
 
 _ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
@@ -62,10 +62,11 @@ def format_of(out: str) -> str:
         return "text"
     if _unpacked(name).endswith((*_CSV, *_JSON)):
         return "csv" if _unpacked(name).endswith(_CSV) else "jsonl"
-    raise UserError(
-        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, "
-        f"or in one of the last four with {', '.join(_PACKED)} behind it, got {quoted(out, 200)}. "
-        "Choose such a name with --out."
+    refuse(
+        f"a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, or in "
+        f"one of the last four with {', '.join(_PACKED)} behind it",
+        quoted(out, 200),
+        "Choose such a name with --out",
     )
 
 
@@ -105,17 +106,19 @@ def copy(
             f"{'JSON lines' if kind == 'json' else kind} {plain(files[kinds.index(kind)])}"
             for kind in different[:2]
         )
-        raise UserError(
-            f"expected files of one format, got {first} and {other}. Apply the map to them one "
-            "after the other."
+        refuse(
+            "files of one format",
+            f"{first} and {other}",
+            "Apply the map to them one after the other",
         )
     source = {"csv": _Csv, "json": JsonLines}.get(kinds[0], _Typed)
     if into == "text":
         into = "jsonl" if kinds[0] == "json" else "csv"
     if kinds[0] == "json" and into != "jsonl":
-        raise UserError(
-            "expected a name that ends in .jsonl for the fields of JSON lines, which may hold "
-            f"others, got {quoted(options.out, 200)}. Choose such a name with --out."
+        refuse(
+            "a name that ends in .jsonl for the fields of JSON lines, which may hold others",
+            quoted(options.out, 200),
+            "Choose such a name with --out",
         )
     blocks = source(files, names, new, fill, options)
     with _opened(options.out) as file, cells_of_any_length():
@@ -133,14 +136,12 @@ def _kind(file):
             begun = kind_of(stream, file)
         with opened(file) as stream:
             kind = kind_of(stream, file)
-    except UserError:
+    except Refusal:
         raise
     except Exception as error:  # the compressions and the system
         raise unreadable(error, file) from error
     if kind in ("parquet", "arrow") and begun != kind:
-        raise UserError(
-            f"expected text or plain parquet, got a packed table in {plain(file)}. Unpack it first."
-        )
+        refuse("text or plain parquet", f"a packed table in {plain(file)}", "Unpack it first")
     return kind
 
 
@@ -154,7 +155,7 @@ def _opened(out: str) -> Iterator[BinaryIO]:
         pack = _PACKED.get(os.path.splitext(out.lower())[1], nullcontext)
         with whole_file(out) as file, pack(file) as packed:
             yield packed
-    except OSError as error:  # readers word their own as UserErrors
+    except OSError as error:  # readers word their own
         if isinstance(error, BrokenPipeError):
             raise
         refuse_out(out, error.strerror or error)
@@ -172,12 +173,13 @@ class _Typed:
             check_columns(names, source.schema_arrow.names, file)
             check_types(names, source.schema_arrow, file)
             if not source.schema_arrow.equals(self.schema):
-                raise UserError(
-                    f"expected the columns and types of {plain(files[0])} in {plain(file)}, got "
-                    "others. Apply the map to them one after the other."
+                refuse(
+                    f"the columns and types of {plain(files[0])} in {plain(file)}",
+                    "others",
+                    "Apply the map to them one after the other",
                 )
         if self.sources[0].metadata and not sum(s.metadata.num_rows for s in self.sources):
-            raise UserError(f"expected rows in {plain(files[0])}, got none. Check the export.")
+            refuse(f"rows in {plain(files[0])}", "none", "Check the export")
 
     @staticmethod
     def _source(file):
@@ -189,7 +191,7 @@ class _Typed:
                 return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
             with open(file, "rb") as stream:
                 return ArrowTable(workbook_table(stream, file))
-        except UserError:
+        except Refusal:
             raise
         except Exception as error:  # pyarrow and the system
             raise unreadable(error, file) from error
@@ -221,10 +223,11 @@ class _Typed:
                     writer.write_batch(batch)
                     yield batch.num_rows, share
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UserError(
-                f"expected columns of numbers, text and dates for csv, got one of another type "
-                f"({plain(error, 200)}). Write parquet."
-            ) from error
+            refuse(
+                "columns of numbers, text and dates for csv",
+                f"one of another type ({plain(error, 200)})",
+                "Write parquet",
+            )
 
     def to_jsonl(self, file):
         _check_different(self.schema.names, self.files[0])
@@ -255,16 +258,17 @@ class _Typed:
                 first += batch.num_rows
                 yield wide, (number + share) / len(self.files)
             if not first and source.metadata is None:
-                raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+                refuse(f"rows in {plain(file)}", "none", "Check the export")
 
 
 def _check_different(names, file):
-    """Raises UserError for two columns of one name, which no reader of parquet tells apart."""
+    """Refuses two columns of one name, which no reader of parquet tells apart."""
     [(twice, count)] = Counter(names).most_common(1)
     if count > 1:
-        raise UserError(
-            f"expected columns of different names to write parquet, got {count} columns "
-            f"{quoted(twice)} in {plain(file)}. Rename them, or write csv with --out."
+        refuse(
+            "columns of different names to write parquet",
+            f"{count} columns {quoted(twice)} in {plain(file)}",
+            "Rename them, or write csv with --out",
         )
 
 
@@ -362,9 +366,11 @@ class _Csv:
                 self.first = self.first or written
                 same = (self.first.header, self.first.sep, self.first.encoding)
                 if (written.header, written.sep, written.encoding) != same:
-                    raise UserError(
-                        f"expected the columns, separator and encoding of {plain(self.files[0])} "
-                        f"in {plain(file)}, got others. Apply the map to them one after the other."
+                    refuse(
+                        f"the columns, separator and encoding of {plain(self.files[0])} in "
+                        f"{plain(file)}",
+                        "others",
+                        "Apply the map to them one after the other",
                     )
                 yield table, (number + table.share) / len(self.files)
 
@@ -438,9 +444,10 @@ def _decimal_comma(table, names):
 
 def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -> None:
     if len(lines) != len(cells):
-        raise UserError(
-            f"expected one line for each row of {plain(table.file)}, got {len(lines)} lines for "
-            f"{len(cells)} rows. Look for a quote that is not closed, or write parquet."
+        refuse(
+            f"one line for each row of {plain(table.file)}",
+            f"{len(lines)} lines for {len(cells)} rows",
+            "Look for a quote that is not closed, or write parquet",
         )
 
 

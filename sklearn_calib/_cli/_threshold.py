@@ -4,12 +4,11 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
 from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
-from ._wording import for_the_command
+from ._wording import refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -79,31 +78,27 @@ def threshold(options: "argparse.Namespace") -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
     comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
     if comma is not None:
-        raise UserError(
-            f"expected probabilities with a point in --at, got {comma!r}, which may be one with a "
-            f"decimal comma. {as_number(comma)}, or give --at once for each of two."
+        refuse(
+            "probabilities with a point in --at",
+            f"{comma!r}, which may be one with a decimal comma",
+            f"{as_number(comma)}, or give --at once for each of two",
         )
     targets = [_target(text) for text in split_names(options.at)]
     if not targets:
-        raise UserError(
-            "expected a probability after --at, got none. Write for instance --at 0.02."
-        )
+        refuse("a probability after --at", "none", "Write for instance --at 0.02")
     for name in _OF_SQL:
         if getattr(options, name) is not None and options.sql is None:
-            raise UserError(f"expected --{name} with --sql, got it alone. Add --sql DIALECT.")
+            refuse(f"--{name} with --sql", "it alone", "Add --sql DIALECT")
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
-        raise UserError(f"expected --sql alone, got it with {got}. Leave one out.")
+        refuse("--sql alone", f"it with {got}", "Leave one out")
     found = read_map(options.map, edited=options.edited)
-    try:
-        if options.sql is not None:
-            content = f"{_sql(found, targets, options)}\n".encode()
-            with standard_output("SQL", "Lead it to a file") as stream:
-                stream.write(content)
-            return 0
-        return _shown(found, targets, options)
-    except (ValueError, TypeError) as error:
-        raise UserError(for_the_command(str(error))) from error
+    if options.sql is not None:
+        content = f"{_sql(found, targets, options)}\n".encode()
+        with standard_output("SQL", "Lead it to a file") as stream:
+            stream.write(content)
+        return 0
+    return _shown(found, targets, options)
 
 
 def _target(text):
@@ -113,7 +108,7 @@ def _target(text):
         value = math.nan
     if not 0 <= value <= 1:
         cure = as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
-        raise UserError(f"expected probabilities from 0 to 1 in --at, got {text!r}. {cure}.")
+        refuse("probabilities from 0 to 1 in --at", f"{text!r}", cure)
     return value
 
 
@@ -138,14 +133,16 @@ def _sql(found: "ExportedMap", targets: list[float], options: "argparse.Namespac
     if options.names is not None:
         names = split_names(options.names)
         if edges[0] == 0:
-            raise UserError(
-                "expected --at above 0 with --names, got 0, below which no probability is. Leave "
-                "it out, and the first name."
+            refuse(
+                "--at above 0 with --names",
+                "0, below which no probability is",
+                "Leave it out, and the first name",
             )
         if len(set(names)) != len(edges) + 1:
-            raise UserError(
-                f"expected {len(edges) + 1} different --names, one more than --at, got "
-                f"{len(set(names))}. Name all bands, the lowest first."
+            refuse(
+                f"{len(edges) + 1} different --names, one more than --at",
+                f"{len(set(names))}",
+                "Name all bands, the lowest first",
             )
         bands = dict(zip(names, [0.0, *edges], strict=True))
     return to_sql(

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .._show import plain, quoted
-from .csv_text import UserError, check_columns
+from ..exceptions import refusal, refuse
+from .csv_text import check_columns
 
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
@@ -111,20 +112,20 @@ def arrow_frame(table: Any) -> Any:
 
 
 def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
-    """Raise UserError where a column of an Arrow schema holds lists or records."""
+    """Refuse where a column of an Arrow schema holds lists or records."""
     from pyarrow import types
 
     for name in needed:
         kind = schema.field(name).type
         if types.is_nested(kind):
-            raise UserError(
-                f"expected one value in each row of column {quoted(name)} of {plain(file)}, got "
-                f"{plain(kind)}. Write one column per class."
+            refuse(
+                "",
+                f"one value in each row of column {quoted(name)} of {plain(file)}",
+                f"{plain(kind)}",
+                "Write one column per class",
             )
 
 
 def _without_pyarrow(what):
-    return UserError(
-        f"expected pyarrow, which reads {what}, got no such package. Run: pip install "
-        "'sklearn-calib[cli]'"
-    )
+    cure = "Run: pip install 'sklearn-calib[cli]'"
+    return refusal("", f"pyarrow, which reads {what}", "no such package", cure)

@@ -10,14 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._show import plain, quoted
-from ..exceptions import nearest
+from ..exceptions import nearest, refusal, refuse
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
-class UserError(Exception):
-    """What the user can mend; printed without a traceback, exit code 2."""
 
 
 def exact_numbers() -> dict[str, Any]:
@@ -28,25 +24,25 @@ def exact_numbers() -> dict[str, Any]:
 
 
 def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
-    """The encoding of a csv file that begins with `head`; raises UserError for what is no text."""
+    """The encoding of a csv file that begins with `head`; refuses what is no text."""
     if not head.strip():
-        raise UserError(f"expected a header and rows in {plain(file)}, got an empty file.")
+        refuse("", f"a header and rows in {plain(file)}", "an empty file", "")
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         encoding = "utf-16" if wide else "utf-8-sig"
     try:
         codecs.lookup(encoding)
-    except (LookupError, ValueError) as error:
-        raise UserError(
-            f"expected a known encoding, got {quoted(encoding)}. Use utf-8, cp1252 or utf-16."
-        ) from error
+    except (LookupError, ValueError):
+        refuse("", "a known encoding", quoted(encoding), "Use utf-8, cp1252 or utf-16")
     if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         cure = "Export it as text."
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
             cure += " If it is UTF-16 without its mark, add --encoding utf-16-le or utf-16-be."
-        raise UserError(
-            f"expected a table as text, or a parquet or Arrow file, got binary content in "
-            f"{quoted(file)}. {cure}"
+        refuse(
+            "",
+            "a table as text, or a parquet or Arrow file",
+            f"binary content in {quoted(file)}",
+            cure,
         )
     return encoding
 
@@ -65,9 +61,7 @@ def separator_of(
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         if len(sep) != 1 or sep in '"\r\n':
-            raise UserError(
-                f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
-            )
+            refuse("", "one character in --sep", quoted(sep), "Use , ; | or tab")
         return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
     if header is not None:
@@ -75,9 +69,11 @@ def separator_of(
             if len(cells) == len(header):
                 return candidate, [*header]
         most = max(found, key=lambda candidate: len(candidate[1]))
-        raise UserError(
-            f"expected {len(header)} cells in the first line, as many as --header names, got "
-            f"{len(most[1])}. Name every column."
+        refuse(
+            "",
+            f"{len(header)} cells in the first line, as many as --header names",
+            f"{len(most[1])}",
+            "Name every column",
         )
     for candidate in found:
         if set(pick(candidate[1])) <= set(candidate[1]):
@@ -88,15 +84,17 @@ def separator_of(
 def check_columns(
     needed: Iterable[str], present: Sequence[str], file: str, sep: str | None = None
 ) -> None:
-    """Raise UserError unless each name stands exactly once among those of a file."""
+    """Refuse unless each name stands exactly once among those of a file."""
     for name in needed:
         count = present.count(name)
         if count == 1:
             continue
         if count > 1:
-            raise UserError(
-                f"expected one column {quoted(name)} in {plain(file)}, got {count} of that name. "
-                "Rename them."
+            refuse(
+                "",
+                f"one column {quoted(name)} in {plain(file)}",
+                f"{count} of that name",
+                "Rename them",
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
@@ -107,7 +105,7 @@ def check_columns(
             cure = "Name the separator with --sep."
         elif sep is not None and looks_like_data(present):
             cure = "Where the first line is no line of names, add --header with all names."
-        raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
+        refuse("", f"a column {quoted(name)} in {plain(file)}", known, cure)
 
 
 def looks_like_data(cells: Sequence[str]) -> bool:
@@ -122,10 +120,12 @@ def _first_line(text, sep):
         with cells_of_any_length():  # with another separator the whole line is one cell
             return [name.strip() for name in next(filled, [])]
     except csv.Error as error:
-        raise UserError(
-            f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
-            "the quotes."
-        ) from error
+        refuse(
+            "",
+            "lines of cells in the csv file",
+            f"what cannot be split ({error})",
+            "Check the quotes",
+        )
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def row_blocks(
     """The text of a binary stream in parts that end where a row ends, of some `size` characters.
 
     A single part if `size` is None; if `sep` is None, every line is a row. The stream stays open.
-    Raises UserError for a row of more than `LONGEST_ROW` characters; `file` is its name.
+    Refuses a row of more than `LONGEST_ROW` characters; `file` is its name.
     """
     text = _Lines(stream, encoding, file)
     try:
@@ -192,10 +192,11 @@ class _Lines(io.TextIOWrapper):
 
 
 def _too_long(file, above):
-    return UserError(
-        f"expected rows of at most {LONGEST_ROW:,} characters in {plain(file)}, got a longer one "
-        f"that begins in line {above + 1}. Look there for a quote that is not closed, or leave out "
-        "the column of long texts."
+    return refusal(
+        "",
+        f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
+        f"a longer one that begins in line {above + 1}",
+        "Look there for a quote that is not closed, or leave out the column of long texts",
     )
 
 
@@ -231,9 +232,12 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
     found = re.search(r"EOF inside string starting at row (\d+)", str(error))
     if found is None:
         return error
-    return UserError(
-        f"expected quotes in pairs in {plain(file)}, got one in row {above + int(found[1])} that "
-        "is not closed. Close it, or write it twice where it belongs to the text."
+    return refusal(
+        "",
+        f"quotes in pairs in {plain(file)}",
+        "one that is not closed",
+        "Close it, or write it twice where it belongs to the text",
+        row=above + int(found[1]),
     )
 
 

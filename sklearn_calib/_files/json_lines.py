@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._show import plain, quoted
+from ..exceptions import Refusal, refusal, refuse
 from . import csv_text
-from .csv_text import UserError, check_columns, encoding_of, head_of, row_blocks, share_read
+from .csv_text import check_columns, encoding_of, head_of, row_blocks, share_read
 
 _HEAD = 2**20  # bytes whose lines say which columns there are
 _EXACT = 2**53  # whole numbers up to here are floats without a loss
@@ -59,7 +60,7 @@ def json_frames(
     """
     head = head_of(stream, _HEAD)
     if not head.strip():
-        raise UserError(f"expected rows in {plain(file)}, got an empty file. Check the export.")
+        refuse("", f"rows in {plain(file)}", "an empty file", "Check the export")
     encoding = encoding_of(head, file, encoding)
     begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
     source, unit = stream, "line"
@@ -96,21 +97,24 @@ class _Reader:
             paths |= dict.fromkeys(_paths(row))
         names = [".".join(map(str, path)) for path in paths]
         if not names:
-            raise UserError(f"expected rows in {plain(self.file)}, got none. Check the export.")
+            refuse("", f"rows in {plain(self.file)}", "none", "Check the export")
         needed = list(dict.fromkeys(pick(names)))
         try:
             check_columns(needed, names, self.file)
-        except UserError as error:
+        except Refusal as error:
             if cut and not set(needed) <= set(names):
                 cure = "Columns are those of the first MB: put a line that has all of them on top"
-                raise UserError(f"{error} {cure}.") from error
+                error.place(remark=f"{cure}.")
+                raise
             if len(rows) > 1 or len(names) < _MANY:
                 raise
-            raise UserError(
-                f"expected one object for each row of {plain(self.file)}, got a single one of "
-                f"{len(names)} values. Write the rows one by one: of a pandas DataFrame, "
-                "frame.to_json(FILE, orient='records', lines=True)."
-            ) from error
+            refuse(
+                "",
+                f"one object for each row of {plain(self.file)}",
+                f"a single one of {len(names)} values",
+                "Write the rows one by one: of a pandas DataFrame, frame.to_json(FILE, "
+                "orient='records', lines=True)",
+            )
         place = dict(zip(names, paths, strict=True))
         self.paths = {name: place[name] for name in needed}
         self.parts = {part for path in self.paths.values() for part in path}
@@ -291,7 +295,7 @@ class _Reader:
 
     def _wrong(self, rule, got, number, cure):
         where = f"{self.unit} {number} of {plain(self.file)}"
-        return UserError(f"expected {rule}, got {got} in {where}. {cure}.")
+        return refusal("", rule, f"{got} in {where}", cure)
 
 
 def _paths(row):
@@ -364,10 +368,11 @@ def _lines_of_array(stream, encoding, file):
     whole = text.read(csv_text.LONGEST_ROW + 1)
     text.detach()
     if len(whole) > csv_text.LONGEST_ROW:
-        raise UserError(
-            f"expected one object in each line of {plain(file)}, got a list of more than "
-            f"{csv_text.LONGEST_ROW:,} characters. Write its objects into lines, for instance by "
-            "jq -c '.[]' FILE > FILE.jsonl."
+        refuse(
+            "",
+            f"one object in each line of {plain(file)}",
+            f"a list of more than {csv_text.LONGEST_ROW:,} characters",
+            "Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
         )
     scan = json.JSONDecoder().scan_once
     place, pieces = whole.index("[") + 1, []
@@ -382,19 +387,22 @@ def _lines_of_array(stream, encoding, file):
                 raise StopIteration(place)
         if whole[place : place + 1] != "]" or _after(whole, place + 1) != len(whole):
             raise StopIteration(place)
-    except RecursionError as error:
-        raise UserError(
-            f"expected objects of some hundred levels at most in {plain(file)}, got a deeper one. "
-            "Leave out the field that is so deep."
-        ) from error
+    except RecursionError:
+        refuse(
+            "",
+            f"objects of some hundred levels at most in {plain(file)}",
+            "a deeper one",
+            "Leave out the field that is so deep",
+        )
     except (StopIteration, ValueError) as error:
         wrong = getattr(error, "pos", getattr(error, "value", place))
         line = whole.count("\n", 0, wrong) + 1
-        raise UserError(
-            f"expected a list of JSON objects in {plain(file)}, got "
-            f"{quoted(whole[wrong : wrong + 40], 40)} in line {line}. Repair it there, or write "
-            "one object in each line."
-        ) from error
+        refuse(
+            "",
+            f"a list of JSON objects in {plain(file)}",
+            f"{quoted(whole[wrong : wrong + 40], 40)} in line {line}",
+            "Repair it there, or write one object in each line",
+        )
     return "\n".join(pieces)
 
 

@@ -13,7 +13,7 @@ import zipfile
 from typing import Any, BinaryIO
 
 from .._show import quoted
-from .csv_text import UserError
+from ..exceptions import refuse
 from .names import is_address
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -31,11 +31,13 @@ _OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of the standard input. Raises UserError where it is closed."""
+    """The bytes of the standard input. Refuses where it is closed."""
     if sys.stdin is None:
-        raise UserError(
-            "expected a table on the standard input, got a closed one. Name a file, or lead one in "
-            "with <."
+        refuse(
+            "",
+            "a table on the standard input",
+            "a closed one",
+            "Name a file, or lead one in with <",
         )
     return sys.stdin.buffer
 
@@ -50,9 +52,11 @@ def opened(file: str) -> Any:
         source = io.BytesIO(standard_input().read())
         head = source.getvalue()[:8]
     elif is_address(file):
-        raise UserError(
-            f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
-            "give the path alone."
+        refuse(
+            "",
+            "the path of a local file",
+            f"the address {quoted(file)}",
+            "Download it, or give the path alone",
         )
     else:
         with open(file, "rb") as stream:
@@ -112,11 +116,13 @@ class _Zstandard(io.RawIOBase):
     def _begin(self):
         try:
             import pyarrow as pa
-        except ModuleNotFoundError as error:
-            raise UserError(
-                "expected pyarrow, which unpacks .zst, got no such package. Run: pip install "
-                "'sklearn-calib[cli]'"
-            ) from error
+        except ModuleNotFoundError:
+            refuse(
+                "",
+                "pyarrow, which unpacks .zst",
+                "no such package",
+                "Run: pip install 'sklearn-calib[cli]'",
+            )
         self._shut()
         if isinstance(self._source, str):
             self._file = open(self._source, "rb")  # noqa: SIM115 - closed by `_shut`
@@ -165,9 +171,7 @@ def _only_member(source, file):
         if "[Content_Types].xml" in names:
             return source if source is not file else open(file, "rb")
         if len(names) != 1:
-            raise UserError(
-                f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
-            )
+            refuse("", f"one file inside {quoted(file)}", f"{len(names)}", "Unpack it first")
         member = archive.open(names[0])  # stays open when the archive is closed
         if member.peek(6)[:4] in (b"PAR1", b"ARRO"):  # which are read from their ends
             return io.BytesIO(archive.read(names[0]))

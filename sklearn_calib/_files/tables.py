@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
+from ..exceptions import Refusal, refusal, refuse, setting
 from .arrow import (
     ArrowFile,
     arrow_frame,
@@ -23,7 +24,6 @@ from .arrow import (
     read_parquet,
 )
 from .csv_text import (
-    UserError,
     check_columns,
     encoding_of,
     exact_numbers,
@@ -72,6 +72,10 @@ class FileTable(NamedTuple):
     def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the frame."""
         return self.first + int(place if self.rows is None else self.rows[place])
+
+
+#: What to do about cells that hold nothing.
+FILL = setting("fill", words="Fill them, or leave out such rows")
 
 
 def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
@@ -130,12 +134,12 @@ def table_blocks(
                 if len(table.frame):
                     yield table._replace(forms=forms)
                 rows += len(table.frame)
-    except UserError:
+    except Refusal:
         raise
     except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
         raise unreadable(error, file) from error
     if not rows:
-        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+        refuse("", f"rows in {plain(file)}", "none", "Check the export")
 
 
 def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
@@ -157,7 +161,7 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
                 next(_read_csv(stream, file, note, given, _FEW, ()), None)
             else:
                 next(_typed(kind, stream, file, note, form.get("encoding"), _FEW), None)
-    except UserError:
+    except Refusal:
         raise
     except Exception as error:
         raise unreadable(error, file) from error
@@ -173,7 +177,7 @@ def weigh_more(files: Sequence[str], most: int) -> bool:
     for file in files:
         try:
             total += max(os.path.getsize(file), _unpacked(file, most - total))
-        except UserError:
+        except Refusal:
             raise
         except Exception as error:
             raise unreadable(error, file) from error
@@ -198,19 +202,16 @@ def _unpacked(file, most):
         return n_bytes
 
 
-def unreadable(error: Exception, file: str) -> UserError:
+def unreadable(error: Exception, file: str) -> Refusal:
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        return UserError(
-            f"expected {error.encoding} text in {quoted(file)}, got the byte "
-            f"0x{error.object[error.start]:02x}. Name the encoding, for instance --encoding "
-            "cp1252 (Western European Windows) or utf-16."
-        )
+        rule, got = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
+        encoding = setting("encoding", words="encoding='cp1252'")
+        cure = "Name the encoding, for instance " + encoding + " (Western European Windows)"
+        return refusal("", rule, f"the byte 0x{got:02x}", cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-    return UserError(
-        f"expected a readable table, got {quoted(file)} ({plain(said, 200).rstrip('.')}). Check "
-        "the path and the format."
-    )
+    got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
+    return refusal("", "a readable table", got, "Check the path and the format")
 
 
 def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
@@ -256,11 +257,9 @@ def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
     if len(bad):
         value = numbers[bad[0]]
         places = rows_in_words([table.row(place) for place in bad])
-        raise UserError(
-            f"expected a number in every row of column {quoted(name)} of {plain(table.file)}, got "
-            f"{value} in {places}. "
-            + ("Fill them, or leave out such rows." if np.isnan(value) else "Repair those rows.")
-        )
+        rule = f"a number in every row of column {quoted(name)} of {plain(table.file)}"
+        cure = FILL if np.isnan(value) else "Repair those rows"
+        refuse("", rule, f"{value} in {places}", cure)
     check_form(table, name)
     return numbers
 
@@ -374,10 +373,11 @@ def _read_csv(stream, file, pick, form, size, as_text):
             raise quote_without_end(error, file, first - (line is not None)) from error
         extra = frame.pop("extra") if "extra" in frame else None
         if extra is not None and extra.notna().any():
-            raise UserError(
-                f"expected {len(header)} cells in each row of {plain(file)}, as many as names, got "
-                f"more in row {first + extra.notna().to_numpy().argmax()}. Put cells that hold the "
-                "separator into quotes."
+            refuse(
+                "",
+                f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                f"more in row {first + extra.notna().to_numpy().argmax()}",
+                "Put cells that hold the separator into quotes",
             )
         frame.columns = [header[place] for place in places]
         written = None
@@ -488,9 +488,11 @@ def _refuse_text(table, name, row, cure=None):
             cure = "If the comma is the decimal mark, add --decimal ,"
             if table.decimal == ",":
                 cure = "Leave out --decimal , where the point is the decimal mark."
-    raise UserError(
-        f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
-        f"{quoted(value)} in row {table.row(row)}. {cure}"
+    refuse(
+        "",
+        f"numbers in column {quoted(name)} of {plain(table.file)}",
+        f"for instance {quoted(value)} in row {table.row(row)}",
+        cure,
     )
 
 

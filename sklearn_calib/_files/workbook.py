@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._show import plain, quoted
-from ..exceptions import require
-from .csv_text import UserError, check_columns
+from ..exceptions import Refusal, refuse, require
+from .csv_text import check_columns
 
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
@@ -66,11 +66,9 @@ def _kept_sheet(stream, file):
 def _sheet(stream, file):
     try:
         openpyxl = require("openpyxl", "excel", "")
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{str(error).removeprefix(': ').rstrip('.')}, or save the sheet of {plain(file)} as "
-            "csv."
-        ) from error
+    except Refusal as error:
+        error.place(cure=f"{error.cure}, or save the sheet of {plain(file)} as csv")
+        raise
     book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
     try:
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
@@ -79,9 +77,11 @@ def _sheet(stream, file):
     filled = [title for title, rows in sheets.items() if rows]
     if len(filled) != 1:
         known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
-        raise UserError(
-            f"expected one sheet with rows in {plain(file)}, got {len(filled)} ({known}). Save the "
-            "one that is meant as a file of its own, or as csv."
+        refuse(
+            "",
+            f"one sheet with rows in {plain(file)}",
+            f"{len(filled)} ({known})",
+            "Save the one that is meant as a file of its own, or as csv",
         )
     return sheets[filled[0]]
 

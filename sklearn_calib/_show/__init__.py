@@ -17,6 +17,7 @@ from ._names import plain as plain
 from ._names import quoted as quoted
 from ._names import reason_of as reason_of
 from ._names import rows_in_words as rows_in_words
+from ._names import shown_as as shown_as
 from ._sections import Cell as Cell
 from ._sections import Section as Section
 from ._sections import Table as Table

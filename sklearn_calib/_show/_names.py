@@ -3,7 +3,8 @@
 import html
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from urllib.parse import unquote
 
 _JOINER = "\u200d"  # inside emoji
@@ -36,12 +37,29 @@ def reason_of(error: BaseException, address: str) -> str:
     return type(error).__name__ if told & (hidden - {*re.findall(r"\w+", bare(address))}) else said
 
 
+@contextmanager
+def shown_as(names: Mapping[str, str]) -> Iterator[None]:
+    """Inside it, paths that begin with the given ones are shown with their names in that place."""
+    before = dict(_COPIES)
+    _COPIES.update(names)
+    try:
+        yield
+    finally:
+        _COPIES.clear()
+        _COPIES.update(before)
+
+
+_COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
+
+
 def plain(value: object, limit: int | None = 60) -> str:
     """One line of printable text: control characters as ``\\x1b``, long texts cut in the middle.
 
-    Addresses come without their secrets, as `bare` leaves them.
+    Addresses come without their secrets, as `bare` leaves them; copies by what `shown_as` names.
     """
-    text = bare(str(value))
+    text = str(value)
+    begins = next((path for path in _COPIES if text.startswith(path)), "")
+    text = bare(_COPIES.get(begins, "") + text[len(begins) :])
     if not text.isprintable():
         text = "".join(
             c if c.isprintable() or c == _JOINER else c.encode("unicode_escape").decode()

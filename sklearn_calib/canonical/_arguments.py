@@ -1,10 +1,9 @@
 """Errors name the argument as the user wrote it, however deep it is found to be wrong."""
 
 import inspect
-import re
 from types import TracebackType
 
-from ..exceptions import expectation, public_calls
+from ..exceptions import Refusal, public_calls
 
 
 class naming:
@@ -25,14 +24,12 @@ class naming:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        parts = getattr(error, "parts", None)
-        if error is None or parts is None:
+        if not isinstance(error, Refusal) or error.is_named:
             return
+        error.is_named = True  # an outer one would say less
         name = _argument_of(self.value)
-        if name is not None and not re.search(rf"\b{name}\b", str(error)):
-            where, rule, got, cure = parts
-            error.args = (expectation(where, rule, f"{got} ({name})", cure),)
-        error.parts = None  # type: ignore[attr-defined]
+        if name is not None and name != error.argument:
+            error.place(argument=name, shown=name)
 
 
 def _argument_of(value):

@@ -34,9 +34,9 @@ def read_array(values: object, what: str, where: str) -> AnyArray:
     if isinstance(values, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(values))
         if len(masked):
-            row = f" in row {masked[0][0]}" if values.ndim else ""
+            row = masked[0][0] if values.ndim else None
             cure = "Drop those rows, or fill them with .filled(value)"
-            refuse(where, f"{what} without masked entries", f"a masked entry{row}", cure)
+            refuse(where, f"{what} without masked entries", "a masked entry", cure, row=row)
     try:
         xp = array_namespace(values)
         raw = np.asarray(values) if xp is None else host_array(values, xp)
@@ -82,9 +82,7 @@ def _numbers_of_objects(raw, what, where):
     wrong = {t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING}
     if wrong:
         place = next(index for index, value in np.ndenumerate(raw) if type(value) in wrong)
-        names = " in row {}, column {}" if raw.ndim == 2 else " in row {}"
-        got = f"{repr(raw[place])[:60]}{names.format(*place)} (dtype object)"
-        _refuse_numbers(where, what, got)
+        _refuse_numbers(where, what, repr(raw[place])[:60], *place[:2])
     if any(kind.__name__ in _MISSING for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
@@ -94,11 +92,11 @@ def _numbers_of_objects(raw, what, where):
         _refuse_numbers(where, what, f"a number that float64 cannot hold ({error})")
 
 
-def _refuse_numbers(where, what, got):
+def _refuse_numbers(where, what, got, row=None, column=None):
     cure = "Convert the columns first, for instance with .astype(float)"
     if what == "labels":
         cure = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
-    refuse(where, f"numbers as {what}", got, cure, error=TypeError)
+    refuse(where, f"numbers as {what}", got, cure, error=TypeError, row=row, column=column)
 
 
 def is_missing(value: object) -> bool:

@@ -121,8 +121,10 @@ def _label_table(table, n_samples, n_labels, where):
         refuse(
             where,
             "labels 0, 1 or NaN (unknown)",
-            f"{table[row, column]:g} in row {row}, column {column}",
+            f"{table[row, column]:g}",
             "For one label of several classes pass one dimension of y",
+            row=row,
+            column=column,
         )
     if np.isnan(table).all():
         refuse(where, "at least one known label", "NaN everywhere", "Check where y comes from")

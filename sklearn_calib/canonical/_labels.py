@@ -1,19 +1,18 @@
 """Validation of labels: they become codes 0..K-1, and the classes in order."""
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from .._typing import AnyArray, ArrayLike, IntArray
-from ..exceptions import refuse
+from ..exceptions import refuse, setting, warn
 from ._arguments import naming
 from ._arrays import is_missing, read_array
 
 _MAX_COUNTED_RANGE = 65_536
 _SHARES = (
-    "For shares of a class, such as those of several annotators, pass soft_labels=True to fit, to "
-    "the measure or to the report; otherwise turn the target into classes first"
+    "For shares of a class, such as those of several annotators, pass "
+    + setting("soft_labels", True, "soft_labels=True to fit, to the measure or to the report")
+    + "; otherwise turn the target into classes first"
 )
 _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
@@ -82,19 +81,23 @@ def canonical_labels(
 def check_several(classes: AnyArray, where: str, cure: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:
-        refuse(where, "labels of at least two classes", f"one class, {classes[0]!r}", cure)
+        refuse(
+            where, "labels of at least two classes", f"one class, {classes[:1].tolist()[0]!r}", cure
+        )
 
 
 def check_columns_of(classes: AnyArray, n_columns: int, where: str) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
-    cure = "Pass fit(..., classes=) with all classes, in the order of the columns"
+    named_all = setting("classes", words="fit(..., classes=)")
+    cure = "Name all classes, in the order of the columns, with " + named_all
     check_several(classes, where, cure)
     if len(classes) != n_columns:
         refuse(
             where,
             f"one class for each of the {n_columns} columns of scores",
             f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If the rows miss a class, pass fit(..., classes=) with all of them",
+            "If the rows miss a class, name all of them, in the order of the columns, with "
+            + setting("classes", words="fit(..., classes=)"),
         )
 
 
@@ -108,8 +111,9 @@ def _places(known, wanted, codes, where):
         refuse(
             where,
             f"labels among {wanted.tolist()}",
-            f"{label!r} in row {np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0]}",
-            "Pass all classes, or drop those rows",
+            repr(label),
+            setting("all_classes", words="Pass all classes") + ", or drop those rows",
+            row=np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0],
         )
     return columns
 
@@ -135,12 +139,9 @@ def _label_array(y, where):
     if labels.dtype.kind == "T":
         labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
     if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            f"A column-vector y was passed when a 1d array was expected by {where}. "
-            "Please change the shape of y to (n_samples,), for example with .ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        said = f"A column-vector y was passed when a 1d array was expected by {where}. "
+        shape = "Please change the shape of y to (n_samples,), for example with .ravel()."
+        warn(DataConversionWarning(said + shape))
         labels = labels.ravel()
     if labels.ndim != 1:
         refuse(
@@ -203,6 +204,8 @@ def _check_present(labels, where):
         refuse(
             where,
             "a label in every row",
-            f"{labels[row]} in row {row} (labels must not hold NaN or infinity)",
-            "Drop the rows without a label",
+            f"{labels[row]}",
+            "Drop the rows without a label; labels must not hold NaN or infinity"
+            + setting("missing_labels", words=""),
+            row=row,
         )

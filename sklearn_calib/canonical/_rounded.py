@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._typing import AnyArray, FloatArray
-from ..exceptions import caution
+from ..exceptions import caution, setting
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
@@ -39,10 +39,8 @@ def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> 
         return False
     how, bound = found
     got = f"sums up to {bound:.2g} away from it, as {how} make them"
-    cure = (
-        f"Each row is divided by its sum; canonical_proba(scores, tolerance={bound:.2g}) is silent"
-    )
-    caution(where, "rows that sum to 1", got, cure, stacklevel=7)
+    cure = "Each row is divided by its sum; " + _divided(bound) + " is silent"
+    caution(where, "rows that sum to 1", got, cure)
     return True
 
 
@@ -73,17 +71,29 @@ def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
 
 def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
     """What to do about rows that do not sum to 1: their entries say how they were rounded."""
-    call = "call canonical_proba(scores, tolerance={:.2g}) first, which divides rows by their sums"
+    divide = "divide rows by their sums first, with "
     for decimals in _DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst > bound + 1e-9:
             break
         if bound < 1 and _has_decimals(table, decimals, eps):
             unit = "decimal" if decimals == 1 else "decimals"
-            return f"If the probabilities were rounded to {decimals} {unit}, {call.format(bound)}"
+            rounded = f"If the probabilities were rounded to {decimals} {unit}, "
+            return rounded + divide + _divided(bound)
     half = half_slack(table.shape[1])
     if worst <= half and np.array_equal(table.astype(np.float16), table):
-        return "These are numbers of half precision: " + call.format(half)
+        return "These are numbers of half precision: " + divide + _divided(half)
     if worst <= 0.05:
-        return "If the probabilities were rounded, " + call.format(1.05 * worst)
-    return "For logits call canonical_proba(scores, kind='logits') first"
+        return "If the probabilities were rounded, " + divide + _divided(1.05 * worst)
+    return CURE_OF_LOGITS
+
+
+def _divided(bound):
+    text = f"{bound:.2g}"
+    return setting("tolerance", float(text), f"canonical_proba(scores, tolerance={text})")
+
+
+#: What to do about numbers that may be logits.
+CURE_OF_LOGITS = "Turn logits into probabilities first" + setting(
+    "of_logits", words=", with canonical_proba(scores, kind='logits')"
+)

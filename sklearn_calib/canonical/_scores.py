@@ -7,11 +7,11 @@ import numpy as np
 
 from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..exceptions import refuse
+from ..exceptions import named, refuse, setting
 from ._arguments import naming
 from ._arrays import read_numbers
 from ._device import LARGEST_LOGIT, device_scores
-from ._rounded import cure_of_sums, slack_of, warn_of_rounded
+from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
 
 _OWN_CALL = "canonical_proba"
 _AT_A_GLANCE = 1 << 16  # entries
@@ -157,7 +157,7 @@ def _with_absent(scores, kind, n_classes, tolerance, where, first):
         empty = np.flatnonzero(nothing.all(axis=1))
         if len(empty):
             cure = "Drop or repair those rows first"
-            refuse(where, "an option in every row", f"none in row {first + empty[0]}", cure)
+            refuse(where, "an option in every row", "none", cure, row=first + empty[0])
         # far below the others for the softmax, whose logarithms then are those of the rest
         if kind == "logits":
             lowest, highest = np.nanmin(table), np.nanmax(table)
@@ -237,8 +237,8 @@ def _finite_range(table, where, cure, first=0):
         low, high = float(part.min()), float(part.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             row, column = np.argwhere(~np.isfinite(part))[0]
-            got = f"{part[row, column]} in row {first + block.start + row}, column {column}"
-            refuse(where, "finite scores", got, cure)
+            place = {"row": first + block.start + row, "column": column}
+            refuse(where, "finite scores", f"{part[row, column]}", cure, **place)
         lowest, highest = min(lowest, low), max(highest, high)
     return lowest, highest
 
@@ -252,7 +252,7 @@ def _check_tolerance(tolerance, kind, where):
     if not number or not 0 <= tolerance < 1:
         refuse(
             where,
-            "a tolerance in [0, 1)",
+            "a " + named("tolerance") + " in [0, 1)",
             repr(tolerance),
             "Give the largest distance of a row's sum from 1, for instance 0.01",
         )
@@ -294,9 +294,10 @@ def _simplex_from_proba(
         refuse(
             where,
             "probabilities in [0, 1]",
-            f"{table[row, column]:.6g} in row {first + row}, column {column}",
-            "For logits call canonical_proba(scores, kind='logits') first; divide percentages "
-            "by 100",
+            f"{table[row, column]:.6g}",
+            CURE_OF_LOGITS + "; " + setting("percentages", words="divide percentages by 100"),
+            row=first + row,
+            column=column,
         )
     if lowest < 0 or highest > 1:
         table = np.clip(table, 0.0, 1.0)
@@ -308,8 +309,8 @@ def _simplex_from_proba(
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
         tolerance is None and warn_of_rounded(table, error[worst], eps, where)
     ):
-        got = f"row {first + worst}, which sums to {total[worst]:.6g}"
-        refuse(where, "rows that sum to 1", got, cure_of_sums(table, error[worst], eps))
+        got, cure = f"a sum of {total[worst]:.6g}", cure_of_sums(table, error[worst], eps)
+        refuse(where, "rows that sum to 1", got, cure, row=first + worst)
     if error[worst] > _EXACT:
         if np.may_share_memory(table, raw):
             table = table.copy()
@@ -323,7 +324,7 @@ def _check_columns(proba, n_classes, where):
             where,
             f"{n_classes} columns of scores, one per class",
             f"{proba.shape[1]}",
-            "Pass the columns in the order of classes_",
+            setting("columns", words="Pass the columns in the order of classes_"),
         )
     return proba
 
@@ -348,6 +349,7 @@ def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
             refuse(
                 where,
                 "labels among the options of their rows",
-                f"option {own[lost[0]]} in row {lost[0]}, whose probability there is NaN",
+                f"option {own[lost[0]]}, whose probability is NaN,",
                 "Repair the label or the probabilities of such rows",
+                row=lost[0],
             )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..exceptions import refuse
+from ..exceptions import refuse, setting
 from ._arguments import naming
 from ._arrays import read_numbers
 from ._labels import canonical_labels
@@ -157,20 +157,19 @@ def votes_of(table: FloatArray, where: str) -> Votes:
     wrong = ~(np.isfinite(given) & (given >= 0))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        got = f"{given[row, column]:g} in row {row}, column {column}"
-        refuse(where, rule, got, "Repair that row, or leave it out")
+        cure = "Repair that row, or leave it out"
+        refuse(where, rule, f"{given[row, column]:g}", cure, row=row, column=column)
     total = given.sum(axis=1)
     if not total.all():
         cure = "Drop rows that nobody judged"
-        refuse(where, "a share or a vote in every row", f"none in row {total.argmin()}", cure)
+        refuse(where, "a share or a vote in every row", "none", cure, row=total.argmin())
     whole = (given == np.floor(given)).all(axis=1)
     largest = given.max(axis=1, initial=0.0)
     off = ~whole & (np.abs(total - 1) > _SLACK)
     if off.any():
         row = int(off.argmax())
-        got = f"a sum of {total[row]:g} in row {row}"
-        cure = "Divide the row by its sum, or give the numbers of votes"
-        refuse(where, f"{rule}, shares with a sum of 1", got, cure)
+        rule, got = f"{rule}, shares with a sum of 1", f"a sum of {total[row]:g}"
+        refuse(where, rule, got, "Divide the row by its sum, or give the numbers of votes", row=row)
     many = whole & (total > 1)
     told = {
         "shares": ~whole,
@@ -187,7 +186,8 @@ def check_votes(kinds: frozenset[str], where: str) -> None:
         cure = "Give one kind: a row of counts weighs as many rows as it has votes"
         refuse(where, "shares, or numbers of votes, in all rows", "both", cure)
     if kinds == {"marks"}:
-        cure = "For many labels per row see the page Many labels; votes of annotators are counts"
+        cure = "For many labels per row " + setting("many_labels", words="see the page Many labels")
+        cure += "; votes of annotators are counts"
         refuse(where, "soft labels whose rows sum to 1", "0 and 1 alone, several 1 in a row", cure)
 
 
@@ -211,10 +211,10 @@ def _shares(y, where):
         refuse(where, "soft labels in [0, 1]", "whole numbers, which may be counts of votes", cure)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
-        column = f", column {place[1]}" if raw.ndim == 2 else ""
+        column = place[1] if raw.ndim == 2 else None
         cure = "Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n"
-        got = f"{given[place]:g} in row {place[0]}{column}"
-        refuse(where, "soft labels in [0, 1]", got, cure)
+        got = f"{given[place]:g}"
+        refuse(where, "soft labels in [0, 1]", got, cure, row=place[0], column=column)
     if raw.ndim == 1:
         return np.column_stack([1 - given, given]), unit
     total = given.sum(axis=1)
@@ -223,5 +223,5 @@ def _shares(y, where):
     if off.any() and not (error.max() <= _DIGITS * _BRAIN_UNIT and are_bfloat16(given)):
         row = int(off.argmax())
         cure = "Divide each row by its sum; for many labels per row see the page Many labels"
-        refuse(where, "soft labels whose rows sum to 1", f"{total[row]:g} in row {row}", cure)
+        refuse(where, "soft labels whose rows sum to 1", f"{total[row]:g}", cure, row=row)
     return given / total[:, None], unit

@@ -7,7 +7,7 @@ others only the ratios matter, to most methods and to all measures.
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray
-from ..exceptions import refuse
+from ..exceptions import named, refuse, setting
 from ._arrays import read_numbers
 
 _LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
@@ -97,7 +97,7 @@ def raw_weight(
     if weight.shape != (n_samples,):
         refuse(
             where,
-            f"one sample_weight per row, shape ({n_samples},), a 1d array",
+            "one " + named("sample_weight") + f" per row, shape ({n_samples},), a 1d array",
             f"shape {weight.shape}",
             "Check the rows that the weights belong to",
         )
@@ -106,9 +106,9 @@ def raw_weight(
     if not weight.any():
         refuse(
             where,
-            "at least one sample_weight above 0",
+            "at least one " + named("sample_weight") + " above 0",
             "all-zero weights",
-            "Pass sample_weight=None for equal weights",
+            "Pass " + setting("sample_weight", None) + " for equal weights",
         )
     return weight
 
@@ -117,15 +117,15 @@ def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
     if len(weight) and weight.min() >= LEAST and weight.max() <= MOST:
         return  # what nearly all are; a NaN is neither
-    bad, rule = ~np.isfinite(weight) | (weight < 0), "sample_weight >= 0 and finite"
+    bad, rule = ~np.isfinite(weight) | (weight < 0), " >= 0 and finite"
     cure = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
         bad = (weight > MOST) | ((weight < LEAST) & (weight > 0))
-        rule = f"sample_weight of 0 or from {LEAST:g} to {MOST:g}"
+        rule = f" of 0 or from {LEAST:g} to {MOST:g}"
         cure = "Divide all weights by the same number, or give the lightest rows weight 0"
     if bad.any():
         row = int(bad.argmax())
-        refuse(where, rule, f"{weight[row]:g} in row {row}", cure)
+        refuse(where, named("sample_weight") + rule, f"{weight[row]:g}", cure, row=row)
 
 
 def _safe(weight):

@@ -17,7 +17,7 @@ from ..canonical import (
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import equals, is_number, meant, refuse, require
+from ..exceptions import equals, is_number, meant, named, refuse, require, setting
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -236,9 +236,12 @@ def _classes(proba, y_true, labels, where):
     if len(classes) != k:
         refuse(
             where,
-            f"one class for each of the {k} columns of y_proba",
+            f"one class for each of the {k} columns of " + named("y_proba"),
             f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If y_true misses a class, pass labels= with all classes in the order of the columns",
+            "If "
+            + named("y_true")
+            + " misses a class, name all, in the order of the columns, with "
+            + setting("labels"),
         )
     return classes, codes
 
@@ -253,7 +256,7 @@ def _positive(classes, pos_label, where):
     names = classes.tolist()
     if not any(equals(pos_label, name) for name in names):
         cure = "Name one of the labels; without y_true pass labels= too"
-        refuse(where, f"pos_label among {names}", repr(pos_label), cure)
+        refuse(where, named("pos_label") + f" among {names}", repr(pos_label), cure)
     return names.index(pos_label)
 
 

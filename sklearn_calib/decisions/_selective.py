@@ -413,8 +413,8 @@ def _group_of_rows(groups, n_samples, where):
     given = given.astype(object) if given.dtype.kind not in "biufUS" else given
     missing = np.array([one is None or one != one for one in given.tolist()], dtype=bool)
     if missing.any():
-        got = f"none in row {int(missing.argmax())}"
-        refuse(where, "a group in every row", got, "Name a group of its own for these rows")
+        cure = "Name a group of its own for these rows"
+        refuse(where, "a group in every row", "none", cure, row=missing.argmax())
     return given
 
 

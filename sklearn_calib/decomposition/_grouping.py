@@ -173,14 +173,7 @@ def feature_columns(
     where = case.where
     kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
     n_rows = len(case.codes) if sample_weight is None else len(np.asarray(sample_weight))
-    try:
-        columns = table_columns(features, n_rows, where)
-    except (ValueError, TypeError) as error:
-        parts: Any = getattr(error, "parts", None)
-        if not parts:  # it names the argument
-            raise
-        rule, got, cure = (text.replace("groups", "features") for text in parts[1:])
-        refuse(where, rule, got, cure, error=type(error))
+    columns = table_columns(features, n_rows, where, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"

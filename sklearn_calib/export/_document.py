@@ -11,7 +11,7 @@ from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba, naming
-from ..exceptions import called, caution, check_flag, is_number, refuse
+from ..exceptions import called, caution, check_flag, is_number, refuse, setting
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import WHERE, Numbers, shown, wrong
 from ._nodes import Node
@@ -33,7 +33,7 @@ _NEEDED = ("format", "schema", "package", "classes", "classes_type", "input", "m
 _KNOWN = (*_NEEDED, "estimator", "largest_error", RECORD, ENTRY)
 _CHANGED = (
     "The map was changed or cut off: export it again; one that you changed on purpose is read with "
-    "edited=True"
+    + setting("edited", True)
 )
 _LARGEST_INTEGER = 2**64
 
@@ -201,7 +201,6 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
             f"none, as of schema {document['schema']}",
             "Its check rows fit, but other changes would go unseen: write it again, "
             "to_json(from_json(path), path)",
-            stacklevel=5,
         )
     elif (own := checksum(document)) != document[ENTRY]:
         stated = shown(document[ENTRY])

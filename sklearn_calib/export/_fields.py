@@ -14,7 +14,8 @@ WHERE = "sklearn_calib.export"
 
 def wrong(at: str, rule: str, got: str, cure: str = "") -> NoReturn:
     """Refuse what stands at a place of the tree, such as ``map.parts[1].edges``."""
-    refuse(f"{WHERE}, {at}", rule, got, cure or "The map was changed or cut off; export it again")
+    cure = cure or "The map was changed or cut off; export it again"
+    refuse(f"{WHERE}, {at}", rule, got, cure, argument=at)
 
 
 def shown(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from .._files.names import path_of
 from .._files.whole import write_whole
 from .._show import plain
+from ..exceptions import Refusal
 from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
 from ._fields import shown, wrong
@@ -246,9 +247,9 @@ def _parsed(content):
     _check_depth(content)
     try:
         return json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # wrong() raises ValueErrors of its own
-        if str(error).startswith("sklearn_calib.export"):
-            raise
+    except Refusal:
+        raise
+    except (ValueError, RecursionError) as error:
         wrong("the text", "JSON", f"{error}")
 
 

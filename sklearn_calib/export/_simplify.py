@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._log_odds import gap
 from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin
-from ..exceptions import refuse
+from ..exceptions import refuse, setting
 from ._document import check_scores, document_of
 from ._exported import ExportedMap
 from ._nodes import Mixture, Node, PiecewiseLinear, SoftmaxAffine, Steps
@@ -64,7 +64,8 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
         not isinstance(tolerance, float | int | np.number)
         or not 0 < tolerance <= _LARGEST_TOLERANCE
     ):
-        rule = f"a tolerance above 0, up to {_LARGEST_TOLERANCE:g}"
+        rule = "a " + setting("simplify", words="tolerance")
+        rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
         refuse("simplify", rule, repr(tolerance), "Take 1e-4")
     document = document_of(source)
     root = _simplified(document.root, float(tolerance), len(document.classes))

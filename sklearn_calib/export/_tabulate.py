@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._simplex import without_rounding_noise
-from ..exceptions import refuse
+from ..exceptions import named, refuse, setting
 
 _FARTHEST = 1e6  # log-odds beyond, in units of the largest point, get the value there
 _FINEST = 1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
@@ -64,10 +64,10 @@ def _checked(bound, name, where):
             where,
             "a method whose map has a finite form",
             name,
-            "Pass tabulate=1e-6 for a table of it, right to that difference",
+            "Pass " + setting("tabulate", 1e-6) + " for a table of it, right to that difference",
         )
     if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
-        rule = f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
+        rule = named("tabulate") + f" from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
         refuse(where, rule, repr(bound), "Take 1e-6")
     return bound
 

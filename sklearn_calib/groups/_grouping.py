@@ -12,7 +12,7 @@ from .._kernels._distinct import thinned
 from .._show import plain
 from .._typing import AnyArray, IntArray
 from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
-from ..exceptions import caution, check_count, is_number, refuse
+from ..exceptions import caution, check_count, is_number, refuse, setting
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
@@ -243,11 +243,11 @@ class _Joined(Sequence):
 
 def _advise(names, small, rule):
     depth, _, min_rows, where = rule
-    level = 5 if where == "find_groups" else 6  # the line of the caller of a public function
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
-        cure = "Only all rows together are reported; lower min_rows, or pass coarser groups"
-        caution(where, f"a group of at least {min_rows} rows", got, cure, stacklevel=level)
+        coarser = setting("coarser_groups", words="lower min_rows, or pass coarser groups")
+        cure = "Only all rows together are reported; " + coarser
+        caution(where, f"a group of at least {min_rows} rows", got, cure)
     if len(names) > _MANY:
         less = "depth=1, " if depth == 2 else ""
         caution(
@@ -256,7 +256,6 @@ def _advise(names, small, rule):
             f"{len(names)}",
             "All are tested, but the largest of so many is large by chance, so only large errors "
             f"show; use {less}a larger min_rows or fewer columns",
-            stacklevel=level,
         )
 
 

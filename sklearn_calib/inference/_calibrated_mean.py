@@ -14,10 +14,12 @@ from ..canonical import (
     read_array,
     read_numbers,
 )
-from ..exceptions import caution, check_count, check_level, is_number, refuse
+from ..exceptions import caution, check_count, check_level, is_number, named, refuse, setting
 from ..recalibrators import group_codes
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 from ._score_maps import LINE, JudgeScores, Maps, check_bounds, read_scores
+
+_ONE_LABEL = "pass labels that are equal to it or not, y == label"
 
 _WHERE = "calibrated_mean"
 _FEWEST = 10  # labelled rows, or clusters of them, for a map
@@ -198,25 +200,23 @@ def _outcome(y, pos_label):
                 refuse(_WHERE, "labels of one column", f"shape {numbers.shape}", cure)
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
-                cure = "Pass the rows without a label as score_unlabelled"
-                refuse(
-                    _WHERE, "a label in every row", f"{numbers[wrong[0]]} in row {wrong[0]}", cure
-                )
+                cure, row = "Pass the rows without a label as score_unlabelled", wrong[0]
+                refuse(_WHERE, "a label in every row", f"{numbers[row]}", cure, row=row)
             return numbers, None, bool(np.isin(numbers, (0, 1)).all())
     classes, codes = canonical_labels(y, _where=_WHERE)
     if len(classes) > 2:
         got = f"{len(classes)}: {classes[:5].tolist()}"
-        cure = "For the share of one of them pass labels that are equal to it or not, y == label"
+        cure = "For the share of one of them " + setting("one_label", words=_ONE_LABEL)
         refuse(_WHERE, "labels of two classes, or numbers", got, cure)
     known = classes.tolist()
     if pos_label is None:
         if len(known) == 1:
-            cure = "Pass pos_label, the class whose share it is"
+            cure = "Name the class whose share it is with " + setting("pos_label")
             refuse(_WHERE, "labels of two classes", f"one, {known[0]!r}", cure)
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
         got, cure = repr(pos_label), "Pass one of them"
-        refuse(_WHERE, f"pos_label among {known}", got, cure)
+        refuse(_WHERE, named("pos_label") + f" among {known}", got, cure)
     event = [label == pos_label for label in known]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
@@ -233,7 +233,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     wrong = np.flatnonzero(weight <= 0)
     if len(wrong):
         cure = "Pass 1 / probability that the row was labelled"
-        refuse(_WHERE, "weights above 0", f"0 in row {wrong[0]} of sample_weight", cure)
+        refuse(_WHERE, named("sample_weight") + " above 0", "0", cure, row=wrong[0])
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
         return _Judged(scores, outcome, weight, None, None)
@@ -263,11 +263,14 @@ def _check(rows, limits, recalibrator):
         cure = "Label more of them, drawn at random"
         refuse(_WHERE, f"labels of two {what} or more", "those of 1", cure)
     if limits is None and np.ptp(rows.outcome) == 0:
-        cure = "Pass bounds=(least, greatest), between which labels can be, or label more rows"
+        bounds = setting("bounds", (1, 5))
+        cure = "Say between which numbers labels can be, such as " + bounds
+        cure += ", or label more rows"
         refuse(_WHERE, "labels that differ", f"{rows.outcome[0]:g} in all rows", cure)
     if recalibrator is None and rows.scores.number is None:
-        cure = "Leave recalibrator out: each verdict gets the mean of its labels"
-        refuse(_WHERE, "scores that are numbers with recalibrator=None", "verdicts", cure)
+        cure = "Leave " + named("recalibrator") + " out: each verdict gets the mean of its labels"
+        rule = "scores that are numbers with " + setting("recalibrator", None)
+        refuse(_WHERE, rule, "verdicts", cure)
 
 
 def _has_no_map(rows):

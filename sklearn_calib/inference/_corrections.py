@@ -9,6 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._kernels._batch_measures import RANGES, batch_measures
 from .._typing import FloatArray
+from ..exceptions import warn
 from ..metrics import Case, Measure
 from ._internal_result import InternalValidationRow
 from ._refits import Refits
@@ -142,18 +143,17 @@ def _some(refits, judge, rngs, judged, keep):
             redrawn += one.n_redrawn
         predicted, count, weight = np.stack(models), np.stack(counts), judge.case.weight
         values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
-    said = [(one.category, str(one.message), one.filename, one.lineno) for one in caught]
+    said = [(one.message, one.filename, one.lineno) for one in caught]
     return values, predicted.astype(np.float32) if keep else None, redrawn, said
 
 
 def _say_once(said, n_models):
     """Warnings of the fits, each once: the first of a line of code stands for all."""
-    by_line: dict[Any, list[str]] = {}
-    for category, message, file, line in said:
-        by_line.setdefault((category, file, line), []).append(message)
-    for (category, _, _), messages in by_line.items():
-        text = f"{messages[0]} (Said {len(messages)} times in the fits of {n_models} resamples.)"
-        warnings.warn(text, category, stacklevel=4)
+    by_line: dict[Any, list[Warning]] = {}
+    for message, file, line in said:
+        by_line.setdefault((type(message), file, line), []).append(message)
+    for messages in by_line.values():
+        warn(messages[0], f"(Said {len(messages)} times in the fits of {n_models} resamples.)")
 
 
 def crossed_rows(

@@ -13,7 +13,7 @@ from .._kernels._calibration_line import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
-from ..exceptions import check_known, is_number, refuse, refuse_unknown, require
+from ..exceptions import check_known, is_number, named, refuse, refuse_unknown, require
 from ..recalibrators import PlattScaling
 
 _METHODS = {
@@ -240,8 +240,13 @@ class InternalValidation(Shown):
         if pos_label is None:
             if len(self.classes) > 2:
                 known = self.classes[:10].tolist()
-                rule, got = f"pos_label among {known}", "none for more than two classes"
-                refuse(where, rule, got, "Name the class whose probability it is about")
+                rule, got = f" among {known}", "none for more than two classes"
+                refuse(
+                    where,
+                    named("pos_label") + rule,
+                    got,
+                    "Name the class whose probability it is about",
+                )
             return self.positive
         places = [at for at, label in enumerate(self.classes.tolist()) if label == pos_label]
         if not places:

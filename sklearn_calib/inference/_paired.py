@@ -141,8 +141,8 @@ class PairedLosses:
         moved = two - one
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
-            got = f"{one[wrong[0]]} and {two[wrong[0]]} in row {wrong[0]}"
-            refuse(where, "finite losses", got, "Cut off the loss, as log_loss does")
+            row, cure = wrong[0], "Cut off the loss, as log_loss does"
+            refuse(where, "finite losses", f"{one[row]} and {two[row]}", cure, row=row)
         self._add_clusters(groups, one, moved, weight)
         if weight is None:
             sums = sums_of(np.array([one, two, np.square(moved, out=moved)]))

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
 from ..canonical import canonical_labels, canonical_proba
-from ..exceptions import caution, expectation, refuse
+from ..exceptions import caution, refuse
 from ..metrics import Case
 
 _MOST_DRAWS = 1000  # of one sample with all classes
@@ -89,8 +89,7 @@ class Refits:
                 rule = "an estimator whose fit takes sample_weight"
                 got = f"{type(self.estimator).__name__}, fitted without weights"
                 cure = "The measures use them; take another estimator to fit with them as well"
-                message = expectation(self.where, rule, got, cure)
-                warnings.warn(message, UserWarning, stacklevel=4)
+                caution(self.where, rule, got, cure, UserWarning)
             else:
                 found[name] = self.weight
         if self.groups is not None:

@@ -11,7 +11,9 @@ from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import canonical_proba, canonical_weight
-from ..exceptions import check_level, number_or_nan, refuse, require
+from ..exceptions import check_level, named, number_or_nan, refuse, require, setting
+
+_OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
 
 _FEWEST = 50  # predictions, for a law that they stand for
 _CELLS = 512  # on which the power of the test is computed
@@ -351,8 +353,8 @@ def _law_of_sample(y_proba, sample_weight, where):
     kept = weight > 0
     p, weight = np.asarray(proba)[kept, 1], weight[kept]
     if len(p) < _FEWEST:
-        cure = "Pass more, or say their law by linear_predictor=(mean, deviation)"
-        refuse(where, f"at least {_FEWEST} rows of y_proba", f"{len(p)}", cure)
+        cure = "Pass more" + setting("linear_predictor", words=_OR_LAW)
+        refuse(where, f"at least {_FEWEST} rows of " + named("y_proba"), f"{len(p)}", cure)
     order = np.argsort(p, kind="stable")
     p, weight = p[order], weight[order]
     inside = np.clip(p, _TINY, np.nextafter(1, 0))

@@ -8,7 +8,7 @@ import numpy as np
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..canonical import canonical_proba, is_missing, read_array, read_numbers
-from ..exceptions import is_number, no_cautions, refuse
+from ..exceptions import is_number, no_cautions, refuse, setting
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 
 #: The default: a line, logistic where the outcome is a share.
@@ -55,9 +55,11 @@ def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> Ju
     for numbers, name in zip(parts, ("score", "score_unlabelled"), strict=True):
         wrong = np.flatnonzero((numbers < low) | (numbers > high))
         if len(wrong):
-            got = f"{numbers[wrong[0]]:g} in row {wrong[0]}"
-            cure = "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers"
-            refuse(where, f"{name} from {low:g} to {high:g}", got, cure)
+            got, row = f"{numbers[wrong[0]]:g}", wrong[0]
+            cure = "Say what the lowest and the highest score can be, such as "
+            cure += setting("scale", (1, 10)) + ", or " + setting("scale", None)
+            cure += " for any numbers"
+            refuse(where, f"{name} from {low:g} to {high:g}", got, cure, row=row, argument=name)
     number = (np.concatenate(parts) - low) / (high - low)
     return JudgeScores(number, None, None, parts[0], True)
 
@@ -73,7 +75,7 @@ def _verdicts(given, where):
         row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
         if row is not None:
             cure = "Drop such rows, or call it a verdict of its own"
-            refuse(where, f"a verdict in every row of {name}", f"none in row {row}", cure)
+            refuse(where, f"a verdict in every row of {name}", "none", cure, row=row)
     together = [value for values in given for value in values.tolist()]
     kinds = Counter(_kind(value) for value in together)
     if len(kinds) > 1:
@@ -104,8 +106,8 @@ def _kind(value):
 def _check_finite(numbers, name, where):
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
-        got = f"{numbers[wrong[0]]} in row {wrong[0]}"
-        refuse(where, f"finite numbers as {name}", got, "Leave out rows without a score")
+        cure, row = "Leave out rows without a score", wrong[0]
+        refuse(where, f"finite numbers as {name}", f"{numbers[row]}", cure, row=row)
 
 
 def _ends(pair, name, where, otherwise=""):
@@ -125,8 +127,8 @@ def check_bounds(bounds: Any, outcome: FloatArray, where: str) -> tuple[float, f
     low, high = _ends(bounds, "bounds", where)
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
-        got = f"{outcome[wrong[0]]:g} in row {wrong[0]}"
-        refuse(where, f"labels within bounds, {low:g} to {high:g}", got, "Pass wider ones")
+        rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
+        refuse(where, rule, f"{outcome[row]:g}", "Pass wider ones", row=row)
     return low, high
 
 

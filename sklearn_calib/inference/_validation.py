@@ -268,7 +268,7 @@ class _MovedLines:
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
             cure = "There is no slope, AUC or R2: take rows of both"
-            caution(_WHERE, "both outcomes", got, cure, stacklevel=5)
+            caution(_WHERE, "both outcomes", got, cure)
             return [missing] * 4
         start = line.log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
@@ -277,7 +277,7 @@ class _MovedLines:
         of_large = self._large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
-            caution(_WHERE, "at least two different predictions", got, cure, stacklevel=5)
+            caution(_WHERE, "at least two different predictions", got, cure)
             return [of_large, missing, missing, missing]
         return [of_large, *self._both(start, large, top)]
 
@@ -326,7 +326,6 @@ class _MovedLines:
             "outcomes that overlap in the prediction",
             f"a threshold that separates them ({self.title})",
             "The slope is infinite and there is no intercept: more rows show whether that is so",
-            stacklevel=7,
         )
         ends = _NOTHING
         if self.ci == "sandwich" and self.clusters is None:  # infinite errors

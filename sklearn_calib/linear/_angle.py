@@ -148,7 +148,6 @@ def estimate_angle(
             "a covariance, more rows than features, or a known link_slope",
             "none of them",
             "Without, the likelihood determines the product of cosine and slope only",
-            stacklevel=3,
         )
     given: dict[str, Any] = {
         "link": link,

@@ -385,7 +385,7 @@ def _warn_if_moved(fits, where):
         what, close = "relative error of the conditions of optimality", 10 * MAX_SCORE_ERROR
     if moved > close:
         cure = "Fit with a smaller tol and a larger max_iter"
-        caution(where, "a converged fit", f"{moved:.2g} {what}", cure, stacklevel=5)
+        caution(where, "a converged fit", f"{moved:.2g} {what}", cure)
 
 
 # -- leverages ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, ArrayLike, Estimator, FloatArray
 from ..canonical import canonical_proba, read_numbers
-from ..exceptions import check_known, equals, refuse
+from ..exceptions import check_known, equals, named, refuse
 from ._pairs import CalibratedClassifier
 
 _WHERE = "calibrated_attributions"
@@ -138,7 +138,8 @@ class _Curve:
         self.positive = 1
         if pos_label is not None:
             if not any(equals(pos_label, label) for label in labels):
-                refuse(_WHERE, f"pos_label among {labels}", repr(pos_label), "Name a label")
+                rule = named("pos_label") + f" among {labels}"
+                refuse(_WHERE, rule, repr(pos_label), "Name a label")
             self.positive = labels.index(pos_label)
 
     def __call__(self, z: FloatArray) -> FloatArray:
@@ -308,9 +309,9 @@ def _inside(z, value):
         return z
     beyond = np.maximum(z - 1, -z)
     if beyond.max() > ROUNDING:
-        row = int(beyond.argmax())
+        row, rule = int(beyond.argmax()), "base and values that add up to 0 to 1"
         cure = "Pass input='logits', if they are log-odds; of probabilities give the right base"
-        refuse(_WHERE, "base and values that add up to 0 to 1", f"{z[row]:.6g} in row {row}", cure)
+        refuse(_WHERE, rule, f"{z[row]:.6g}", cure, row=row)
     return np.clip(z, 0, 1)
 
 

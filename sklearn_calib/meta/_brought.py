@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
-from ..exceptions import expectation, refuse
+from ..exceptions import refuse
 from ._scores import is_boosted
 
 
@@ -155,13 +155,12 @@ def fresh(estimator: Estimator, where: str) -> Estimator:
     try:
         return clone_by_value(estimator)
     except RuntimeError as error:
-        message = expectation(
+        refuse(
             where,
             "an estimator that scikit-learn can clone",
             f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
             "Fit it yourself and pass FrozenEstimator(model) with rows of its own",
         )
-        raise ValueError(message) from error
 
 
 def loses_fit(estimator: Estimator, where: str) -> bool:

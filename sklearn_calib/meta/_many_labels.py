@@ -25,7 +25,7 @@ from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._pairs import groups_of
-from ._scores import no_method
+from ._scores import refuse_method
 
 
 class FoldScores(NamedTuple):
@@ -176,7 +176,7 @@ def scores_of_labels(
         refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
     if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
         wanted = "predict_proba" if response_method == "auto" else response_method
-        raise TypeError(no_method(estimator, wanted, where))
+        refuse_method(estimator, wanted, where)
     proba = estimator.predict_proba(X)
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))

@@ -1,6 +1,5 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
@@ -32,7 +31,7 @@ from .._sklearn_compat import (
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight, check_several
-from ..exceptions import caution, expectation, refuse
+from ..exceptions import caution, refuse
 from ..recalibrators import (
     aligned_proba,
     check_folds,
@@ -380,15 +379,12 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                 params["sample_weight"] = sample_weight
             elif not frozen:
                 name = type(self.estimator).__name__
-                warnings.warn(
-                    expectation(
-                        f"{type(self).__name__}.fit",
-                        "an estimator whose fit takes sample_weight",
-                        f"{name}, fitted without weights",
-                        "The recalibrator uses them; for a pipeline pass "
-                        "STEP__sample_weight=... or enable metadata routing",
-                    ),
+                caution(
+                    f"{type(self).__name__}.fit",
+                    "an estimator whose fit takes sample_weight",
+                    f"{name}, fitted without weights",
+                    "The recalibrator uses them; for a pipeline pass "
+                    "STEP__sample_weight=... or enable metadata routing",
                     UserWarning,
-                    stacklevel=5,
                 )
         return params, weights, groups

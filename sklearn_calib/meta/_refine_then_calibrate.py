@@ -1,7 +1,6 @@
 """RefineThenCalibrateCV: choose the model by what it is worth once calibrated, and calibrate it."""
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -30,7 +29,7 @@ from .._typing import (
     Self,
 )
 from ..decomposition import RefinementCurve, refinement_curve
-from ..exceptions import caution, expectation, refuse
+from ..exceptions import caution, refuse, warn
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
@@ -318,13 +317,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         """
         check_is_fitted(self)
         if not self.calibrated_pairs_:
-            raise AttributeError(
-                expectation(
-                    "RefineThenCalibrateCV.predict_proba",
-                    "a model that was kept",
-                    f"refit=False, ensemble=False and {self.n_splits_} folds",
-                    "Set refit=True or ensemble=True, or validate on one split",
-                )
+            refuse(
+                "RefineThenCalibrateCV.predict_proba",
+                "a model that was kept",
+                f"refit=False, ensemble=False and {self.n_splits_} folds",
+                "Set refit=True or ensemble=True, or validate on one split",
+                error=AttributeError,
             )
         return super().predict_proba(X)
 
@@ -416,13 +414,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     def _report(self, table, winner, failures, n_fits, where):
         if failures:
-            text = (
-                f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
-                "Candidates with a failing fit are not chosen. Debug with error_score='raise'."
-            )
+            failed = f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
+            debug = "Candidates with a failing fit are not chosen. Debug with error_score='raise'"
             if winner is None:
-                raise ValueError(f"{where}: expected one candidate that can be fitted. {text}")
-            warnings.warn(text, FitFailedWarning, stacklevel=4)
+                refuse(where, "one candidate that can be fitted", f"none: {failed}", debug)
+            warn(FitFailedWarning(f"{failed}{debug}."))
         self.cv_results_ = results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]

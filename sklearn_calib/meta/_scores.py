@@ -1,5 +1,7 @@
 """What a fitted classifier says of its rows, validated: logits where it has them."""
 
+from typing import NoReturn
+
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -7,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import take_columns
 from .._typing import Estimator, Features, FloatArray, IntArray
 from ..canonical import canonical_proba
-from ..exceptions import expectation
+from ..exceptions import refuse
 from ..staging import own_logits
 
 ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
@@ -32,9 +34,9 @@ def classifier_scores(
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         return _logits(estimator.decision_function(X), n_classes, where)
     if response_method == "decision_function":
-        raise TypeError(no_method(estimator, "decision_function", where))
+        refuse_method(estimator, "decision_function", where)
     if not hasattr(estimator, "predict_proba"):
-        raise TypeError(no_method(estimator, "predict_proba", where))
+        refuse_method(estimator, "predict_proba", where)
     proba = _without_rounding(estimator.predict_proba(X))
     return canonical_proba(proba, n_classes=n_classes, _where=where)
 
@@ -88,11 +90,12 @@ def _n_rows(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def no_method(estimator: Estimator, method: str, where: str) -> str:
-    """The message for an estimator without the scores that are asked for."""
-    return expectation(
+def refuse_method(estimator: Estimator, method: str, where: str) -> NoReturn:
+    """Refuse an estimator without the scores that are asked for."""
+    refuse(
         where,
         f"an estimator with {method}",
         repr(estimator),
         "Choose response_method='auto', or a classifier that gives scores",
+        error=TypeError,
     )

@@ -19,7 +19,12 @@ from ..canonical import (
     warn_of_positive,
     weight_and_unit,
 )
-from ..exceptions import check_flag, check_known, equals, refuse
+from ..exceptions import check_flag, check_known, equals, named, refuse, setting
+
+_ALL_CLASSES = " misses a class, name all, in the order of the columns, with " + setting("labels")
+_CONFIDENCE = (
+    "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
+)
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
 MULTICLASS = ("auto", *BINARY)
@@ -459,12 +464,13 @@ def canonical_case(
     if len(classes) != columns:
         refuse(
             where,
-            f"one class for each of the {columns} columns of y_proba",
+            f"one class for each of the {columns} columns of " + named("y_proba"),
             f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If y_true misses a class, pass labels= with all classes in the order of the columns"
+            "If " + named("y_true") + _ALL_CLASSES
             if len(classes) < columns
-            else "Pass one column per class, or where y_proba is the confidence in one predicted "
-            "class, pass y_true == y_pred as y_true",
+            else setting("columns", words="Pass one column per class")
+            + ", or "
+            + setting("confidence", words=_CONFIDENCE),
         )
     positive = 1
     if pos_label is not None:
@@ -472,7 +478,7 @@ def canonical_case(
         if len(match) != 1:
             refuse(
                 where,
-                f"pos_label among {classes.tolist()}",
+                named("pos_label") + f" among {classes.tolist()}",
                 repr(pos_label),
                 "Name one of the labels",
             )
@@ -485,8 +491,8 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
-    named, text = pos_label is not None, labels is None and isinstance(classes[0], str)
-    if check_order and proba.shape[1] == 1 and (positive == 0 if named else text):
+    is_named, text = pos_label is not None, labels is None and isinstance(classes[0], str)
+    if check_order and proba.shape[1] == 1 and (positive == 0 if is_named else text):
         warn_of_positive(proba, codes, classes, where)
     elif in_order:
         warn_of_order(proba, codes, classes, "labels", where, weight)

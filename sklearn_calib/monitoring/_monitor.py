@@ -478,7 +478,4 @@ def _check_number(value, above, below, rule, where):
 def _names(values, what, least, where):
     if np.ndim(values) == 1 and len(values) < least:
         refuse(where, f"at least {least} of the {what}", f"{len(values)}", "Name all of them")
-    try:
-        return canonical_labels(values, classes=values, _where=where)[0]
-    except ValueError as error:
-        raise ValueError(str(error).replace("labels", what).replace("label", what)) from error
+    return canonical_labels(values, classes=values, _where=where)[0]

@@ -16,7 +16,9 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import refuse
+from ..exceptions import Refusal, refuse, setting
+
+_OR_SECOND = ", or the second class of two alone"
 
 
 class BatchRows(NamedTuple):
@@ -65,15 +67,17 @@ def read_rows(
     if classes is None:
         classes = np.arange(columns)
     if columns != len(classes):
-        cure = "Pass one column per class, or the second class of two alone"
+        cure = setting("columns", words="Pass one column per class") + _OR_SECOND
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
     if soft:
         return _soft(y, proba, groups, time, classes, known_groups, multiclass, where), classes
     try:
         _, codes = canonical_labels(y, classes=classes, _where=where)
-    except ValueError as error:
-        cure = "Name all classes, CalibrationMonitor(classes=[...])"
-        raise ValueError(str(error).replace("Pass all classes", cure)) from error
+    except Refusal as error:
+        if "all_classes" in error.settings:
+            words = "Name all classes, CalibrationMonitor(classes=[...])"
+            error.place(cure=setting("all_classes", words=words))
+        raise
     check_same_length(codes, proba, where)
     warn_of_order(proba, codes, classes, "classes", where)
     labelled = _problems(proba, lambda target: codes == target, multiclass)
@@ -134,10 +138,13 @@ def _group_codes(groups, known, n, where):
     given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups", where)
     if given.shape != (n,):
         refuse(where, f"one group per row, {n}", f"shape {given.shape}", "Check the rows")
-    try:
-        return canonical_labels(given, classes=known, _where=where)[1]
-    except ValueError as error:
-        raise ValueError(str(error).replace("labels", "groups")) from error
+    names, codes = canonical_labels(given, _where=where)
+    places = {name: place for place, name in enumerate(known.tolist())}
+    for code, name in enumerate(names.tolist()):
+        if name not in places:
+            cure, row = "Name all groups when the monitor is made", np.argmax(codes == code)
+            refuse(where, f"groups among {[*places]}", repr(name), cure, row=row)
+    return np.array([places[name] for name in names.tolist()])[codes]
 
 
 # -- times ----------------------------------------------------------------------------------------
@@ -161,7 +168,7 @@ def _moments(time, n, where):
     if bad.any():
         row = int(bad.argmax())
         rule = "times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00"
-        refuse(where, rule, f"{str(raw[row])!r} in row {row}", "Convert them first")
+        refuse(where, rule, repr(str(raw[row])), "Convert them first", row=row)
     return found, raw
 
 
@@ -219,5 +226,5 @@ def check_time_goes_on(
             f"{rule}, the time of the last row",
             f"one of {rows.written(0) or shown_time(rows.time[0])}",
             "Time runs backwards: leave out rows that were given before; where labels come late, "
-            "take the time at which the label came",
+            + setting("time", words="take the time at which the label came"),
         )

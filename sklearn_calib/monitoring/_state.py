@@ -96,7 +96,6 @@ class StorableMonitor:
                 f"none, as of version {version}",
                 "It was read, but a change of its numbers would go unseen; the state that is "
                 "written next has one",
-                stacklevel=3,
             )
         return found
 

@@ -327,7 +327,8 @@ def _checked(intervals, n, where):
         refuse(
             where,
             "intervals with 0 <= lower <= upper <= 1",
-            f"{intervals[row].tolist()} in row {row}",
+            f"{intervals[row].tolist()}",
             "Pass probabilities, the lower end first",
+            row=row,
         )
     return intervals

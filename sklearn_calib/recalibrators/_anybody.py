@@ -29,7 +29,7 @@ from ..canonical import (
     naming,
     warn_of_order,
 )
-from ..exceptions import called, refuse
+from ..exceptions import called, refuse, setting
 from ._record import without_records
 from ._repeated import GROUPS, warn_of_repeated_rows
 
@@ -140,7 +140,7 @@ def folds_of(
         check_folds(cv, codes)
         random_state = legacy_generator(random_state)
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
-            cure = "Pass fewer folds as cv, or groups that are finer"
+            cure = setting("folds", words="Pass fewer folds as cv, or groups that are finer")
             refuse(called("cv"), f"at least {cv} groups, one for each fold", f"{found}", cure)
         kind = StratifiedKFold if groups is None else StratifiedGroups
         cv = kind(int(cv), shuffle=True, random_state=random_state)
@@ -196,8 +196,9 @@ def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
         refuse(
             where,
             "a group for every row",
-            f"none in row {int(np.flatnonzero(missing)[0])}",
+            "none",
             "Give a row that belongs to no other a group of its own",
+            row=missing.argmax(),
         )
     return np.unique(values, return_inverse=True)[1].ravel()
 

@@ -27,7 +27,7 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_flag, check_sizes, refuse
+from ..exceptions import caution, check_flag, check_sizes, refuse, warn
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import Recorded, fit_record, keep_record, records_are_kept
@@ -391,13 +391,13 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
                 warnings.simplefilter("always")
                 part._fit(pair, hit, weight)
             for warning in caught:
-                said.setdefault((warning.category, str(warning.message)), []).append(str(label))
+                said.setdefault(str(warning.message), (warning.message, []))[1].append(str(label))
             self.one_vs_rest_.append(part)
         if falling:
             warn_of_falling_scores(self, falling)
-        for (category, message), labels in said.items():  # once, not once a class
+        for message, labels in said.values():  # once, not once a class
             where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
-            warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)
+            warn(message, f"(One-vs-rest, classes {where}.)")
 
     def _falling(self, proba, codes, weight):
         """The rank correlation of scores that fall with the outcome; an order of one's own."""

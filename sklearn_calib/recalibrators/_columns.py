@@ -17,32 +17,34 @@ SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
 MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
 
 
-def table_columns(groups: object, n_rows: int, where: str) -> dict[Any, AnyArray]:
+def table_columns(
+    groups: object, n_rows: int, where: str, what: str = "groups"
+) -> dict[Any, AnyArray]:
     """The columns of a table by their names, as plain arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
     or a list of boolean masks. Columns of an array are numbered.
     """
     with naming(groups):
-        found = _columns(groups, where)
+        found = _columns(groups, where, what)
     if not found:
-        refuse(where, "at least one column of groups", "none", "Name or pass one")
+        refuse(where, f"at least one column of {what}", "none", "Name or pass one")
     for name, column in found.items():
         if column.shape != (n_rows,):
             refuse(
                 where,
-                f"one entry of groups for each of the {n_rows} rows",
+                f"one entry of {what} for each of the {n_rows} rows",
                 f"shape {column.shape} in column {quoted(name)}",
                 "Check that table and probabilities come from the same selection",
             )
     return found
 
 
-def _columns(groups, where):
+def _columns(groups, where, what):
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
-        cure = "Pass groups=, a table of columns, or one column"
-        refuse(where, "a table of groups", got, cure, error=TypeError)
+        cure = f"Pass {what}=, a table of columns, or one column"
+        refuse(where, f"a table of {what}", got, cure, error=TypeError)
     masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
     pairs = list(enumerate(groups) if masks else named_columns(entries(groups), where))
     names = [name for name, _ in pairs]

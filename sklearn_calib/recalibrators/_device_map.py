@@ -10,7 +10,7 @@ from .._simplex import SMALLEST_PROBABILITY
 from .._sklearn_compat import host_array
 from .._typing import AnyArray
 from ..canonical import DeviceScores, canonical_proba, device_scores
-from ..exceptions import refuse
+from ..exceptions import refuse, setting
 
 Tree = dict[str, Any]
 MOST_MIXED = 100  # maps in a mixture; one of `OnlineCalibration` has thousands
@@ -238,5 +238,6 @@ def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
     n_classes = len(model.classes_)
     if max(2, scores.shape[1]) != n_classes:
         rule = f"{n_classes} columns of scores, one per class"
-        refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
+        cure = setting("columns", words="Pass the columns in the order of classes_")
+        refuse(where, rule, f"{scores.shape[1]}", cure)
     return DeviceMap({"node": "chain", "parts": model._all_nodes()}, scores, n_classes, where)

@@ -8,7 +8,9 @@ from scipy.special import ndtri
 from .._kernels._rank_correlation import rank_correlation
 from .._simplex import rank_score
 from .._typing import FloatArray, IntArray
-from ..exceptions import caution
+from ..exceptions import caution, setting
+
+_EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
 
 LEVEL = 1e-4  # of a warning on scores that say nothing
 
@@ -39,10 +41,11 @@ def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
     worst = min(found.values())
     of_classes = f" of the classes {names}" if names else ""
     cure = (
-        "Check the order of the columns, classes= and logits of the wrong sign"
+        "Check the order of the columns, " + setting("classes") + " and logits of the wrong sign"
         if names
-        else "If a high score speaks for the first class, pass 1 - p, or exchange the columns or "
-        "the two names in classes=; a method that may fall is 'platt'"
+        else "If a high score speaks for the first class, "
+        + setting("other_column", words=_EXCHANGE)
+        + "; a method that may fall is 'platt'"
     )
     caution(
         f"{type(method).__name__}.fit",

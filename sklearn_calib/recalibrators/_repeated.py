@@ -3,15 +3,17 @@
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..exceptions import caution
+from ..exceptions import caution, setting
 
 _ROWS, _SCORES = 5, 20  # of a score that counts; such scores at least
 _LEVEL = 1e-4
 INDEPENDENT = "rows that are independent, to judge a fit by rows that it has not seen"
 REPEATED = "scores that repeat with the same labels"
 GROUPS = (
-    "Pass groups=, such as the number of the patient or of the election; instead of repeated rows "
-    "sample_weight"
+    "Name what belongs together, such as the number of the patient or of the election, with "
+    + setting("groups")
+    + "; instead of repeated rows pass "
+    + setting("sample_weight")
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AnyArray, ArrayLike
 from ..canonical import better_order, canonical_proba
-from ..exceptions import refuse
+from ..exceptions import refuse, setting
 from ..metrics import Case, canonical_case
 from ._models import Model
 
@@ -109,7 +109,7 @@ def check_order(case: Case, name: str, where: str) -> None:
         f"{found.accuracy_as_given:.4f} of the rows as given, in {found.accuracy:.4f} in that "
         "order",
         f"Pass labels={fits}, or the other column where one was passed; where they are meant as "
-        "they are, check_columns=False",
+        "they are, " + setting("check_columns", False),
     )
 
 
@@ -121,8 +121,9 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
             check_order(sample.case, name, where)
         if model.two_classes and model.summary.samples()[0].exchanged:
             rule = f"probabilities of the class {model.positive!r} in the summary {name}"
-            got, cure = "those of the other class", "Summarise the other column, or 1 - p"
-            refuse(where, rule, got, f"{cure}; if they are meant, pass check_columns=False")
+            cure = setting("other_column", words="Summarise the other column, or 1 - p")
+            cure += "; if they are meant, pass " + setting("check_columns", False)
+            refuse(where, rule, "those of the other class", cure)
 
 
 def case_of_rows(

@@ -9,8 +9,10 @@ from scipy.stats import rankdata
 from .._show import quoted
 from .._typing import FloatArray, IntArray
 from ..canonical import canonical_label_scores, canonical_label_table
-from ..exceptions import refuse
+from ..exceptions import named, refuse, setting
 from ._columns import order_of_case
+
+_MEANT = "; where they are meant, " + setting("check_columns", False)
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -36,9 +38,9 @@ def check_order_of_labels(cases: "dict[str, Case]", y_true: Any, y_proba: Any, w
     if backwards:
         refuse(
             where,
-            "columns of y_proba with the probability that a row has the label",
+            "columns of " + named("y_proba") + " with the probability that a row has the label",
             f"{_listed(backwards)} ranked backwards, far beyond chance",
-            "Pass the other column, or 1 - p; where they are meant, check_columns=False",
+            setting("other_column", words="Pass the other column, or 1 - p") + _MEANT,
         )
     pairs, _ = canonical_label_scores(y_proba, where)
     table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
@@ -54,9 +56,9 @@ def check_order_of_labels(cases: "dict[str, Case]", y_true: Any, y_proba: Any, w
     more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
     refuse(
         where,
-        "columns of y_proba in the order of the labels",
+        "columns of " + named("y_proba") + " in the order of the labels",
         f"labels that other columns rank far better: {', '.join(moved[:_NAMED])}{more}",
-        "Bring the columns into the order of the labels; where they are meant, check_columns=False",
+        "Bring the columns into the order of the labels" + _MEANT,
     )
 
 

@@ -14,7 +14,7 @@ from ..decomposition import (
     decompose_case,
     enough_for_features,
 )
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ..groups import GradeCalibration, grade_calibration, grades_of
 from ..inference import ClusterSample
 from ..metrics import LogLoss
@@ -118,7 +118,7 @@ def grades_of_models(
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             cure = "Leave grades out, or the weights"
-            rule = "whole numbers >= 0 as sample_weight, for grades count rows"
+            rule = "whole numbers >= 0 as " + named("sample_weight") + ", for grades count rows"
             refuse(where, rule, got, cure)
     return {name: _graded(model, bands, counts) for name, model in models.items()}
 

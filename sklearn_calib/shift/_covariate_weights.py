@@ -176,7 +176,6 @@ def covariate_weights(
             f"mean of {found.covered:.2g} instead of 1",
             "The samples hardly overlap and the weights say little; get labelled rows of the "
             "target",
-            stacklevel=3,
         )
     return found
 

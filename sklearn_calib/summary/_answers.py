@@ -20,7 +20,7 @@ from .._typing import (
     RecalibratorLike,
 )
 from ..canonical import read_array
-from ..exceptions import check_count, refuse, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown, setting
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurves, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator, with_whole_mean
@@ -341,7 +341,8 @@ class Answers:
     def _check_independent(self, where):
         """Refuse what counts rows, where several of them may belong to one item."""
         if self.soft:
-            cure = "Pass the rows themselves with soft_labels=True; measure and fit read cells"
+            given = setting("soft_labels", True)
+            cure = "Pass the rows themselves with " + given + "; measure and fit read cells"
             refuse(where, "rows that are independent", "a summary of soft labels", cure)
 
     def _only_state(self, where):

@@ -1,15 +1,15 @@
 """Columns of blocks as arrays: numbers, labels, groups; a missing value is told by its row."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, check_form, number_column, values_of_text
+from .._files.tables import FILL, FileTable, check_form, number_column, values_of_text
 from .._show import quoted, rows_in_words
 from .._typing import AnyArray
 from ..canonical import is_missing
+from ..exceptions import refuse
 from ._input import Coded
 from ._parts import Block
 
@@ -20,7 +20,7 @@ _NO_TIME = np.iinfo(np.int64).min  # of Arrow's ticks: NaT
 def number_values(block: Block, name: str) -> AnyArray:
     """A column of numbers; infinity is left to whoever reads them.
 
-    Raises UserError for missing values and text that is no number.
+    Refuses missing values and text that is no number.
     """
     values = _numbers(block, name)
     if values.dtype.kind == "f":
@@ -62,7 +62,7 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     """A column of labels; anything but numbers and booleans by its different values.
 
     The text of a csv file becomes numbers or booleans unless the classes are `names`. Raises
-    UserError for missing labels.
+    Refuses missing labels.
     """
     column = block.columns[name]
     if _is_arrow(column):
@@ -120,7 +120,7 @@ def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
 def coded(block: Block, name: str, what: str | None = "value") -> Coded:
     """A column by its different values.
 
-    Raises UserError for missing ones, as a missing `what`; where that is None, they are None.
+    Refuses missing ones, as a missing `what`; where that is None, they are None.
     """
     column = block.columns[name]
     if _is_arrow(column):
@@ -223,18 +223,6 @@ def _plain_value(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def placed(message: str, block: Block, rows: AnyArray | None, where: str) -> str:
-    """An error of a batch with the place of its row in the file."""
-
-    def row_of_file(match):
-        row = int(match[1])
-        return f"in row {block.row(row if rows is None else rows[row])}"
-
-    message = message.removeprefix("CalibrationSummary.update: ")
-    opening = f"{where}: {block.where}: " if block.where else f"{where}: "
-    return opening + re.sub(r"\bin row (\d+)", row_of_file, message, count=1)
-
-
 def whole_frame(block: Block, names: Sequence[str], whole: str | None) -> Any:
     """Columns as a pandas DataFrame; the one that is `whole` has no missing value."""
     import pandas as pd
@@ -281,10 +269,8 @@ def _refuse_missing(block, name, missing, what="value"):
         return
     places = rows_in_words([block.row(place) for place in np.flatnonzero(np.asarray(missing))])
     where = f" of {block.where}" if block.where else ""
-    raise UserError(
-        f"expected a {what} in every row, got nan in {places} of column {quoted(name)}{where}. "
-        "Fill them, or leave out such rows."
-    )
+    got = f"nan in {places} of column {quoted(name)}{where}"
+    refuse("", f"a {what} in every row", got, FILL)
 
 
 def _is_arrow(column):

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import UserError, values_of_text
+from .._files.tables import values_of_text
 from .._typing import AnyArray
 from ..canonical import canonical_labels
-from ..exceptions import refuse
+from ..exceptions import placed, refuse
 from ._columns import array_of, complete, label_values
 from ._input import Coded
 from ._parts import SummaryPart, parts_of
@@ -67,7 +67,7 @@ def find_classes(
     found: dict[Any, None] = {}
     texts: dict[str, None] = {}
     decimal = None
-    try:
+    with placed(where=_WHERE):
         for part in parts_of(data, (label,), csv or {}, _WHERE):
             if isinstance(part, SummaryPart):
                 known = CalibrationSummary.from_parquet(part.path).classes
@@ -86,8 +86,6 @@ def find_classes(
                 if len(found) + len(texts) > _MOST:
                     cure = "Name the column of the labels"
                     refuse(_WHERE, f"at most {_MOST} different labels", "more", cure)
-    except UserError as error:
-        raise ValueError(f"{_WHERE}: {error}") from error
     found |= dict.fromkeys(values_of_text(texts, decimal).values())
     if not found:
         refuse(_WHERE, "rows with labels", "none", "Check the data")

@@ -19,7 +19,7 @@ from ..canonical import (
     soft_rows,
     valid_proba,
 )
-from ..exceptions import caution, equals, refuse
+from ..exceptions import caution, equals, named, refuse, setting
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
@@ -84,7 +84,8 @@ class Labels:
             refuse(where, "pos_label with two classes", f"{n_classes} classes", cure)
         match = np.flatnonzero(self.classes == self.pos_label)
         if len(match) != 1:
-            rule, cure = f"pos_label among {self.classes.tolist()}", "Name one of the labels"
+            rule = named("pos_label") + f" among {self.classes.tolist()}"
+            cure = "Name one of the labels"
             refuse(where, rule, repr(self.pos_label), cure)
         self.positive = int(match[0])
 
@@ -111,7 +112,8 @@ class Labels:
         classes = self.classes
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):
-                rule, cure = f"scores of {self.n_classes} classes", "Pass one column per class"
+                rule = f"scores of {self.n_classes} classes"
+                cure = setting("columns", words="Pass one column per class")
                 refuse(where, rule, f"{columns} columns", cure)
             classes = np.arange(columns)
         if y is None:
@@ -356,4 +358,4 @@ def _one_per_row(values, n, name, where):
 def _refuse_first(wrong, values, rule, where):
     if wrong.any():
         row = int(wrong.argmax())
-        refuse(where, rule, f"{values[row]:g} in row {row}", "Drop or repair those rows")
+        refuse(where, rule, f"{values[row]:g}", "Drop or repair those rows", row=row)

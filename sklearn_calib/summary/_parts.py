@@ -10,10 +10,10 @@ from urllib.parse import unquote
 import numpy as np
 
 from .._files.names import files_of
-from .._files.tables import UserError, check_columns, check_types, table_blocks, unreadable
+from .._files.tables import check_columns, check_types, table_blocks, unreadable
 from .._show import plain, quoted
 from ..canonical import collected
-from ..exceptions import called, refuse, require
+from ..exceptions import called, placed, refuse, require
 from ._storage import is_summary_file
 
 ROWS = 2**17  # in a block
@@ -191,7 +191,8 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -
         try:
             parquet = _is_parquet(path, filesystem)
         except (OSError, ValueError) as error:
-            raise ValueError(f"{where}: {unreadable(error, name)}") from error
+            with placed(where=where):
+                raise unreadable(error, name) from error
         if parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
         elif parquet:
@@ -259,9 +260,7 @@ def _array_blocks(data, present, needed, where):
     columns = {name: data[name] for name in needed}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise UserError(
-            f"expected columns of one length, got {lengths}. Check where they are from."
-        )
+        refuse("", "columns of one length", f"{lengths}", "Check where they are from")
     n, forms = next(iter(lengths.values())), {}
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)

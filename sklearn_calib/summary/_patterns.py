@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._files.tables import UserError
 from .._typing import AnyArray, IntArray, Progress
-from ..exceptions import refuse
+from ..exceptions import placed, refuse
 from ._parts import SummaryPart, parts_of
 from ._pattern_cells import PairSums
 from ._sources import Plan, tally_of_parts
@@ -29,14 +28,12 @@ class _ValuesPlan(NamedTuple):
         if isinstance(part, SummaryPart):
             cure = "Save one summary for each group, in folders such as day=2026-01-31"
             refuse(_WHERE, "rows to group", f"the summary {part.name!r}", cure)
-        try:
+        with placed(where=_WHERE):
             for block in part.blocks(self.names):
                 for one in values.columns.values():
                     one.add(block, _WHERE)
                 if report is not None:
                     report(block.share)
-        except UserError as error:
-            raise ValueError(f"{_WHERE}: {error}") from error
         return values
 
 

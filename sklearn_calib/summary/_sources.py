@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._files.tables import FORM, UserError
+from .._files.tables import FORM
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, votes_of
-from ..exceptions import caution, check_jobs, check_progress, refuse
-from ._columns import complete, grouped, label_values, number_values, placed
+from ..exceptions import caution, check_jobs, check_progress, placed, refuse, setting
+from ._columns import complete, grouped, label_values, number_values
 from ._parts import (
     Block,
     ParquetPart,
@@ -286,12 +286,13 @@ def _in_processes(n_jobs, jobs):
         return Parallel(n_jobs=n_jobs)(jobs)
 
 
+def _row_of(block, rows, row):
+    return block.row(rows[row])
+
+
 def _merge(total, each, name):
-    try:
+    with placed(name, where=_WHERE):  # saved summaries may be of other classes
         total.merge(each)
-    except ValueError as error:  # saved summaries of other classes
-        said = str(error).removeprefix("CalibrationSummary.merge: ")
-        raise ValueError(f"{_WHERE}: {name}: {said}") from error
 
 
 class Tally:
@@ -314,13 +315,11 @@ class Tally:
 
     def add_part(self, part: Any, report: Report | None = None) -> "Tally":
         """Add all rows of a part; `report` is told how much of it is done."""
-        try:
+        with placed(where=_WHERE):
             for block in part.blocks(self.plan.needed):
                 self.add(block)
                 if report is not None:
                     report(block.share)
-        except UserError as error:
-            raise ValueError(f"{_WHERE}: {error}") from error
         return self
 
     def add(self, block: Block) -> None:
@@ -347,13 +346,11 @@ class Tally:
             part: list[Any] = [
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
-            try:
+            with placed(block.where, block.row if rows is None else partial(_row_of, block, rows)):
                 if plan.draw is None:
                     summary.update(*part, soft_labels=plan.soft)
                 else:
                     draw_batch(summary, plan.draw, block, part, plan.soft)
-            except (ValueError, TypeError) as error:
-                raise type(error)(placed(str(error), block, rows, _WHERE)) from error
             if self.patterns is not None:
                 numbers = numbers_of(plan.coders, block)
                 given = probabilities(plan.draw, part[1])
@@ -367,10 +364,8 @@ class Tally:
         columns = [number_values(block, name) for name in names]
         if len(columns) == 1:
             return columns[0], None
-        try:
+        with placed(block.where, block.row):
             votes = votes_of(np.column_stack(columns), "CalibrationSummary.update")
-        except ValueError as error:
-            raise ValueError(placed(str(error), block, None, _WHERE)) from error
         self.kinds |= votes.kinds
         return votes.shares, votes.number if (votes.number != 1).any() else None
 
@@ -430,7 +425,8 @@ class Tally:
         check_votes(self.kinds, where)
         if self.left_out:
             got = f"none in {self.left_out_in_words()}"
-            caution(where, "a value in every cell", got, "These rows are left out")
+            left_out = setting("left_out", words="These rows are left out")
+            caution(where, "a value in every cell", got, left_out)
         for summary in self.groups.values():
             if summary._labels.doubt is not None:
                 caution(where, *summary._labels.doubt)

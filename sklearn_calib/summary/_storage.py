@@ -305,7 +305,7 @@ def _from_table(cls, table, name, where):
     if old:
         got = f"{name} of version 1, which has 36 bits of each"
         cure = "It is not exact any more; where that matters, summarise the rows again"
-        caution(where, "scores in all their digits", got, cure, stacklevel=4)
+        caution(where, "scores in all their digits", got, cure)
     return summary
 
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import UserError
 from .._kernels._distinct import thinned
 from .._show import quoted
 from .._typing import AnyArray, IntArray
@@ -54,10 +53,12 @@ class Coder(NamedTuple):
             try:
                 groups = np.array([*(self.others[one] for one in values), self.missing])
             except KeyError as error:
-                raise UserError(
-                    f"expected the values of column {quoted(self.name)} that were there a moment "
-                    f"ago, got {quoted(error.args[0])}. Run again when the files are written."
-                ) from error
+                refuse(
+                    "",
+                    f"the values of column {quoted(self.name)} that were there a moment ago",
+                    quoted(error.args[0]),
+                    "Run again when the files are written",
+                )
             return groups[codes]
         if not len(self.numbers):
             return np.full(len(found), self.missing)

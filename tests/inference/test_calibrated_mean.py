@@ -216,7 +216,7 @@ def test_unequal_weights():
     assert right.low < 0.5 < right.high and right.se < right.labels_se
     scaled = calibrated_mean(**call, sample_weight=7 / chance[drawn])
     assert numbers(scaled) == pytest.approx(numbers(right))
-    with pytest.raises(ValueError, match="expected weights above 0, got 0 in row 0"):
+    with pytest.raises(ValueError, match="expected sample_weight above 0, got 0 in row 0"):
         calibrated_mean(**call, sample_weight=np.arange(drawn.sum()))
 
 

@@ -268,7 +268,7 @@ def test_rows_that_are_far_from_1_are_refused(data):
         def predict_proba(self, X):
             return 0.95 * super().predict_proba(X)
 
-    with pytest.raises(ValueError, match="expected rows that sum to 1, got row"):
+    with pytest.raises(ValueError, match="expected rows that sum to 1, got a sum of"):
         CalibratedModel(Lost()).fit(*data)
 
 

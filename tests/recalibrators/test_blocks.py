@@ -267,7 +267,7 @@ def test_the_row_is_counted_in_the_block_and_not_in_the_slice():
         TemperatureScaling().fit_blocks([(z[:10], y[:10]), (z, y)], start=1.0)
     p = np.full((400_000, 2), 0.5)
     p[300_007] = 0.4
-    with pytest.raises(ValueError, match=r"block 0.*row 300007, which sums to 0.8"):
+    with pytest.raises(ValueError, match=r"block 0.*a sum of 0.8.*in row 300007"):
         TemperatureScaling().fit_blocks([(p, y)], kind="proba", start=1.0)
 
 

@@ -177,7 +177,7 @@ def test_bad_tensors(dispatch):
     wrong[7, 1] = np.nan
     with pytest.raises(ValueError, match="finite scores, got nan in row 7, column 1"):
         method.predict_proba(canonical_proba(away(wrong), kind="logits"))
-    with pytest.raises(ValueError, match="For logits call canonical_proba"):
+    with pytest.raises(ValueError, match="Turn logits into probabilities first"):
         method.predict_proba(away(z))
     with pytest.raises(ValueError, match="3 columns of scores, one per class, got 4"):
         method.predict_proba(away(np.full((2, 4), 0.25)))

@@ -315,7 +315,10 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
         ("half.parquet", "expected a readable table, got 'half.parquet'"),
         ("hole.parquet", "expected a readable table, got 'hole.parquet'"),
         ("absent.parquet", "'absent.parquet' (No such file or directory)"),
-        (["t.parquet", "other.parquet"], "expected a column 'p' in other.parquet, got: score, y"),
+        (
+            ["t.parquet", "other.parquet"],
+            "expected a column 'p' in other.parquet, got score, y",
+        ),
         ("lists.parquet", "expected one value in each row of column 'p' of lists.parquet"),
         (".", "got parquet and csv in '.'"),
         ("empty", "(parquet, csv, JSON lines, Arrow), got none in 'empty'"),
@@ -323,8 +326,11 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
         ("magic://nowhere/t.parquet", "expected an address that pyarrow can open"),
         ((tmp_path / "t.csv").as_uri(), "expected parquet files at an address"),
         ({"y": [0, 1], "p": [0.5]}, "expected columns of one length"),
-        (frame[["y"]], "expected a column 'p' in the table, got: y"),
-        (pa.Table.from_pandas(frame[["y"]]), "expected a column 'p' in the table, got: y"),
+        (frame[["y"]], "expected a column 'p' in the table, got y"),
+        (
+            pa.Table.from_pandas(frame[["y"]]),
+            "expected a column 'p' in the table, got y",
+        ),
         (frame.assign(p="high"), "expected numbers in column 'p'"),
     ]
     for data, message in cases:
