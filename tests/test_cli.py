@@ -98,7 +98,7 @@ def test_audit_many_classes(quick, capsys):
         ({"p": None}, ["--prob", "p"], "expected a number in every row of column 'p' of t.csv"),
         ({"p": 1.5}, ["--prob", "p"], "expected probabilities in [0, 1], got 1.5 in row 3"),
         ({"label": None}, ["--prob", "p"], "expected a label in every row, got nan in row 3"),
-        ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected weights >= 0"),
+        ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected --weight >= 0"),
         ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
         ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
@@ -399,7 +399,10 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     write(1)
     assert run(*arguments) == 2
     said = capsys.readouterr().err
-    assert "If the probabilities were rounded to 1 decimal, add --tolerance 0.15" in said
+    assert (
+        "If the probabilities were rounded to 1 decimal, divide rows by their sums first, with "
+        in said
+    )
     assert not (tmp_path / "report.html").exists()
     losses = []
     for more in (["--tolerance", "0.15"], ["--normalize"]):

@@ -119,7 +119,7 @@ def test_small_maps(rows, capsys):
     difference = small.predict_proba(frame["p"]) - large.predict_proba(frame["p"])
     assert 0 < np.abs(difference).max() <= 0.01
     assert fit(method="angular") == 2
-    assert "Add --tabulate 1e-6" in capsys.readouterr().err
+    assert "Pass --tabulate 1e-06" in capsys.readouterr().err
 
 
 def gain_of(text):

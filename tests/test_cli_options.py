@@ -502,7 +502,7 @@ PLATT = ["--recalibrator", "platt", "--force", "--out", "m.json"]
         ([*AS_USUAL, "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
         (
             ["--label", "label", "--prob", "p,q,r"],
-            "with --classes in the order of the columns|class with --prob",
+            "in the order of the columns, with --classes|class with --prob",
         ),
         (
             ["--label", "three", "--prob", "p"],

@@ -42,6 +42,7 @@ def warn_of_harm(
     found = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
     if found:
         label, mean, rate, errors = found
+        label = np.asarray(label).tolist()
         caution(
             where,
             f"calibrated probabilities whose mean is the class's frequency within {_ERRORS:g} "

@@ -120,7 +120,8 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
         if sample is not None:
             check_order(sample.case, name, where)
         if model.two_classes and model.summary.samples()[0].exchanged:
-            rule = f"probabilities of the class {model.positive!r} in the summary {name}"
+            positive = np.asarray(model.positive).tolist()
+            rule = f"probabilities of the class {positive!r} in the summary {name}"
             cure = setting("other_column", words="Summarise the other column, or 1 - p")
             cure += "; if they are meant, pass " + setting("check_columns", False)
             refuse(where, rule, "those of the other class", cure)
