@@ -91,7 +91,7 @@ def _written(value):
 
 def refuse(rule: str, got: str, cure: str, *, source: str = "") -> NoReturn:
     """Refuse what was given on the command line; it is no function that expects it."""
-    _refuse("", rule, got, cure, source=source)
+    _refuse("", rule, got, cure, Exception, source=source)
 
 
 def sentence(rule: str, got: str, cure: str) -> str:

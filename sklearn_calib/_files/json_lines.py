@@ -157,6 +157,8 @@ class _Reader:
             if table.num_rows != _count_rows(text):  # two objects in one line
                 return None
             return {name: self._column(table, name) for name in self.paths}
+        except Refusal:
+            raise
         except (ImportError, ValueError, TypeError, NotImplementedError, LookupError):
             return None  # pyarrow's own errors are kinds of these
 

@@ -13,7 +13,7 @@ from .._files.names import files_of
 from .._files.tables import check_columns, check_types, table_blocks, unreadable
 from .._show import plain, quoted
 from ..canonical import collected
-from ..exceptions import called, placed, refuse, require
+from ..exceptions import Refusal, called, placed, refuse, require
 from ._storage import is_summary_file
 
 ROWS = 2**17  # in a block
@@ -100,6 +100,8 @@ class ParquetPart(NamedTuple):
         try:
             with self.open() as file:
                 yield from self._blocks(file, needed)
+        except Refusal:
+            raise
         except (OSError, ValueError) as error:  # pyarrow's among them
             raise unreadable(error, self.name) from error
 
