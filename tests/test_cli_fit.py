@@ -186,7 +186,7 @@ def test_repeated_rows_are_told_once(rows, capsys, monkeypatch, large):
     fit(method="temperature")
     said = capsys.readouterr().err
     assert said.count("got scores that repeat with the same labels") == 1
-    assert "sklearn-calib: expected" in said and "with fit --group" in said
+    assert "sklearn-calib: expected" in said and "with --cluster" in said
 
 
 def test_fewer_groups_than_folds(rows, capsys):
@@ -509,12 +509,12 @@ def bad_map(change):
         (["map.json", "cal.csv", "other.csv", "--prob", "p"], "the columns, separator and encod"),
         (["map.json", "cal.csv", "in.parquet", "--prob", "p"], "expected files of one format"),
         (["map.json", "nowhere.csv", "--prob", "p"], "Check the path"),
-        (["cal.csv", "map.json", "--prob", "p"], "expected a calibration map in 'cal.csv', got"),
+        (["cal.csv", "map.json", "--prob", "p"], "cal.csv, the text: expected JSON, got"),
         (
             ["nowhere.json", "cal.csv", "--prob", "p"],
             "expected a calibration map in 'nowhere.json'",
         ),
-        (["in.parquet", "cal.csv", "--prob", "p"], "expected a calibration map in 'in.parquet'"),
+        (["in.parquet", "cal.csv", "--prob", "p"], "in.parquet, the text: expected JSON"),
         (["bad.json", "cal.csv", "--prob", "p"], "map"),
     ],
 )
@@ -708,7 +708,7 @@ def test_export_to_every_target(rows, capsysbinary):
         (["map.json", "--to", "onnx"], "Name it with --out"),
         (["map.json", "--to", "sql", "--prob", "a,b,c"], "expected 2 columns, one for each class"),
         (["map.json", "--to", "c", "--name", "1"], "Pass another name"),
-        (["cal.csv", "--to", "c"], "expected a calibration map in 'cal.csv'"),
+        (["cal.csv", "--to", "c"], "cal.csv, the text: expected JSON"),
     ],
 )
 def test_export_refuses(rows, capsys, arguments, message):

@@ -497,8 +497,8 @@ PLATT = ["--recalibrator", "platt", "--force", "--out", "m.json"]
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (MINUS, "the column of --weight, got -1 in row 0"),
-        (EMPTY, "Leave --weight out for equal weights"),
+        (MINUS, "expected --weight >= 0 and finite, got -1 in row 0"),
+        (EMPTY, "Pass no --weight for equal weights"),
         ([*AS_USUAL, "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
         (
             ["--label", "label", "--prob", "p,q,r"],

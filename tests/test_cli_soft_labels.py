@@ -49,7 +49,7 @@ def test_audit_reads_shares(table, capsys):
     options = parser().parse_args(["audit", *given, "--soft-labels"])
     assert " --soft-labels" in commands_of_repair(options).splitlines()[0]
     assert main(["audit", *given]) == 2
-    assert "add --soft-labels" in " ".join(capsys.readouterr().err.split())
+    assert "pass --soft-labels" in " ".join(capsys.readouterr().err.split())
     assert main(["audit", *given, "--soft-labels", "--by", "n"]) == 2
     assert "--soft-labels without --by" in capsys.readouterr().err
 
@@ -210,7 +210,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ("--label na,nb --prob pb --drop-missing", "Drop rows that nobody judged"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
         ("--label ma,mb,mc --prob pb,pc,n", "shares, or numbers of votes, in all rows, got both"),
-        ("--label x,y,z --prob pb,pc,n", "Many labels per row go with audit --labels"),
+        ("--label x,y,z --prob pb,pc,n", "For many labels per row name"),
         ("--label text --prob pb", "expected numbers in column 'text'"),
         ("--label hole --prob pb", "expected a label in every row, got nan"),
         ("--label hole,a --prob pb", "expected a label in every row, got nan"),
@@ -347,7 +347,7 @@ def test_saved_summaries_of_shares_are_refused(votes, capsys):
     CalibrationSummary().update(frame.a, frame.pb, frame.n, soft_labels=True).to_parquet(path)
     for words in (["audit", path, "--no-page"], ["fit", path, "--out", str(folder / "m.json")]):
         assert main(words) == 2
-        assert "got a summary of soft labels. Give the rows" in capsys.readouterr().err
+        assert "got a summary of soft labels. Pass the rows" in capsys.readouterr().err
     more = ["--label", "a", "--prob", "pb", "--soft-labels"]
     assert main(["fit", path, *more, "--out", str(folder / "m.json")]) == 2
     assert "expected rows for --soft-labels, got summaries" in capsys.readouterr().err

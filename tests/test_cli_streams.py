@@ -251,7 +251,9 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
     assert main(line) == 2
     said = capsys.readouterr().err
     if "\n" in end:  # pandas finds the quote first
-        assert "expected quotes in pairs in long.csv.gz, got one in row 1 that is not" in said
+        assert (
+            "expected quotes in pairs in long.csv.gz, got one that is not closed in row 1" in said
+        )
     else:
         assert "rows of at most 1,000 characters in long.csv.gz" in said and "in line 3" in said
 

@@ -70,6 +70,6 @@ def test_backwards_labels_in_words_of_the_command():
         calibration_report(rng.random((400, 2)) < 1 - p, p, multilabel=True)
     assert said.value.settings == {"other_column": ..., "check_columns": False}
     assert said.value.worded(in_options()).endswith(
-        "name the other class with --positive, or the other column with --prob; where they are "
+        "Name the other class with --positive, or the other column with --prob; where they are "
         "meant, --any-order."
     )

@@ -136,7 +136,7 @@ def _remarks(any_order):
     def show(message, category, filename, lineno, file=None, line=None):
         if not isinstance(message, CalibrationWarning):
             return
-        if any_order and message.argument == "check_columns":
+        if any_order and "column_order" in message.settings:
             return
         text = message.worded(in_options())
         if "left_out" in message.settings:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._files.tables import (
     FILL,
+    FILL_LABELS,
     FileTable,
     in_percent,
     label_column,
@@ -345,7 +346,7 @@ def checked_labels(table: FileTable, name: str) -> Any:
         refuse(
             "a label in every row",
             f"nan in {places} of column {quoted(name)} of {plain(table.file)}",
-            FILL + f". {AS_MISSING}",
+            FILL_LABELS,
         )
     return labels
 

@@ -17,6 +17,7 @@ OPTIONS = {
     "check_columns": "--any-order",
     "classes": "--classes",
     "edited": "--edited",
+    "encoding": "--encoding",
     "groups": "--cluster",
     "labels": "--classes",
     "pos_label": "--positive",
@@ -44,6 +45,8 @@ _CHOICES = {
     "of the columns",
     "confidence": "of a confidence in one predicted class name that class's column with "
     "--prediction",
+    "exchange": "name it with --positive, or exchange the columns of --prob or the two names in "
+    "--classes",
     "fill": "Fill them, or leave out such rows with --drop-missing",
     "folds": "Name a column of more groups with --cluster",
     "linear_predictor": "",
@@ -51,7 +54,7 @@ _CHOICES = {
     "missing_labels": f". {AS_MISSING}",
     "of_logits": "",
     "one_label": "add a column that says whether the label is the one whose share it is",
-    "other_column": "name the other class with --positive, or the other column with --prob",
+    "other_column": "Name the other class with --positive, or the other column with --prob",
     "percentages": "add --percent for percentages, or audit --scale 0,10 for marks",
 }
 
@@ -59,7 +62,9 @@ _CHOICES = {
 #: The same cure of commands that can do something else.
 KEEP_THEM = {"fill": "Fill them, or keep them with --allow-missing"}
 WITHOUT_LABEL = {
-    "fill": "Give such rows when their labels come, or leave them out with --drop-missing"
+    "exchange": "name it with --positive, or exchange the columns of --prob or the two names in "
+    "--classes",
+    "fill": "Give such rows when their labels come, or leave them out with --drop-missing",
 }
 
 Said = tuple[str, str, str]  # rule, value and cure

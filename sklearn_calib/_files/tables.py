@@ -76,6 +76,7 @@ class FileTable(NamedTuple):
 
 #: What to do about cells that hold nothing.
 FILL = setting("fill", words="Fill them, or leave out such rows")
+FILL_LABELS = FILL + setting("missing_labels", words="")
 
 
 def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
@@ -206,7 +207,7 @@ def unreadable(error: Exception, file: str) -> Refusal:
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, got = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
-        encoding = setting("encoding", words="encoding='cp1252'")
+        encoding = setting("encoding", "cp1252")
         cure = "Name the encoding, for instance " + encoding + " (Western European Windows)"
         return refusal("", rule, f"the byte 0x{got:02x}", cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"

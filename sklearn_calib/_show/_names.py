@@ -58,8 +58,10 @@ def plain(value: object, limit: int | None = 60) -> str:
     Addresses come without their secrets, as `bare` leaves them; copies by what `shown_as` names.
     """
     text = str(value)
-    begins = next((path for path in _COPIES if text.startswith(path)), "")
-    text = bare(_COPIES.get(begins, "") + text[len(begins) :])
+    for begins in _COPIES:
+        if text.startswith(begins):
+            text = _COPIES[begins] + text[len(begins) :]
+    text = bare(text)
     if not text.isprintable():
         text = "".join(
             c if c.isprintable() or c == _JOINER else c.encode("unicode_escape").decode()

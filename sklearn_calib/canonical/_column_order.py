@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from .._typing import AnyArray, FloatArray, IntArray
-from ..exceptions import caution
+from ..exceptions import setting, caution
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class
@@ -49,6 +49,9 @@ def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
         return False
 
 
+_EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"
+
+
 def order_in_doubt(
     proba: FloatArray,
     codes: IntArray,
@@ -75,8 +78,8 @@ def order_in_doubt(
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
         f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
-        f"{given}= names the columns and does not move them: pass the order that they have, or the "
-        "columns in the order that is named",
+        f"{given}= names the columns and does not move them: "
+        + setting("column_order", words=_EITHER_ORDER),
     )
 
 

@@ -44,7 +44,7 @@ def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
         "Check the order of the columns, " + setting("classes") + " and logits of the wrong sign"
         if names
         else "If a high score speaks for the first class, "
-        + setting("other_column", words=_EXCHANGE)
+        + setting("exchange", words=_EXCHANGE)
         + "; a method that may fall is 'platt'"
     )
     caution(

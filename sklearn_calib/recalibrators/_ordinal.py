@@ -9,7 +9,7 @@ from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, canonical_labels, has_own_order
-from ..exceptions import caution, refuse
+from ..exceptions import setting, caution, refuse
 from ._base import Capabilities, Recalibrator, check_converged
 from ._describe import chain
 from ._falling import falling_by
@@ -153,7 +153,8 @@ class OrdinalCalibration(Recalibrator):
                 "OrdinalCalibration.fit",
                 f"columns in the order of the classes {self.classes_.tolist()}",
                 f"columns that fit {names}, the order of the scale",
-                f"Name the columns too: fit(..., classes={names})",
+                "Name the columns too: "
+                + setting("column_order", words=f"fit(..., classes={names})"),
             )
 
     def _fit(self, proba, codes, weight):

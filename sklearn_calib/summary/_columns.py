@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import FILL, FileTable, check_form, number_column, values_of_text
+from .._files.tables import FILL, FILL_LABELS, FileTable, check_form, number_column, values_of_text
 from .._show import quoted, rows_in_words
 from .._typing import AnyArray
 from ..canonical import is_missing
@@ -270,7 +270,8 @@ def _refuse_missing(block, name, missing, what="value"):
     places = rows_in_words([block.row(place) for place in np.flatnonzero(np.asarray(missing))])
     where = f" of {block.where}" if block.where else ""
     got = f"nan in {places} of column {quoted(name)}{where}"
-    refuse("", f"a {what} in every row", got, FILL)
+    cure = FILL_LABELS if what == "label" else FILL
+    refuse("", f"a {what} in every row", got, cure)
 
 
 def _is_arrow(column):

@@ -312,14 +312,14 @@ def test_text_and_json():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"score": 10}, r"expected score from 0 to 1, got .*Pass scale="),
+        ({"score": 10}, r"expected score from 0 to 1, got .*such as scale="),
         ({"score_unlabelled": 10}, r"expected score_unlabelled from 0 to 1"),
         ({"y": ["a", "b", "c"] * 40}, "expected labels of two classes, or numbers, got 3"),
-        ({"y": ["a"] * 120}, "expected labels of two classes, got one, 'a'. Pass pos_label"),
+        ({"y": ["a"] * 120}, "expected labels of two classes, got one, 'a'. Name the class"),
         ({"y": ["a", "b"] * 60, "pos_label": "c"}, r"expected pos_label among \['a', 'b'\]"),
         ({"y": []}, "expected rows with labels, got none"),
         ({"y": [1.0, np.nan] * 60}, "expected a label in every row, got nan in row 1"),
-        ({"y": [3] * 120}, "expected labels that differ, got 3 in all rows. Pass bounds"),
+        ({"y": [3] * 120}, "expected labels that differ, got 3 in all rows. Say between"),
         ({"y": [3, 9] * 60, "bounds": (1, 5)}, "expected labels within bounds, 1 to 5, got 9"),
         ({"bounds": (5, 1), "y": [1, 3] * 60}, r"expected bounds as \(lowest, highest\)"),
         ({"bounds": (1, 0), "y": [0, 1] * 60}, r"expected bounds as \(lowest, highest\)"),
