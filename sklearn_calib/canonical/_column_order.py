@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from .._typing import AnyArray, FloatArray, IntArray
-from ..exceptions import setting, caution
+from ..exceptions import caution, setting
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class

@@ -9,7 +9,7 @@ from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, canonical_labels, has_own_order
-from ..exceptions import setting, caution, refuse
+from ..exceptions import caution, refuse, setting
 from ._base import Capabilities, Recalibrator, check_converged
 from ._describe import chain
 from ._falling import falling_by
