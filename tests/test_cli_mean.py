@@ -120,7 +120,7 @@ def test_missing_scores(frame, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--score", "ten"], ". Say what the lowest"),
+        (["--score", "ten"], ". Add --scale with the lowest"),
         (["--score", "human"], "different columns for --label and --score"),
         (["--system", "question"], "expected --cluster with --system"),
         (["--positive", "nice"], "expected --positive among ['bad', 'good'], got 'nice'"),
