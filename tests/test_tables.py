@@ -258,7 +258,7 @@ def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
-    with pytest.raises(UserError, match=f"expected 3 cells in each row .* more in row {row}"):
+    with pytest.raises(Refusal, match=f"expected 3 cells in each row .* more in row {row}"):
         read_table(str(file), lambda _: ["p", "y"])
 
 
