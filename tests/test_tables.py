@@ -138,7 +138,7 @@ def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
     rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
     file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'), encoding="utf-8")
     wanted = read_table(str(file), lambda names: ["y", "z"]).frame
-    monkeypatch.setattr("sklearn_calib._files.tables._CHUNK", 10)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 60)
     found = read_table(str(file), lambda names: ["y", "z"]).frame
     for name in ("y", "z"):
         assert found[name].isna().equals(wanted[name].isna())
@@ -253,7 +253,7 @@ def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
 @pytest.mark.parametrize("row", [3, 12, 20])
 def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     """Of a long file the first chunk has none."""
-    monkeypatch.setattr("sklearn_calib._files.tables._CHUNK", 7)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 60)
     lines = ["0.5,1,g"] * 21
     lines[row] += ",h"
     file = tmp_path / "t.csv"

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .._show import plain, quoted
+from .._typing import AnyArray
 from ..exceptions import nearest, refusal, refuse
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
@@ -138,66 +141,29 @@ def cells_of_any_length() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def row_blocks(
-    stream: Any, encoding: str, sep: str | None, size: int | None, file: str
-) -> Iterator[io.TextIOBase]:
-    """The text of a binary stream in parts that end where a row ends, of some `size` characters.
+def row_blocks(stream: Any, encoding: str, sep: str | None, size: int, file: str) -> Iterator[str]:
+    """The text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
-    A single part if `size` is None; if `sep` is None, every line is a row. The stream stays open.
-    Refuses a row of more than `LONGEST_ROW` characters; `file` is its name.
+    If `sep` is None, every line is a row. The stream stays open. Refuses a row of more than
+    `LONGEST_ROW` characters; `file` is its name.
     """
-    text = _Lines(stream, encoding, file)
-    try:
-        if size is None:
-            yield text
-            return
-        rest, above = "", 0
-        while True:
-            more = text.read(size)
-            rest += more
-            end = _end_of_rows(rest, sep) if more else len(rest)
-            if end:
-                yield io.StringIO(rest[:end], newline="")
-                above += rest.count("\n", 0, end)
-                rest = rest[end:]
-            elif len(rest) > LONGEST_ROW:
-                raise _too_long(file, above)
-            if not more:
-                return
-    finally:
-        if not stream.closed:
-            text.detach()  # who opened the stream closes it
-
-
-class _Lines(io.TextIOWrapper):
-    """The text of a stream; refuses a line that would fill the memory while it is read."""
-
-    def __init__(self, stream, encoding, file):
-        super().__init__(stream, encoding, newline="")
-        self._file, self._above, self._long = file, 0, 0
-
-    def read(self, size=-1, /):
-        text = super().read(size)
-        end = max(text.rfind("\n"), text.rfind("\r")) + 1
-        self._long = len(text) - end if end else self._long + len(text)
-        if end:
-            self._above += text.count("\n")
-        if self._long > LONGEST_ROW:
-            raise _too_long(self._file, self._above)
-        return text
-
-    def seek(self, *place):
-        self._above = self._long = 0  # only ever to the beginning
-        return super().seek(*place)
-
-
-def _too_long(file, above):
-    return refusal(
-        "",
-        f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
-        f"a longer one that begins in line {above + 1}",
-        "Look there for a quote that is not closed, or leave out the column of long texts",
-    )
+    decoder = codecs.getincrementaldecoder(encoding)()
+    rest, above, data = "", 0, b" "
+    while data:
+        data = stream.read(size)
+        rest += decoder.decode(data, final=not data)
+        if end := _end_of_rows(rest, sep) if data else len(rest):
+            block, rest = rest[:end], rest[end:]
+            yield block
+            above += block.count("\n")
+        line = len(rest) - 1 - max(rest.rfind("\n"), rest.rfind("\r"))
+        if (line if end else len(rest)) > LONGEST_ROW:
+            refuse(
+                "",
+                f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
+                f"a longer one that begins in line {above + 1}",
+                "Look there for a quote that is not closed, or leave out the column of long texts",
+            )
 
 
 def head_of(stream: Any, size: int) -> bytes:
@@ -217,14 +183,35 @@ def _end_of_rows(text, sep):
     if sep is None:
         return text.rfind("\n") + 1
     mark = "\n" if "\n" in text else "\r"
+    if '"' not in text:
+        return text.rfind(mark) + 1
+    if text.isascii():
+        letters = np.frombuffer(text.encode(), np.uint8)
+        if (quotes := paired_quotes(letters, sep)) is not None:
+            ends = np.flatnonzero(letters == ord(mark))
+            ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+            return int(ends[-1]) + 1 if len(ends) else 0
     quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"[^"]*(?:""[^"]*)*("|$)')
     above = len(text)
-    for cell in reversed([*quoted_cell.finditer(text)] if '"' in text else []):
+    for cell in reversed([*quoted_cell.finditer(text)]):
         end = text.rfind(mark, cell.end(), above) + 1
         if end:
             return end
         above = cell.start()
     return text.rfind(mark, 0, above) + 1
+
+
+def paired_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
+    """The places of quotes among the bytes of a text; None where one stands inside of a cell.
+
+    Those with an even number of quotes before them open a cell, or are the second of two that
+    stand for one; the others close it. The last may have no partner yet.
+    """
+    quotes = np.flatnonzero(letters == ord('"'))
+    line = np.array([ord("\n")], np.uint8)
+    edged = np.concatenate([line, letters, line])
+    beside = np.append(edged[quotes[::2]], edged[quotes[1::2] + 2])
+    return quotes if np.isin(beside, [*f'{sep}"\r\n'.encode()]).all() else None
 
 
 def quote_without_end(error: ValueError, file: str, above: int) -> Exception:

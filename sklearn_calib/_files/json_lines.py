@@ -71,9 +71,7 @@ def json_frames(
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
     reader, above = _Reader(file, unit), 0
     needed = reader.choose(begun, pick, cut=len(head) >= _HEAD)
-    blocks: Any = row_blocks(source, encoding, None, size, file)
-    for block in blocks:
-        text = block.getvalue()
+    for text in row_blocks(source, encoding, None, size, file):
         frame = reader.frame(text, above, needed)
         yield frame, share_read(stream), JsonText(text, above)
         above += text.count("\n")

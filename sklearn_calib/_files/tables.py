@@ -1,11 +1,8 @@
 """Tables in files, as the command line reads them: every mistake is one sentence."""
 
 import codecs
-import csv
-import io
 import os
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -23,10 +20,10 @@ from .arrow import (
     parquet_file,
     read_parquet,
 )
+from .csv_cells import CsvCells, meaning_of, typed_texts
 from .csv_text import (
     check_columns,
     encoding_of,
-    exact_numbers,
     head_of,
     quote_without_end,
     row_blocks,
@@ -38,12 +35,11 @@ from .opened import kind_of, opened
 from .workbook import read_workbook
 
 _HEAD = 2**20  # bytes that the separator is looked for in
-_BLOCK = 2**23  # characters of a csv file that are read at a time
+_BLOCK = 2**23  # bytes of a file of text that are read at a time
 #: What says how a csv file is written.
 FORM = ("sep", "decimal", "encoding", "header")
-_FEW = 2**16  # characters of a csv file of which only the names are wanted
+_FEW = 2**16  # bytes of a csv file of which only the names are wanted
 _ROWS = 2**17  # of a parquet or Arrow file at a time
-_CHUNK = 2**17  # rows of a csv file that are taken apart at a time
 
 
 class CsvText(NamedTuple):
@@ -116,7 +112,7 @@ def table_blocks(
     file, pick, sep, decimal, encoding, header
         As in `read_table`.
     size : int or None, default=2**23
-        Characters of a file of text that are read at a time; None reads all.
+        Bytes of a file of text that are read at a time; None reads all.
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
@@ -221,23 +217,7 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
     Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
     as if the column had been read at once.
     """
-    import pandas as pd
-
-    if not texts:
-        return {}
-    lines = io.StringIO()
-    csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([text] for text in texts)
-    lines.seek(0)
-    values = pd.read_csv(
-        lines,
-        header=None,
-        names=["value"],
-        decimal=decimal or ".",
-        keep_default_na=False,
-        skip_blank_lines=False,
-        **exact_numbers(),
-    )["value"]
-    return dict(zip(texts, values.tolist(), strict=True))
+    return dict(zip(texts, typed_texts(texts, decimal).tolist(), strict=True)) if texts else {}
 
 
 def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
@@ -268,7 +248,7 @@ def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
 def in_percent(table: FileTable, name: str) -> bool:
     """Whether the numbers of a column, which `number_column` has read, are written with %."""
     if table.forms is None:
-        return _in_percent(table.frame[name].dropna().astype(object))
+        return _in_percent(table.frame[name])
     return bool(table.forms.get((name, "%")))
 
 
@@ -278,12 +258,13 @@ def check_form(table: FileTable, name: str) -> None:
     if table.forms is None or not len(filled):
         return
     kind = getattr(filled.dtype, "kind", "O")
-    texts = [] if kind in "fiub" else [str(value) for value in filled]
-    found = {"%": kind not in "fiub" and _in_percent(filled.astype(object))}
+    texts = None if kind in "fiub" else filled.astype(str).str
+    found = {"%": texts is not None and _in_percent(filled)}
     if table.decimal is None:  # the numbers say it, but for whole ones
-        pointed = kind == "f" and (filled % 1 != 0).any()
-        if pointed or any("." in text or "," in text for text in texts):
-            found[","] = any("," in text for text in texts)
+        comma = texts is not None and texts.contains(",").any()
+        pointed = texts is not None and texts.contains(".", regex=False).any()
+        if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
+            found[","] = bool(comma)
     for mark, there in found.items():
         if table.forms.setdefault((name, mark), there) != there:
             row = table.frame[name].index.get_loc(filled.index[0])
@@ -354,25 +335,16 @@ def _read_csv(stream, file, pick, form, size, as_text):
     needed = pick(header)
     check_columns(needed, header, file, sep)
     places = sorted({header.index(name) for name in needed})
-    options = {
-        "sep": sep,
-        "decimal": decimal or ".",
-        "index_col": False,
-        "skipinitialspace": True,
-        "low_memory": False,
-        **exact_numbers(),
-        "dtype": {header.index(name): str for name in as_text},
-    }
+    texts = {header.index(name) for name in as_text}
+    cells = CsvCells(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
-    first = 0
-    for number, block in enumerate(row_blocks(stream, encoding, sep, size, file)):
-        # the line of names, where there is one, stands in the first block
-        line = 0 if number == 0 and given is None else None
+    first, frames = 0, []
+    for number, text in enumerate(row_blocks(stream, encoding, sep, size or _BLOCK, file)):
+        named = number == 0 and given is None  # the line of names, where there is one
         try:
-            frame = _frame(block, places, len(header), {"header": line, **options})
+            frame, extra = cells.frame(text, named)
         except ValueError as error:
-            raise quote_without_end(error, file, first - (line is not None)) from error
-        extra = frame.pop("extra") if "extra" in frame else None
+            raise quote_without_end(error, file, first - 1) from error
         if extra is not None and extra.notna().any():
             refuse(
                 "",
@@ -381,53 +353,32 @@ def _read_csv(stream, file, pick, form, size, as_text):
                 "Put cells that hold the separator into quotes",
             )
         frame.columns = [header[place] for place in places]
-        written = None
-        if isinstance(block, io.StringIO):
-            written = CsvText(block.getvalue(), sep, encoding, header, line is not None)
-        rest = {"share": share_read(stream), "text": written, "of_csv": True}
-        yield FileTable(frame, file, decimal, first, **rest)
+        if size is None:
+            frames.append(frame)
+        else:
+            written = CsvText(text, sep, encoding, header, named)
+            rest = {"share": share_read(stream), "text": written, "of_csv": True}
+            yield FileTable(frame, file, decimal, first, **rest)
         first += len(frame)
+    if frames:
+        yield FileTable(
+            _joined(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True
+        )
 
 
-def _frame(block, places, beyond, options):
-    """The columns at some places, and `extra`: what stands one place behind the last name."""
+def _joined(frames, stream, file, pick, form, as_text):
+    """Blocks below each other; columns that mean different things in them are read again."""
     import pandas as pd
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            frame = _in_chunks(block, names=range(beyond + 1), usecols=[*places, beyond], **options)
-            return frame.rename(columns={beyond: "extra"})
-        # Blank lines at the end of a file; or no row but the names, where pandas 2 and 3 seek the
-        # types of columns by their places among those that are read.
-        except (pd.errors.EmptyDataError, IndexError):
-            return pd.DataFrame(columns=places)
-        except pd.errors.ParserError:  # no row of the first chunk has more cells than names
-            block.seek(0)
-            frame = _in_chunks(block, names=range(beyond), usecols=places, **options)
-        if len(frame) <= _CHUNK:
-            return frame
-        block.seek(0)
-        try:
-            more = pd.read_csv(block, names=range(beyond + 1), usecols=[beyond], **options)
-        except pd.errors.ParserError:  # nor of any other
-            return frame
-        return frame.assign(extra=more[beyond])
-
-
-def _in_chunks(block, **options):
-    """What `pandas.read_csv` gives; of a long file no cells are kept but those that are asked for.
-
-    All is read at once where a column means one thing in some chunk and another in others.
-    """
-    import pandas as pd
-
-    with pd.read_csv(block, chunksize=_CHUNK, **options) as chunks:
-        frames = list(chunks)
-        if len(frames) > 1 and not all(_is_alike([f[name] for f in frames]) for name in frames[0]):
-            block.seek(0)
-            return pd.read_csv(block, **options)
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
+    mixed = [name for name in frames[0] if not _is_alike([frame[name] for frame in frames])]
+    if not mixed:
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    stream.seek(0)
+    (table,) = _read_csv(stream, file, pick, form, None, [*as_text, *mixed])
+    for name in mixed:
+        table.frame[name] = meaning_of(table.frame[name], form[1] or ".")
+    return table.frame
 
 
 def _is_alike(columns):
@@ -450,15 +401,17 @@ def _is_alike(columns):
 _ALL_PERCENT = "Write all of them in percent, or none."
 _ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_ASCII_NUMBER = f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
 
 
 def _numbers_of_text(column, decimal):
     """Numbers of a column of text or of objects; NaN for what is none."""
+    if (numbers := _at_once(column, decimal)) is not None:
+        return numbers
     values = column.astype(object).to_numpy()
-    texts = [value for value in values if isinstance(value, str)]
-    in_percent = _in_percent(values)
+    in_percent = _in_percent(column)
     if decimal is None:
-        decimal = "," if any("," in text for text in texts) else "."
+        decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
 
     def number(value):
         if isinstance(value, str):
@@ -474,9 +427,41 @@ def _numbers_of_text(column, decimal):
     return np.array([number(value) for value in values])
 
 
-def _in_percent(values):
-    texts = [value for value in values if isinstance(value, str)]
-    return bool(texts) and all(text.strip().endswith("%") for text in texts)
+def _at_once(column, decimal):
+    """The numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
+    from pandas.api.types import infer_dtype
+
+    if column.dtype == object and infer_dtype(column, skipna=True) != "string":
+        return None
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = pc.ascii_trim_whitespace(pa.array(column, pa.string(), from_pandas=True))
+    except (ImportError, TypeError, ValueError):  # pyarrow's own errors are kinds of these
+        return None
+    in_percent = pc.all(pc.ends_with(texts, "%")).as_py()
+    if in_percent:
+        texts = pc.ascii_rtrim_whitespace(pc.utf8_slice_codeunits(texts, 0, -1))
+    if decimal is None:
+        decimal = "," if pc.any(pc.match_substring(texts, ",")).as_py() else "."
+    if decimal == ",":
+        texts = pc.replace_substring(texts, ".", "?")  # a point is no decimal mark
+        texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
+    if not pc.all(pc.match_substring_regex(texts, _ASCII_NUMBER)).as_py():
+        return None
+    numbers = pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers / 100 if in_percent else numbers
+
+
+def _in_percent(column):
+    """Whether what is text in a column ends with %."""
+    import pandas as pd
+
+    texts = column.dropna()
+    if not isinstance(texts.dtype, pd.StringDtype):
+        texts = pd.Series([value for value in texts.astype(object) if isinstance(value, str)])
+    return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
 
 
 def _refuse_text(table, name, row, cure=None):
