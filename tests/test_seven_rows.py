@@ -6,7 +6,6 @@ fails here, as does an option of which no value changes anything.
 
 import argparse
 import inspect
-import io
 import re
 import sys
 from pathlib import Path
@@ -237,15 +236,12 @@ class Blocks:
     def text(self, stream, encoding, sep, size, file):
         lines, rest = [], []
         for block in csv_text.row_blocks(stream, encoding, sep, size, file):
-            if size is None:
-                yield block
-                return
-            lines += block.read().splitlines(keepends=True)
+            lines += block.splitlines(keepends=True)
         head = 0 if sep is None or not lines[0].startswith("y,") else 1
         rest = [*range(SEVEN + head, len(lines), SEVEN)]
         for start, end in zip([0, *rest], [*rest, len(lines)], strict=True):
             self.count += 1
-            yield io.StringIO("".join(lines[start:end]), newline="")
+            yield "".join(lines[start:end])
 
     def arrow(self, source, batch_size, columns=None):
         for batch in arrow.batches_of(source, SEVEN, columns):
@@ -271,7 +267,7 @@ def small(monkeypatch):
                     and (name != "sklearn_calib._files.arrow")
                 ):
                     monkeypatch.setattr(module, found, wrong)
-            for found in ("_ROWS", "ROWS", "_CHUNK", "_ENTRIES"):
+            for found in ("_ROWS", "ROWS", "_ENTRIES"):
                 value = vars(module).get(found)
                 known = isinstance(value, int) and name not in NOT_BLOCKS
                 if known:

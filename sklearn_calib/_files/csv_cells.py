@@ -156,7 +156,8 @@ class CsvCells:
         }
         beyond = self.width
         if not named:
-            text = f"{self.sep.join(['""'] * beyond)}\n{text}"  # a row as long as they may be
+            longest = self.sep.join(['""'] * beyond)  # so that shorter rows are filled up
+            text = f"{longest}\n{text}"
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             try:

@@ -1,0 +1,140 @@
+"""Csv text means what pandas makes of it, whichever of the two libraries has read a block."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._files import csv_text
+from sklearn_calib._files.csv_cells import CsvCells
+from sklearn_calib._files.csv_text import row_blocks
+from sklearn_calib._files.tables import FileTable, number_column, read_table, table_blocks
+
+COLUMNS = {
+    "numbers": ["0.5", ".5", "5.", "1e5", "-0.0", "1E-3", "0." + "3" * 40, "5e-324"],
+    "whole": ["1", "-2", "0", "007"],
+    "whole with holes": ["1", "", "3"],
+    "signs": ["+1", "-0", "+0"],
+    "signs of fractions": ["+0.5", "1"],
+    "hexadecimal": ["0x1F", "3"],
+    "beyond int64": ["9223372036854775807", "9223372036854775808", "1"],
+    "beyond uint64": ["18446744073709551616", "1"],
+    "uint64 and a hole": ["18446744073709551615", "", "1"],
+    "beyond floats": ["9007199254740993", "0.5"],
+    "large with a hole": ["9007199254740993", ""],
+    "too large": ["1e400", "0.5"],
+    "infinities": ["inf", "-Infinity", "INF", "0.5"],
+    "no number": ["NAN", "0.5"],
+    "a number with a mark": ["nan(1)", "0.5"],
+    "missing": ["NA", "null", "<NA>", "#N/A", "0.5"],
+    "not missing": ["Null", "none", "-"],
+    "booleans": ["True", "false", "TRUE"],
+    "booleans with holes": ["True", "", "False"],
+    "booleans and numbers": ["True", "1"],
+    "almost booleans": ["tRUE", "False"],
+    "booleans with blanks": ["True ", "False"],
+    "dates": ["2020-01-01", "", "2020-02-01"],
+    "times": ["12:30", "13:00:01"],
+    "blanks": [" 0.5 ", "  1", "0.25  "],
+    "blanks in text": ["  a b ", "c"],
+    "blanks and holes": [" NA", "NA ", " "],
+    "vertical tabs": ["0.5\x0b", "1"],
+    "tabs": ["\t0.5", "1\t"],
+    "underscores": ["1_000", "2"],
+    "other digits": ["\u0663", "1"],
+    "letters of numbers": ["fun", "tall", "rise"],
+    "quotes": ['"a,b"', '"c""d"', '""', '"1"'],
+    "blanks before quotes": [' "a,b"', "c"],
+    "blanks behind quotes": ['"a,b" ', "c"],
+    "quotes inside": ['a"b', 'c"d"e'],
+    "text behind quotes": ['"a"b', "c"],
+    "line breaks": ['"a\nb"', '"c\r\nd"', "e"],
+    "lone returns": ["a\rb", "c"],
+    "nothing": ["", ""],
+    "no characters": ["a\0b", "c"],
+    "marks": ["\ufeff1", "\ufeff"],
+    "percent": ["50%", "60 %"],
+    "too many cells": ["1,", "2"],
+    "rows of blanks": ["1\n  \n\n", "2"],
+}
+
+
+def same(found, wanted):
+    assert [*found] == [*wanted] and len(found) == len(wanted)
+    for name in wanted:
+        assert found[name].dtype.kind == wanted[name].dtype.kind
+        assert found[name].isna().equals(wanted[name].isna())
+        pairs = zip(found[name].dropna().tolist(), wanted[name].dropna().tolist(), strict=True)
+        assert all(type(one) is type(other) and one == other for one, other in pairs)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("cells", COLUMNS.values(), ids=COLUMNS)
+def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
+    rows = "".join(f"{sep.join((cell, '0.25', 'x'))}\n" for cell in cells)
+    text = sep.join("abc") + "\n" + rows if named else rows
+    for as_text in ((), (0,)):
+        of_pandas = CsvCells(3, [0, 1], sep, ".", as_text)._by_pandas(text, named)
+        found = CsvCells(3, [0, 1], sep, ".", as_text).frame(text, named)
+        same(found[0], of_pandas[0])
+        wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()
+        assert ([] if found[1] is None else found[1].dropna().tolist()) == wanted
+
+
+def test_pyarrow_reads_what_is_plain():
+    text = 'y,p\n1,0.5\n0,"0.25"\n'
+    assert CsvCells(2, [0, 1], ",", ".", ())._by_arrow(text, True) is not None
+    assert CsvCells(2, [0, 1], ",", ".", ())._by_arrow('y,p\n1,a"b"\n', True) is None
+
+
+def test_a_short_row_alone_in_a_block_is_a_row(tmp_path):
+    (tmp_path / "t.csv").write_text("p\n0.5\n0,5\n" + "0.25\n" * 9, encoding="utf-8")
+    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";")]
+    assert sum(len(block.frame) for block in blocks) == 11
+    (tmp_path / "t.csv").write_text("y,p\n1,0.5\n0,0.25\n1", encoding="utf-8")
+    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=8)]
+    assert blocks[-1].frame["p"].isna().tolist() == [True]
+
+
+def test_blocks_end_where_rows_end():
+    rows = ['1,"a\nb"\n', '2,"c""\n""d"\n', "3,e\n", '4,"\n"\n']
+    for text in ("".join(rows), "".join(rows).replace("e", "\u20ac")):
+        for size in (1, 7, 1000):
+            blocks = [*row_blocks(io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv")]
+            assert "".join(blocks) == text
+            frames = [CsvCells(2, [0, 1], ",", ".", ()).frame(block, False)[0] for block in blocks]
+            assert pd.concat(frames)[0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "numbers"),
+    [
+        (["50%", " 60 %", None], ".", [0.5, 0.6, np.nan]),
+        (["0,5", "+1", ",25"], None, [0.5, 1.0, 0.25]),
+        (["5,0 %", "1e1%"], ",", [0.05, 0.1]),
+        (["1.000,5"], ",", [np.nan]),
+        (["0.5", "\u0663", "x", ""], ".", [0.5, 3.0, np.nan, np.nan]),
+        ([b"0.5", "0.5"], ".", [np.nan, 0.5]),
+    ],
+)
+def test_numbers_in_text(cells, decimal, numbers):
+    from sklearn_calib._files.tables import _numbers_of_text
+
+    found = _numbers_of_text(pd.Series(cells, dtype=object), decimal)
+    np.testing.assert_array_equal(found, numbers)
+
+
+def test_numbers_in_text_are_refused_as_before():
+    table = FileTable(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
+    with pytest.raises(csv_text.UserError, match="expected numbers in column 'p'"):
+        number_column(table, "p")
+
+
+def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 2**10)
+    rows = ["1,True,,2"] * 200 + ["0,,,0.5"] * 200 + ["1,False,x,+3"] * 200
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d", *rows]), encoding="utf-8")
+    found = read_table(str(tmp_path / "t.csv"), lambda names: names).frame
+    same(found, pd.read_csv(tmp_path / "t.csv"))
