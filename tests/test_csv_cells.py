@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib._files import csv_text
 from sklearn_calib._files.csv_cells import CsvCells
 from sklearn_calib._files.csv_text import row_blocks
 from sklearn_calib._files.tables import FileTable, number_column, read_table, table_blocks
+from sklearn_calib.exceptions import Refusal
 
 COLUMNS = {
     "numbers": ["0.5", ".5", "5.", "1e5", "-0.0", "1E-3", "0." + "3" * 40, "5e-324"],
@@ -128,7 +128,7 @@ def test_numbers_in_text(cells, decimal, numbers):
 
 def test_numbers_in_text_are_refused_as_before():
     table = FileTable(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
-    with pytest.raises(csv_text.UserError, match="expected numbers in column 'p'"):
+    with pytest.raises(Refusal, match="expected numbers in column 'p'"):
         number_column(table, "p")
 
 
