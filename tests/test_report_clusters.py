@@ -107,9 +107,9 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     case = canonical_case("report", y, p)
     cells = ClusterSample(case.problems()[0], groups)
     test = _verdict._test(cells, 0)
-    found = _verdict._inflation(SimpleNamespace(groups=groups), cells, test)
+    found = _verdict._inflation(SimpleNamespace(n_clusters=400), cells, test)
     assert found == pytest.approx(5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15)
-    assert _verdict._inflation(SimpleNamespace(groups=None), cells, test) == 1
+    assert _verdict._inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
     given = cells.proba, cells.weight
     twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
     critical = float(np.quantile(test.null_distribution, 0.95))

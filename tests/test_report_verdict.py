@@ -255,7 +255,8 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     runs, worst = outside_of_band([one._replace(predicted=out)])
     assert [run.too_high for run in runs] == [side == 1] and worst.predicted == out
     of = SimpleNamespace(predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1])
-    found = SimpleNamespace(evidence=of, level=0.95, event="it rained", of_several=False)
+    model = SimpleNamespace(two_classes=True, positive="rain")
+    found = SimpleNamespace(evidence=of, level=0.95, model=model)
     assert _verdict._on_the_whole(found) is None
     of.predicted = out
     assert _verdict._on_the_whole(found)[0] == ("too low", "too high")[side]

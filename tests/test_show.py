@@ -34,6 +34,8 @@ from sklearn_calib.displays import (
     ReliabilityDisplay,
 )
 from sklearn_calib.report import calibration_report
+from sklearn_calib.report._pictures import Gallery
+from sklearn_calib.report._sections import Pictures, sections_of
 
 NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "{0}", "_hidden"]
 
@@ -162,12 +164,13 @@ def test_marks_of_a_terminal():
 def test_only_pages_draw_pictures(monkeypatch):
     proba, y = make_overconfident(3, 90)
     report = calibration_report(y, proba, n_resamples=2)
-    for name in ("reliability_pictures", "classes_in_small"):
-        monkeypatch.setattr(f"sklearn_calib.report._sections.{name}", lambda *_: "<b>drawn</b>")
-    sections = report._sections()
+    pictures = Pictures.of(report)
+    monkeypatch.setattr(Gallery, "drawn", lambda self: "<b>drawn</b>")
+    sections = sections_of(report, pictures)
     assert html_of(sections).count("<b>drawn</b>") == 2
-    monkeypatch.setattr(Section, "picture", property(lambda self: 1 / 0))
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
+    monkeypatch.setattr(Gallery, "drawn", lambda self: 1 / 0)
+    assert str(report) and report.to_markdown()
 
 
 def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():

@@ -127,7 +127,7 @@ def gains_by_features(
     features = with_orders(FileTable(frame, options.files[0], decimal))
     if not enough_for_features(case):
         return None
-    return decompose_by_features(case, features, sample_weight=drawn.sample_weight)
+    return decompose_by_features(case, features)
 
 
 def _with_numbers(column, decimal):

@@ -42,7 +42,7 @@ def _section(section, level):
     if section.items:
         items = "".join(f"<li>{in_page(item, None)}</li>" for item in section.items)
         blocks.append(f"<ul>{items}</ul>")
-    blocks += [section.picture() if section.picture else "", *map(html_table, section.tables)]
+    blocks += [section.picture, *map(html_table, section.tables)]
     blocks += [f'<p class="note">{in_page(note, None)}</p>' for note in section.notes]
     blocks += [f"<pre><code>{html.escape(section.code)}</code></pre>"] if section.code else []
     blocks += [html_of(section.parts, level + bool(section.title or section.name))]

@@ -36,7 +36,7 @@ class Section(NamedTuple):
     sentences: Sequence[str] = ()
     items: Sequence[str] = ()  # of a list
     tables: Sequence[Table] = ()
-    picture: Callable[[], str] | None = None  # gives HTML that is safe; only pages call it
+    picture: str = ""  # HTML that is safe; only pages show it
     notes: Sequence[str] = ()  # small print
     code: str = ""
     parts: Sequence["Section"] = ()

@@ -163,8 +163,8 @@ def decompose_loss(
         return decompose_case(
             case, loss, "temperature" if recalibrator is None else recalibrator, cv
         )
-    given = loss, "auto" if recalibrator is None else recalibrator, cv, sample_weight
-    return decompose_by_features(case, features, *given)
+    recalibrator = "auto" if recalibrator is None else recalibrator
+    return decompose_by_features(case, features, loss, recalibrator, cv)
 
 
 def decompose_case(

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
-from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
+from .._typing import CV, AnyArray, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import no_cautions, refuse
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
@@ -78,14 +78,10 @@ def decompose_by_features(
     loss: LossLike = "log",
     recalibrator: RecalibratorLike = "auto",
     cv: CV = None,
-    sample_weight: ArrayLike | None = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of a `Case` with features.
-
-    A case holds no rows of weight 0; features have a row for each of `sample_weight`.
-    """
+    """`decompose_loss` of a `Case` with features, which have a row for each that was given."""
     rule = get_loss(loss, case.where, len(case.classes))
-    columns = feature_columns(features, case, sample_weight)
+    columns = feature_columns(features, case)
     if not enough_for_features(case):
         _refuse_few(case)
     folds = folds_of_rows(case, _FOLDS if cv is None else cv)
@@ -163,24 +159,20 @@ def _refuse_few(case):
     refuse(case.where, f"{rule}classes, for features", got, "Leave features out")
 
 
-def feature_columns(
-    features: object, case: "Case", sample_weight: ArrayLike | None = None
-) -> dict[Any, AnyArray]:
+def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
     """The columns of features by name, checked, of the rows of the case; errors speak of features.
 
     Rows of weight 0, which a case does not hold, are left out.
     """
     where = case.where
-    kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-    n_rows = len(case.codes) if sample_weight is None else len(np.asarray(sample_weight))
-    columns = table_columns(features, n_rows, where, "features")
+    columns = table_columns(features, case.n_given, where, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"
         refuse(where, f"at most {MOST_COLUMNS} features", got, cure)
     if SCORE in columns:
         refuse(where, f"no feature named {SCORE!r}", "one", "Rename it")
-    return {name: column[kept] for name, column in columns.items()}
+    return {name: case.of_given(column) for name, column in columns.items()}
 
 
 def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:

@@ -8,7 +8,7 @@ import numpy as np
 from .._random import check_seed, label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
-from ..canonical import canonical_proba, canonical_weight
+from ..canonical import canonical_proba
 from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
@@ -156,12 +156,10 @@ def group_calibration(
     if isinstance(groups, Grades):
         proba = canonical_proba(y_proba, n_classes=2, _where=where)  # type: ignore[arg-type]
         groups = {"grade": groups.assign(proba[:, case.positive])}
-    return audit_case(case, groups, sample_weight, **options)
+    return audit_case(case, groups, **options)
 
 
-def audit_case(
-    case: Case, groups: Any, sample_weight: ArrayLike | None = None, **options: Any
-) -> GroupCalibration:
+def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
     """`group_calibration` of validated predictions.
 
     Parameters
@@ -169,19 +167,13 @@ def audit_case(
     case : Case
     groups : table, dict of columns, or list of masks
         One row for each that was given, also where the weight is 0.
-    sample_weight : array-like, default=None
-        The weights as they were given.
     **options
         depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
         `group_calibration`.
     """
     how = Audit(**options, where=case.where)
     how.check()
-    kept, n_given = None, len(case.codes)
-    if sample_weight is not None:
-        n_given = len(np.asarray(sample_weight))
-        kept = np.flatnonzero(canonical_weight(sample_weight, n_given))
-    partitions = partitions_of(groups, n_given, how.rule, kept)
+    partitions = partitions_of(groups, case.n_given, how.rule, case.kept)
     grouping = groups_of(partitions, len(case.codes), how.rule)
     problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]
     shared = len(problems) > 1
@@ -198,7 +190,9 @@ def audit_case(
         hit = case.codes == problem.target
         cells = cells_of_rows(pattern, pair, hit, case.weight / power, not shared)
         events.append(Event(title, cells, groups, case.unit * power, bounds))
-    members = [one if kept is None else kept[one].astype(np.int32) for one in grouping.rows]
+    members = grouping.rows
+    if case.kept is not None:
+        members = [case.kept[rows].astype(np.int32) for rows in members]
     return _result(events, grouping, how, members)
 
 

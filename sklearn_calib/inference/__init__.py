@@ -9,7 +9,6 @@ from ._classical import (
     hosmer_lemeshow_test,
     spiegelhalter_test,
 )
-from ._clusters import ClusterCurve as ClusterCurve
 from ._clusters import ClusterSample
 from ._clusters import clusters_of as clusters_of
 from ._clusters import clusters_of_case as clusters_of_case

@@ -22,7 +22,7 @@ from .._kernels._cluster_sums import (
 )
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
-from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from .._typing import ArrayLike, FloatArray, IntArray
 from ..exceptions import caution, refuse
 from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
 from ..recalibrators import group_codes
@@ -345,23 +345,6 @@ class ClusterSample(CaseOfCells):
         kept = total > 0
         ends[:, kept] = share_interval(share[kept] * rows[kept], rows[kept], level)
         return ends[0], ends[1]
-
-
-class ClusterCurve:
-    """A `ClusterSample` as `sklearn_calib.metrics.CurveRows`: what reliability curves draw."""
-
-    def __init__(self, sample: ClusterSample, title: str) -> None:
-        self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
-        self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
-        self.title, self._sample = title, sample
-        self.share_intervals = sample.share_intervals
-
-    def relabelled(self, rng: np.random.Generator) -> AnyArray:
-        return self._sample.relabelled(rng).weight[1::2]
-
-    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
-        return weight.sum(axis=1), weight[:, 1]
 
 
 def loss_interval(

@@ -13,11 +13,13 @@ from ..canonical import naming as _naming
 from ..exceptions import refuse_unknown as _refuse_unknown
 from ._beta_family import BetaFamilyLoss
 from ._bins import checked_bins as checked_bins
+from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
 from ._case import BinaryProblem, Case, Cells, canonical_case
 from ._case_of_cells import CaseOfCells as CaseOfCells
+from ._case_of_cells import CurveOfCells as CurveOfCells
 from ._convolved import convolved_calibration_error as convolved_calibration_error
 from ._cumulative import CumulativeDifferences, cumulative_differences
 from ._cumulative import cumulative_calibration_error as cumulative_calibration_error

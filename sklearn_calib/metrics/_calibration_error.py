@@ -16,6 +16,7 @@ from ._measure import metric
 if TYPE_CHECKING:
     from . import Case
 
+OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
 _BLOCK = 1 << 15  # rows at a time
 _CELLS_OF_A_BIN = 100  # and more: a bin is summed by itself
 _OPTIONS = {

@@ -1,6 +1,7 @@
 """What measures are functions of: validated predictions, and the two-class problems inside them."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -231,6 +232,12 @@ class Case:
     items : ndarray of shape (n_samples,), intp, or None
         For soft labels, which of the rows that were given each row comes from: rows of one item
         are not independent. None for labels of one class.
+    clusters : ndarray of shape (n_samples,), intp, or None
+        Which rows belong together, numbered from 0; None where they are independent.
+    n_given : int
+        The number of rows that were given, those of weight 0 too.
+    kept : ndarray of shape (n_samples,), intp, or None
+        Which of these the rows are; None for all.
 
     Examples
     --------
@@ -259,6 +266,9 @@ class Case:
         self.unit = unit
         self.is_resample = False
         self.items: IntArray | None = None
+        self.clusters: IntArray | None = None
+        self.kept: IntArray | None = None
+        self.n_given = len(codes)
         self._layouts: dict[str, list[_Layout]] = {}
         self._derived: dict[Any, Any] = {}
         self._problems: dict[str, list[BinaryProblem]] = {}
@@ -286,20 +296,36 @@ class Case:
             return float(np.mean(values))
         return float(self.weight @ values / self.weight.sum())
 
+    @property
+    def n_clusters(self) -> int | None:
+        """The number of clusters, or None where rows are independent."""
+        return None if self.clusters is None else int(self.clusters.max()) + 1
+
+    def of_given(self, column: AnyArray) -> AnyArray:
+        """The entries for the rows, of a column with one for each row that was given."""
+        if self.items is not None:
+            return column[self.items]
+        return column if self.kept is None else column[self.kept]
+
     def take(self, rows: AnyArray) -> "Case":
         """Some of the rows."""
-        rest = self.classes, self.positive, self.where, self.unit
         weight = None if self._weight is None else self._weight[rows]
-        taken = Case(self._given[rows], self.codes[rows], weight, *rest)
-        taken.items = None if self.items is None else self.items[rows]
+        taken = self._other(self._given[rows], self.codes[rows], weight)
+        if self.items is not None:
+            taken.items = self.items[rows]
+        if self.clusters is not None:
+            taken.clusters = np.unique(self.clusters[rows], return_inverse=True)[1].ravel()
         return taken
 
     def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
-        rest = self.classes, self.positive, self.where, self.unit
-        changed = Case(proba, self.codes, self._weight, *rest)
-        changed.items = self.items
-        return changed
+        return self._same_rows(self._other(proba, self.codes, self._weight))
+
+    def in_clusters(self, clusters: IntArray | None) -> "Case":
+        """The same rows, of which those of one number belong together."""
+        together = copy(self)
+        together.clusters = clusters
+        return together
 
     def check_single_labels(self, option: str, cure: str) -> None:
         """Raise ValueError for soft labels, where an option needs rows that are independent."""
@@ -315,10 +341,17 @@ class Case:
         """The same predictions and labels with other weights, at least 0 and not all 0."""
         return self._changed(self.codes, weight)
 
+    def _other(self, proba, codes, weight):
+        return Case(proba, codes, weight, self.classes, self.positive, self.where, self.unit)
+
+    def _same_rows(self, other):
+        for name in ("items", "clusters", "kept", "n_given"):
+            setattr(other, name, getattr(self, name))
+        return other
+
     def _changed(self, codes, weight):
-        rest = self.classes, self.positive, self.where, self.unit
-        changed = Case(self._given, codes, weight, *rest)
-        changed.is_resample, changed.items = True, self.items
+        changed = self._same_rows(self._other(self._given, codes, weight))
+        changed.is_resample = True
         changed._layouts, changed._derived = self._layouts, self._derived
         if "proba" in self.__dict__:
             changed.__dict__["proba"] = self.proba
@@ -453,7 +486,7 @@ def canonical_case(
     [1]
     """
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
-    in_order, items = labels is not None and check_order, None
+    n_given, in_order, items, kept = len(proba), labels is not None and check_order, None, None
     if check_flag(soft_labels, "soft_labels", where):
         soft = soft_rows(y_true, sample_weight, labels, n_rows=len(proba), where=where)
         proba, y_true, sample_weight, labels = soft.expanded(proba)
@@ -487,7 +520,7 @@ def canonical_case(
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(codes), where)
         if not weight.all():
-            kept = weight > 0
+            kept = np.flatnonzero(weight)
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
@@ -497,5 +530,5 @@ def canonical_case(
     elif in_order:
         warn_of_order(proba, codes, classes, "labels", where, weight)
     case = Case(proba, codes, weight, classes, positive, where, unit)
-    case.items = items
+    case.items, case.kept, case.n_given = items, kept, n_given
     return case

@@ -1,6 +1,7 @@
 """Rows that are known by their cells, as a `Case` with two rows per cell, one for each label."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -37,3 +38,20 @@ class CaseOfCells:
         """The entries of `case` that have rows, and their summed squared weights."""
         kept = np.flatnonzero(self.counts.ravel())
         return self.case.take(kept), self.squares.ravel()[kept]
+
+
+class CurveOfCells:
+    """A sample of cells as `CurveRows`: drawn as its rows, or its clusters of rows, would be."""
+
+    def __init__(self, sample: Any, title: str) -> None:
+        self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
+        self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
+        self.title, self._sample = title, sample
+        self.share_intervals = getattr(sample, "share_intervals", None)  # of clusters
+
+    def relabelled(self, rng: np.random.Generator) -> FloatArray:
+        return self._sample.relabelled(rng).weight[1::2]
+
+    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
+        return weight.sum(axis=1), weight[:, 1]

@@ -18,7 +18,7 @@ from ._models import summarised
 
 if TYPE_CHECKING:
     from ..metrics import Case
-    from ._table import Model
+    from ._models import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
 _OF_OPTIONS = ("identity", "auto", "temperature")  # where rows have options of their own
@@ -135,7 +135,7 @@ def advise(
         Called as ``progress(done, total)``.
     """
     source: Any = _OfCells(model.summary) if model.two_classes else _OfRows(model)
-    if model.groups is not None:
+    if model.n_clusters is not None:
         source = _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
@@ -276,22 +276,22 @@ class _OfClusters:
 
     def draw(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
-        case, groups = self._model.case, self._model.groups
+        case = self._model.case
+        groups = case.clusters
         most = max(_ENTRIES // len(case.classes), 1000)
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
         chosen = order[: max(int(np.searchsorted(size, most, side="right")), _FOLDS)]
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._case = case.take(kept)
-        self._groups = np.unique(groups[kept], return_inverse=True)[1].ravel()
-        pairs = np.unique(np.column_stack([self._case.codes, self._groups]), axis=0)
+        pairs = np.unique(np.column_stack([self._case.codes, self._case.clusters]), axis=0)
         of_class = np.bincount(pairs[:, 0], minlength=len(case.classes))
         if of_class[of_class > 0].min() < _FEWEST or (of_class > 0).sum() < 2:
             return False
         self.n_rows = self._case.n_items
         self._whole = len(kept) == len(groups)
         splitter = StratifiedGroups(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-        given = self._case.codes, self._case.codes, self._groups
+        given = self._case.codes, self._case.codes, self._case.clusters
         self._folds = [*splitter.split(*given)]
         return all(len(test) for _, test in self._folds)
 
@@ -300,7 +300,8 @@ class _OfClusters:
         return self._case.with_proba(cross_fitted_proba(*given, cv=self._folds, **self._given()))
 
     def error(self, case, deviations):
-        return np.sqrt(2) * sum_error(case.weight * deviations, self._groups) / case.weight.sum()
+        moved = case.weight * deviations
+        return np.sqrt(2) * sum_error(moved, self._case.clusters) / case.weight.sum()
 
     def loss_as_given(self):
         summary = self._model.summary
@@ -311,6 +312,7 @@ class _OfClusters:
 
     def _given(self):
         numbers = np.arange(len(self._case.classes))
-        return {"sample_weight": self._case.weight, "classes": numbers, "groups": self._groups}
+        groups = self._case.clusters
+        return {"sample_weight": self._case.weight, "classes": numbers, "groups": groups}
 
     summary_of = staticmethod(summarised)

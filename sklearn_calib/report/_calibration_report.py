@@ -1,6 +1,7 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
 from .._kernels._seen_errors import SIGNIFICANCE
@@ -22,15 +23,12 @@ from ._columns import (
 from ._label_report import LabelReport, label_report
 from ._models import (
     Model,
-    accuracy_of,
-    decomposed,
+    ModelOfRows,
+    cases_of,
     features_of,
-    floored,
     grades_of_models,
     loss_of_scikit_learn,
     models_of_summaries,
-    size_and_classes,
-    summarised,
 )
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
@@ -265,69 +263,64 @@ def calibration_report(
     """
     if multilabel is not False:
         return _of_many_labels(**locals())
-    where, given = "calibration_report", (sample_weight, labels, pos_label)
+    where = "calibration_report"
     functions = report_measures(measures, where, groups is not None or soft_labels)
     _check_options(level, name, columns, progress, where)
     others = {"by": by, "features": features, "grades": grades}
     _check_clusters(groups, soft_labels, others, y_proba, where)
-    together = None
-    named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-    scikit: dict[str, float] = {}
+    given = sample_weight, labels, pos_label
+    models: dict[str, Model]
     if y_proba is None:
-        models = _summaries(y_true, name, given, check_columns, where)
-        data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
+        models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
+        named: dict[str, Any] = {}
+        if check_columns:
+            check_order_of_summaries(models, where)
     else:
-        cases = _cases(y_true, named, given, normalize, check_columns, where, soft_labels)
-        together = _together(cases, groups, sample_weight, y_true)
-        scikit = _losses_of_scikit_learn(cases, named)
-        models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
-        data = _data_of(cases)
-    audited = {} if by is None else _groups(models, by, sample_weight, where)
-    graded = {} if grades is None else grades_of_models(models, grades, sample_weight, where)
-    by_features = {} if features is None else features_of(models, features, sample_weight, where)
+        named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        how = normalize, soft_labels, where
+        read = partial(case_of_rows, y_true, *given, *how)  # type: ignore[arg-type]
+        cases = _cases(named, read, check_columns, where)
+        together = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
+        if together is not None:
+            for key, case in cases.items():
+                warn_of_few_events(case, case.problems()[0], together)
+                cases[key] = case.in_clusters(together)
+        models = {key: ModelOfRows(case) for key, case in cases.items()}
+    audited = {} if by is None else _groups(models, by, where)
+    graded = {} if grades is None else grades_of_models(models, grades, where)
+    by_features = {} if features is None else features_of(models, features, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
-    n, classes = size_and_classes(next(iter(models.values())))
-    more = {"groups=groups": groups, "soft_labels=True": soft_labels or None}
+    first = next(iter(models.values()))
+    fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
+    source = source and bare(source)
+
+    def code(key, model):
+        names = names_of_columns(columns, y_true, named.get(key))
+        return code_to_paste(names, source, first.classes, model.case is not None, fitted)
+
     report = CalibrationReport(
         rows,
-        n,
-        classes,
+        first.n_samples,
+        first.classes,
         level,
-        {key: accuracy_of(model) for key, model in models.items()},
-        {key: parts for key, model in models.items() if (parts := decomposed(model))},
-        {key: floored(model) for key, model in models.items()},
-        sklearn_log_loss=scikit,
-        source=source and bare(source),
+        {key: model.accuracy() for key, model in models.items()},
+        {key: parts for key, model in models.items() if (parts := model.decomposed())},
+        {key: model.floored() for key, model in models.items()},
+        sklearn_log_loss=_losses_of_scikit_learn(models, named),
+        source=source,
         advice=dict.fromkeys(models),
         groups=audited,
         features=by_features,
         grades=graded,
-        n_clusters=None if together is None else int(together.max()) + 1,
-        _data=data,
+        n_clusters=first.n_clusters,
         _models=models,
-        _codes=_codes(models, columns, y_true, named, source and bare(source), data, more),
+        _codes={key: code(key, model) for key, model in models.items()},
         _seed=random_state if isinstance(random_state, int) else int(rng.integers(2**63)),
     )
     if advice:
         report.advise()
     return report
-
-
-def _summaries(given, name, others, check_columns, where):
-    """The models of summaries alone."""
-    models = models_of_summaries(given, name, any(x is not None for x in others), where)
-    if check_columns:
-        check_order_of_summaries(models, where)
-    return models
-
-
-def _together(cases, groups, sample_weight, y_true):
-    """The cluster of each row of the cases, or None."""
-    found = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
-    for case in cases.values() if found is not None else ():
-        warn_of_few_events(case, case.problems()[0], found)
-    return found
 
 
 def _check_clusters(groups, soft, others, y_proba, where):
@@ -344,40 +337,21 @@ def _check_clusters(groups, soft, others, y_proba, where):
             refuse(where, f"{what} without {', '.join(others)}", f"also {name}", cure)
 
 
-def _losses_of_scikit_learn(cases, named):
-    """Those that are other than ours, by model."""
-    losses = {key: loss_of_scikit_learn(case, named[key]) for key, case in cases.items()}
-    return {key: loss for key, loss in losses.items() if loss is not None}
-
-
-def _codes(models, columns, y_true, named, source, data, more):
-    """The code to paste for each model; `more` are words with what was given, or None."""
-    _, classes = size_and_classes(next(iter(models.values())))
-    how = (
-        classes,
-        "y" in data,
-        "".join(f", {word}" for word, was in more.items() if was is not None),
-    )
-    names = {key: names_of_columns(columns, y_true, named.get(key)) for key in models}
-    return {key: code_to_paste(names[key], source, *how) for key in models}
-
-
-def _data_of(cases):
-    """What the report keeps of the rows."""
-    case = next(reversed(cases.values()))
-    proba = {key: each.proba for key, each in cases.items()}
-    return {"y": case.classes[case.codes], "weight": case.weight, "proba": proba}
-
-
-def _cases(y_true, named, given, normalize, check_columns, where, soft_labels):
+def _cases(named, read, check_columns, where):
     """The rows of each model."""
     cases = {}
     for key, proba in named.items():
         _check_no_model(proba, where)
-        case = cases[key] = case_of_rows(y_true, proba, given, normalize, where, soft_labels)
+        cases[key] = read(y_proba=proba)
         if check_columns:
-            check_order(case, plain(key), where)
+            check_order(cases[key], plain(key), where)
     return cases
+
+
+def _losses_of_scikit_learn(models, named):
+    """Those that are other than ours, by model."""
+    losses = {key: loss_of_scikit_learn(models[key].case, given) for key, given in named.items()}
+    return {key: loss for key, loss in losses.items() if loss is not None}
 
 
 def _of_many_labels(*, y_true, y_proba, multilabel, pos_label, columns, by, features, **options):
@@ -420,11 +394,8 @@ def _check_options(level, name, columns, progress, where):
         refuse(where, "columns as a list of names", repr(columns)[:60], "The labels' comes first")
 
 
-def _groups(models, by, sample_weight, where):
+def _groups(models, by, where):
     """The audit of the groups of each model; all have the same rows."""
-    cases = {name: model.case for name, model in models.items()}
-    if None in cases.values():
-        cure = "Pass y_proba, or summarise with by="
-        refuse(where, "labels and probabilities of each row, for by", "summaries", cure)
+    cases = cases_of(models, "Pass y_proba, or summarise with by=", "by", where)
     options = {"depth": 2, "level": 1 - SIGNIFICANCE}
-    return {name: audit_case(case, by, sample_weight, **options) for name, case in cases.items()}
+    return {name: audit_case(case, by, **options) for name, case in cases.items()}

@@ -129,24 +129,23 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
 
 def case_of_rows(
     y_true: ArrayLike,
-    y_proba: ArrayLike,
-    given: tuple[Any, ...],
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: object,
     normalize: bool,
+    soft_labels: bool,
     where: str,
-    soft_labels: bool = False,
+    y_proba: ArrayLike,
 ) -> Case:
     """The case of rows that sum to 1 or were rounded, or are to be divided by their sums.
 
     Parameters
     ----------
-    y_true, y_proba : array-like
-    given : tuple
-        The weights, the classes and the positive class, as for `canonical_case`.
+    y_true, sample_weight, labels, pos_label, soft_labels, y_proba
+        As for `canonical_case`.
     normalize : bool
         Divide whatever the sums are, without a warning.
     where : str
-    soft_labels : bool, default=False
-        As for `canonical_case`.
 
     Warns
     -----
@@ -155,8 +154,8 @@ def case_of_rows(
     """
     if normalize:
         y_proba = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
-    how: Any = {"check_order": False, "soft_labels": soft_labels}
-    return canonical_case(where, y_true, y_proba, *given, **how)
+    given = y_true, y_proba, sample_weight, labels, pos_label
+    return canonical_case(where, *given, check_order=False, soft_labels=soft_labels)
 
 
 def names_of_columns(

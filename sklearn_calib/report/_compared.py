@@ -1,6 +1,6 @@
 """Models beside each other in a report: the plane of their losses, and the Murphy difference."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -26,11 +26,25 @@ def compared(report: "Content") -> bool:
     return len(report.decomposition) > 1
 
 
-def comparison(report: "Content") -> str:
+class Murphy(NamedTuple):
+    """Elementary scores of the second of two models less those of the first.
+
+    Attributes
+    ----------
+    difference : NetBenefitDifference
+    axis : LogitAxis or None
+        Of the thresholds, where events are rare.
+    """
+
+    difference: "NetBenefitDifference"
+    axis: LogitAxis | None
+
+
+def comparison(report: "Content", murphy: Murphy | None) -> str:
     """The pictures as HTML that is safe."""
     parts = _plane(report)
-    if (pair := _pair(report)) is not None:
-        parts += _murphy(report, *pair)
+    if murphy is not None:
+        parts += _murphy(report, murphy)
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
 
@@ -76,12 +90,16 @@ def _pair(report):
     return cases if few and all(model.two_classes for model in models.values()) else None
 
 
-def _murphy(report, first, second):
-    """Elementary scores of the second model less those of the first."""
-    one, other = (case.problems()[0] for case in (first, second))
-    on_log_odds = rare(report)
-    axis = LogitAxis.around([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
-    table = expit(np.linspace(axis.low, axis.high, 99)) if on_log_odds else None
+def murphy_of(report: "Content") -> Murphy | None:
+    """What the Murphy diagram shows, where two models can be compared by it."""
+    cases = _pair(report)
+    if cases is None or not compared(report):
+        return None
+    one, other = (case.problems()[0] for case in cases)
+    axis = table = None
+    if rare(report):
+        axis = LogitAxis.around([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
+        table = expit(np.linspace(axis.low, axis.high, 99))
     found = decision_difference(
         one.hit.astype(int),
         other.score,
@@ -92,14 +110,20 @@ def _murphy(report, first, second):
         labels=[0, 1],
         random_state=report._seed,
     )
+    return Murphy(found, axis)
+
+
+def _murphy(report, murphy):
+    """The picture of the difference."""
+    found, axis = murphy
     scale = 1 - found.threshold
     lines = [scale * line for line in (found.difference, found.low, found.high)]
     low, high = min(lines[1].min(), 0.0), max(lines[2].max(), 0.0)
     pad = 0.06 * (high - low) or 1e-3
     limits = low - pad, high + pad
-    share = axis.share if on_log_odds else np.asarray
-    ticks = None
-    if on_log_odds:
+    share, ticks = np.asarray, None
+    if axis is not None:
+        share = axis.share
         ticks = [(axis.share(p), text) for p, text in axis.ticks((_RIGHT - _LEFT) / _LETTER)]
     x, zero = share(found.threshold), -limits[0] / (limits[1] - limits[0])
     middle, below, above = (

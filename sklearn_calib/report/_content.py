@@ -5,29 +5,26 @@ from datetime import date
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from .._show import plain
 from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..groups import GradeCalibration, GroupCalibration
-from ..metrics import all_metrics
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
-from ._models import (
-    Model,
-)
-from ._table import ReportRow, report_rows
+from ._models import Model
+from ._table import ReportRow
 from ._verdict import Verdict, verdict_of
-
-_ERROR = "expected_calibration_error"  # the size of the error in a verdict
 
 
 @dataclass
 class Content:
-    """What `CalibrationReport`, which says what the attributes are, is written from."""
+    """What was found out, and what is computed of it on demand; `CalibrationReport` writes it.
+
+    That says what the attributes are. Whatever writes them (sections, pictures, a page, JSON) reads
+    this and knows nothing of the others.
+    """
 
     rows: list[ReportRow]
     n_samples: int
@@ -45,7 +42,6 @@ class Content:
     features: dict[str, LossDecomposition | None] = field(repr=False, default_factory=dict)
     grades: dict[str, GradeCalibration] = field(repr=False, default_factory=dict)
     n_clusters: int | None = None
-    _data: dict[str, Any] = field(repr=False, default_factory=dict)
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
     _seed: int = field(repr=False, default=0)
@@ -53,7 +49,7 @@ class Content:
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
         """The verdict on each model; computed when first asked for, some 0.2 s each."""
-        return {name: self._verdict(name, model) for name, model in self._models.items()}
+        return {name: verdict_of(self, name) for name in self._models}
 
     @property
     def verdict(self) -> Verdict:
@@ -62,14 +58,6 @@ class Content:
         Raises ValueError where there are several: see `verdicts`.
         """
         return self.verdicts[self._name(None, "CalibrationReport.verdict")]
-
-    def _verdict(self, name, model):
-        row = next((r for r in self.rows if r.model == name and r.measure == _ERROR), None)
-        if row is None or np.isnan(row.high):
-            given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
-            (row,) = report_rows(*given)
-        more = self.advice.get(name), self.groups.get(name), self.features.get(name)
-        return verdict_of(model, row, self.level, self._seed, *more)
 
     def _name(self, name, where):
         """The model that is meant; None is the only one."""
@@ -117,7 +105,7 @@ class Content:
         """
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
-            step = None if progress is None else partial(_part_of, progress, number, len(missing))
+            step = progress and partial(_part_of, progress, number, len(missing))
             self.advice[name] = advise(self._models[name], self._seed, self._codes[name], step)
         self.__dict__.pop("verdicts", None)
         return self.advice

@@ -20,8 +20,8 @@ from ._json import WrittenReport, clean, write_page
 from ._label_order import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
 from ._labels import LabelAverage, LabelTable, audit_labels, averages_of
-from ._models import Model, accuracy_of, summarised
-from ._page import page_of
+from ._models import ModelOfRows
+from ._page import page
 from ._style import NOTEBOOK
 from ._table import ReportRow, report_measures, report_rows
 
@@ -73,7 +73,7 @@ class LabelReport(WrittenReport):
     source: str | None = None
     created: str = field(default_factory=lambda: date.today().isoformat())
     version: str = __version__
-    _models: dict[str, Model] = field(repr=False, default_factory=dict)
+    _models: dict[str, ModelOfRows] = field(repr=False, default_factory=dict)
 
     def worst(self, n: int = 3) -> list[GroupRow]:
         """The labels of the smallest adjusted p-values; of equal ones those of the larger sigma.
@@ -147,15 +147,14 @@ class LabelReport(WrittenReport):
         The three worst labels are drawn, and the tables have the 100 worst, whatever the number of
         labels; `to_frame` and `to_json` have all.
         """
-        return write_page(
-            path, page_of(self, title, f"{self.n_samples:,} rows; {len(self.labels)} labels")
-        )
+        rows = f"{self.n_samples:,} rows; {len(self.labels)} labels"
+        return write_page(path, page(self, title, rows, sections_of_labels(self, drawn=True)))
 
     def _sections(self):
         return sections_of_labels(self)
 
     def _repr_html_(self):
-        return in_notebook(html_of(self._sections()[:5], level=3), NOTEBOOK)
+        return in_notebook(html_of(sections_of_labels(self, drawn=True)[:5], level=3), NOTEBOOK)
 
 
 def label_report(
@@ -188,7 +187,7 @@ def label_report(
         functions = [one for one in functions if one.spec.name != _COSTLY]
     if check_columns:
         check_order_of_labels(dict(zip(names, cases, strict=True)), y_true, y_proba, where)
-    models = {key: Model(summarised(case), case) for key, case in zip(names, cases, strict=True)}
+    models = {key: ModelOfRows(case) for key, case in zip(names, cases, strict=True)}
     rng = generator(random_state)
     if n_resamples == "auto":
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
@@ -204,7 +203,7 @@ def label_report(
         min(row.adjusted_p_value for row in found),
         averages_of(functions, rows, models, pooled, table, level),
         rows,
-        float(np.mean([accuracy_of(model) for model in models.values()])),
+        float(np.mean([model.accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),
         level,
         name,

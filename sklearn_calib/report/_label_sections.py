@@ -1,13 +1,12 @@
 """What a report on many labels says, as sections."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import Cell, Section, Table, plain, quoted
-from ._pictures import drawn_apart
+from ._pictures import gallery_of_labels
 from ._sections import described
 from ._table import cells
 
@@ -22,14 +21,14 @@ _FEW = 10  # events, or rows without: fewer say hardly anything
 _IN_LINE = ("log_loss", "expected_calibration_error")
 
 
-def sections_of_labels(report: Any) -> list[Section]:
-    """All sections, in the order in which they are read."""
+def sections_of_labels(report: Any, drawn: bool = False) -> list[Section]:
+    """All sections, in the order in which they are read; with pictures where these are `drawn`."""
     return [
         _origin(report),
         Section("Verdict", parts=[Section(sentences=_sentences(report), kind="verdict")]),
         _averages(report),
         _lines(report),
-        _worst(report),
+        _worst(report) if drawn else Section(),
         _measures(report),
         _repair(report),
         described({row.measure for row in report.rows}),
@@ -177,7 +176,7 @@ def _estimate(value, low, high):
 def _worst(report):
     """The diagrams of the worst labels."""
     models = {row.group: report._models[row.group] for row in report.worst(_DRAWN)}
-    drawn = partial(drawn_apart, models, report.level)
+    drawn = gallery_of_labels(models, report.level).drawn()
     return Section("The worst labels", picture=drawn, kind="whole", only="html")
 
 

@@ -15,7 +15,7 @@ from ..groups import GroupRow, audit_case, audit_summaries
 
 if TYPE_CHECKING:
     from ..metrics import Case, Measure
-    from ._models import Model
+    from ._models import ModelOfRows
     from ._table import ReportRow
 
 _DRAWS = 999
@@ -58,7 +58,7 @@ class LabelAverage(NamedTuple):
     if_calibrated: float
 
 
-def audit_labels(models: "dict[str, Model]", level: float, seed: int) -> list[GroupRow]:
+def audit_labels(models: "dict[str, ModelOfRows]", level: float, seed: int) -> list[GroupRow]:
     """One row per label, in their order; adjusted p-values are Holm's."""
     rng = np.random.default_rng(seed)
     found = [_audited(model, len(models), level, rng) for model in models.values()]
@@ -195,7 +195,7 @@ class LabelLoss(NamedTuple):
 def averages_of(
     functions: "Sequence[Measure]",
     rows: "Sequence[ReportRow]",
-    models: "dict[str, Model]",
+    models: "dict[str, ModelOfRows]",
     pooled: "Case",
     table: LabelTable,
     level: float,
@@ -212,7 +212,7 @@ def averages_of(
         limit = float(np.mean([row.if_calibrated for row in own]))
         loss = function.spec.loss
         if loss is not None:
-            cases: Any = [model.case for model in models.values()]
+            cases = [model.case for model in models.values()]
             losses = [_label_loss(loss, c, v) for c, v in zip(cases, values, strict=True)]
             low, high = table.interval(losses, 1 / (len(cases) * totals), level)
             ends = macro + low, macro + high

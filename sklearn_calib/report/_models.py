@@ -1,8 +1,8 @@
-"""The models of a report: what was passed, checked, summarised, and its simplest numbers."""
+"""The models of a report: what it asks of predictions, whether their rows are there or not."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,26 +15,63 @@ from ..decomposition import (
     enough_for_features,
 )
 from ..exceptions import named, refuse
-from ..groups import GradeCalibration, grade_calibration, grades_of
+from ..groups import GradeCalibration, Grades, grade_calibration, grades_of
 from ..inference import ClusterSample
 from ..metrics import LogLoss
 from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
 
 if TYPE_CHECKING:
-    from .._typing import IntArray
     from ..metrics import Case
 
 
-class Model(NamedTuple):
-    """Predictions of one model: a summary, and the rows and their clusters where they are there."""
+class Model:
+    """The predictions of one model, of which a report has a summary alone.
 
-    summary: CalibrationSummary
+    Attributes
+    ----------
+    summary : CalibrationSummary
+    case : Case or None
+        The rows, where they are there: see `ModelOfRows`, which answers the same questions.
+    """
+
     case: "Case | None" = None
-    groups: "IntArray | None" = None
+
+    def __init__(self, summary: CalibrationSummary) -> None:
+        self.summary = summary
 
     @property
     def two_classes(self) -> bool:
         return self.summary.classes is None or len(self.summary.classes) == 2
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of weight above 0; of soft labels the items."""
+        return self.summary.n_samples
+
+    @property
+    def n_clusters(self) -> int | None:
+        """The number of clusters, or None where rows are independent."""
+        return None
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels."""
+        return [0, 1] if self.summary.classes is None else self.summary.classes.tolist()
+
+    @property
+    def positive(self) -> Any:
+        """The label of the positive class of two."""
+        return self.summary.positive_label
+
+    def cells(self, most: int | None = None) -> Any:
+        """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
+
+        Returns
+        -------
+        sample : CellSample or ClusterSample
+        """
+        (sample,) = self.summary.samples(most)
+        return sample
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
         """Rows of several classes that their digits draw, or those that were; None without rows.
@@ -44,43 +81,146 @@ class Model(NamedTuple):
         most : int, default=None
             About how many; by default all that were drawn with a summary.
         """
-        case, draw = self.case, self.summary.drawn
-        classes: Any = self.summary.classes
-        if case is None and (draw is None or classes is None):
+        draw, classes = self.summary.drawn, self.summary.classes
+        if draw is None or classes is None:
             return None
-        if case is not None:
-            n_classes = len(case.classes)
-            most = rows_to_draw(n_classes) if most is None else most
-            draw = RowDraw(n_classes, most)
-            weight = None if (case.weight == 1).all() else case.weight
-            plain, rows = np.asarray(case.proba), np.arange(len(case.codes))
-            draw.add(case.codes, plain, plain[rows, case.codes], weight, extras=rows)
-        assert draw is not None
-        drawn = (draw if most is None else draw.coarsened(most)).rows()
-        if drawn is None:
-            return None
-        known = None if case is None else case.proba[drawn.extras]  # with its logarithms
-        return DrawnSample(drawn, classes, proba=known)
+        rows = (draw if most is None else draw.coarsened(most)).rows()
+        return None if rows is None else DrawnSample(rows, classes)
 
-    def cells(self, most: int | None = None) -> Any:
-        """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
+    def accuracy(self) -> float:
+        """The share of the rows whose class of the largest probability is the true one."""
+        if not self.two_classes:
+            totals: Any = self.summary.totals
+            return float(totals.correct / self.summary.weight)
+        return _accuracy(self.summary.case())
 
-        Returns
-        -------
-        sample : CellSample or ClusterSample
+    def floored(self) -> tuple[int, int]:
+        """Rows whose true class has a probability that the log loss raises, and exactly 0 of these.
+
+        Of soft labels the items.
         """
-        if self.groups is None or self.case is None:
-            (sample,) = self.summary.samples(most)
-            return sample
-        (problem,) = self.case.problems()
-        return ClusterSample(problem, self.groups, most or self.summary.max_cells)
+        zero = self.summary.totals.certain_and_wrong
+        if not self.two_classes:
+            return zero, zero
+        sample = self.cells()
+        return int(sample.counts[sample.proba <= LOG_LOSS_FLOOR].sum()), zero
+
+    def decomposed(self) -> LossDecomposition | None:
+        """The log loss by temperature; of two classes from the cells."""
+        if self.two_classes:
+            cells, squares = self.summary.samples()[0].filled
+            return decompose_case(cells, squares=squares)
+        drawn = self.sample()
+        return None if drawn is None else decompose_case(drawn.case, squares=drawn.squares)
+
+    def graded(self, grades: Grades) -> GradeCalibration:
+        """Rating grades of the cells."""
+        rows, summary = self.summary.rows(), self.summary
+        classes: Any = {"labels": summary.classes, "pos_label": summary.positive_label}
+        given = rows.y, rows.proba, grades
+        found = grade_calibration(*given, counts=rows.sample_weight, **classes)
+        return replace(found, n_unsure=summary.rows_across(grades.edges))
+
+
+class ModelOfRows(Model):
+    """The predictions of one model whose rows are there, and may belong together.
+
+    Its summary has the positions of the classes as labels.
+    """
+
+    case: "Case"
+
+    def __init__(self, case: "Case") -> None:
+        super().__init__(summarised(case))
+        self.case = case
+
+    @property
+    def n_samples(self) -> int:
+        return self.case.n_items
+
+    @property
+    def n_clusters(self) -> int | None:
+        return self.case.n_clusters
+
+    @property
+    def classes(self) -> list[Any]:
+        return self.case.classes.tolist()
 
     @property
     def positive(self) -> Any:
-        """The label of the positive class of two."""
-        if self.case is not None:
-            return self.case.classes[self.case.positive]
-        return self.summary.positive_label
+        return self.case.classes[self.case.positive]
+
+    def cells(self, most: int | None = None) -> Any:
+        if self.case.clusters is None:
+            return super().cells(most)
+        (problem,) = self.case.problems()
+        return ClusterSample(problem, self.case.clusters, most or self.summary.max_cells)
+
+    def sample(self, most: int | None = None) -> DrawnSample | None:
+        case = self.case
+        n_classes = len(case.classes)
+        most = rows_to_draw(n_classes) if most is None else most
+        draw, rows = RowDraw(n_classes, most), np.arange(len(case.codes))
+        proba = np.asarray(case.proba)
+        draw.add(case.codes, proba, proba[rows, case.codes], _unequal(case.weight), extras=rows)
+        drawn = draw.coarsened(most).rows()
+        if drawn is None:
+            return None
+        known = case.proba[drawn.extras]  # with its logarithms
+        return DrawnSample(drawn, np.arange(n_classes), proba=known)
+
+    def accuracy(self) -> float:
+        return _accuracy(self.case)
+
+    def floored(self) -> tuple[int, int]:
+        case = self.case
+        low = LogLoss().of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
+        zero = np.asarray(case.proba)[np.arange(len(low)), case.codes] == 0
+        if case.items is None:
+            return int(low.sum()), int(zero.sum())
+        return len(np.unique(case.items[low])), len(np.unique(case.items[zero]))
+
+    def decomposed(self) -> LossDecomposition | None:
+        """From the cells only where no logarithms are known.
+
+        None where rows have options of their own: there the frequencies of the classes are no
+        forecast.
+        """
+        if absent_of(self.case.proba) is not None:
+            return None
+        if self.case.clusters is not None:  # intervals are those of independent rows
+            return decompose_case(self.case).without_intervals()
+        if self.two_classes and not carries_log(self.case.proba):
+            return super().decomposed()
+        return decompose_case(self.case)
+
+    def graded(self, grades: Grades) -> GradeCalibration:
+        """Rating grades; weights are numbers of rows."""
+        case = self.case
+        counts, y = case.weight * case.unit, case.classes[case.codes]
+        if not (counts == np.floor(counts)).all():
+            got = f"{counts[counts != np.floor(counts)][0]:.6g}"
+            rule = "whole numbers >= 0 as " + named("sample_weight") + ", for grades count rows"
+            refuse(case.where, rule, got, "Leave grades out, or the weights")
+        classes = {"labels": case.classes, "pos_label": self.positive}
+        return grade_calibration(y, case.proba, grades, counts=_unequal(counts), **classes)
+
+
+def _accuracy(case):
+    return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
+
+
+def _unequal(weight):
+    """Weights, or None where all are 1."""
+    return None if (weight == 1).all() else weight
+
+
+def summarised(case: "Case") -> CalibrationSummary:
+    """The summary of checked rows, with the positions of the classes as labels."""
+    numbers = np.arange(len(case.classes))
+    positive = case.positive if len(numbers) == 2 else None
+    summary = CalibrationSummary(classes=numbers, pos_label=positive)
+    return summary.update(case.codes, np.asarray(case.proba), _unequal(case.weight))
 
 
 def models_of_summaries(summaries: object, name: str, more: bool, where: str) -> dict[str, Model]:
@@ -103,126 +243,35 @@ def models_of_summaries(summaries: object, name: str, more: bool, where: str) ->
 
 
 def grades_of_models(
-    models: Mapping[str, Model], grades: Any, sample_weight: Any, where: str
+    models: Mapping[str, Model], grades: Any, where: str
 ) -> dict[str, GradeCalibration]:
     """The rating grades of each model."""
-    bands, counts = grades_of(grades, where), None
+    bands = grades_of(grades, where)
     for model in models.values():
         if not model.two_classes:
-            got = f"{len(size_and_classes(model)[1])}"
+            got = f"{len(model.classes)}"
             cure = "Leave grades out, or pass the probability of one class and y == label"
             refuse(where, "two classes, whose probability has grades", got, cure)
-    if sample_weight is not None:
-        given = np.asarray(sample_weight)
-        counts = given[given > 0]  # the rows of a case
-        if not (counts == np.floor(counts)).all():
-            got = f"{counts[counts != np.floor(counts)][0]:.6g}"
-            cure = "Leave grades out, or the weights"
-            rule = "whole numbers >= 0 as " + named("sample_weight") + ", for grades count rows"
-            refuse(where, rule, got, cure)
-    return {name: _graded(model, bands, counts) for name, model in models.items()}
+    return {name: model.graded(bands) for name, model in models.items()}
 
 
-def _graded(model, grades, counts):
-    """Grades of rows, or of the cells of a summary."""
-    if model.case is not None:
-        case = model.case
-        named = {"labels": case.classes, "pos_label": model.positive}
-        y = case.classes[case.codes]
-        return grade_calibration(y, case.proba, grades, counts=counts, **named)
-    summary = model.summary
-    rows = summary.rows()
-    found = grade_calibration(
-        rows.y,
-        rows.proba,
-        grades,
-        counts=rows.sample_weight,
-        labels=summary.classes,
-        pos_label=summary.positive_label,
-    )
-    return replace(found, n_unsure=summary.rows_across(grades.edges))
-
-
-def summarised(case: "Case") -> CalibrationSummary:
-    """The summary of checked rows, with the positions of the classes as labels."""
-    numbers = np.arange(len(case.classes))
-    positive = case.positive if len(numbers) == 2 else None
-    summary = CalibrationSummary(classes=numbers, pos_label=positive)
-    weight = None if (case.weight == 1).all() else case.weight
-    return summary.update(case.codes, np.asarray(case.proba), sample_weight=weight)
-
-
-def size_and_classes(model: Model) -> tuple[int, list[Any]]:
-    """The number of rows, and the labels."""
-    if model.case is not None:
-        return model.case.n_items, model.case.classes.tolist()
-    classes = model.summary.classes
-    return model.summary.n_samples, [0, 1] if classes is None else classes.tolist()
-
-
-def accuracy_of(model: Model) -> float:
-    """The share of the rows whose class of the largest probability is the true one."""
-    case: Any = model.case
-    if case is None:
-        if not model.two_classes:
-            totals: Any = model.summary.totals
-            return float(totals.correct / model.summary.weight)
-        case = model.summary.case()
-    return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
-
-
-def decomposed(model: Model) -> LossDecomposition | None:
-    """The log loss by temperature; of two classes from the cells, unless logarithms are known.
-
-    None where rows have options of their own: there the frequencies of the classes are no forecast.
-    """
-    case = model.case
-    if case is not None and absent_of(case.proba) is not None:
-        return None
-    if case is not None and model.groups is not None:
-        return decompose_case(case).without_intervals()  # they are those of independent rows
-    if model.two_classes and (case is None or not carries_log(case.proba)):
-        (sample,) = model.summary.samples()
-        cells, squares = sample.filled
-        return decompose_case(cells, squares=squares)
-    if case is not None:
-        return decompose_case(case)
-    drawn = model.sample()
-    return None if drawn is None else decompose_case(drawn.case, squares=drawn.squares)
+def cases_of(models: Mapping[str, Model], cure: str, what: str, where: str) -> "dict[str, Case]":
+    """The rows of all models, which `what` needs."""
+    cases = {name: model.case for name, model in models.items() if model.case is not None}
+    if len(cases) < len(models):
+        refuse(where, f"labels and probabilities of each row, for {what}", "summaries", cure)
+    return cases
 
 
 def features_of(
-    models: dict[str, Model], features: Any, sample_weight: Any, where: str
+    models: Mapping[str, Model], features: Any, where: str
 ) -> dict[str, LossDecomposition | None]:
     """What a better use of the features gains, for each model; None where the rows are too few."""
-    cases = {name: model.case for name, model in models.items()}
-    found = {}
-    for name, case in cases.items():
-        if case is None:
-            cure = "Pass y_proba, or leave features out"
-            refuse(where, "labels and probabilities of each row, for features", "summaries", cure)
-        enough, given = enough_for_features(case), {"sample_weight": sample_weight}
-        found[name] = decompose_by_features(case, features, **given) if enough else None
-    return found
-
-
-def floored(model: Model) -> tuple[int, int]:
-    """Rows whose true class has a probability that the log loss raises, and of these, exactly 0.
-
-    Of soft labels the items.
-    """
-    case, totals = model.case, model.summary.totals
-    if case is not None:
-        low = LogLoss().of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
-        true = np.asarray(case.proba)[np.arange(len(low)), case.codes]
-        if case.items is None:
-            return int(low.sum()), int((true == 0).sum())
-        return len(np.unique(case.items[low])), len(np.unique(case.items[true == 0]))
-    if not model.two_classes:
-        return totals.certain_and_wrong, totals.certain_and_wrong
-    (sample,) = model.summary.samples()
-    low = sample.proba <= LOG_LOSS_FLOOR
-    return int(sample.counts[low].sum()), totals.certain_and_wrong
+    cases = cases_of(models, "Pass y_proba, or leave features out", "features", where)
+    return {
+        name: decompose_by_features(case, features) if enough_for_features(case) else None
+        for name, case in cases.items()
+    }
 
 
 def loss_of_scikit_learn(case: "Case", given: object) -> float | None:

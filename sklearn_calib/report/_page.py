@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._show import MARK, html_of, in_notebook, in_page
-from .._show import sections_of as sections_of_result
+from .._show import MARK, Section, html_of, in_notebook, in_page
+from ._pictures import reliability_gallery
 from ._sections import measures, reliability, verdicts
 from ._style import COLOURS, DIAGRAM, NOTEBOOK, PAGE
 
@@ -11,37 +11,39 @@ if TYPE_CHECKING:
     from ._content import Content
 
 
-def page(report: "Content", title: str) -> str:
+def rows_and_classes(report: "Content") -> str:
+    """What a report is about, already escaped."""
+    shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
+    more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
+    return f"{report.n_samples:,} rows; {len(report.classes)} classes: {shown}{more}"
+
+
+def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
     """The HTML of a report.
 
     Parameters
     ----------
-    report : Content
+    report : Content or LabelReport
     title : str
         Not yet escaped, as all names in the report.
+    rows : str
+        Of what, already escaped.
+    sections : list of Section
     """
-    shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
-    more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
-    rows = f"{report.n_samples:,} rows; {len(report.classes)} classes: {shown}{more}"
-    return page_of(report, title, rows)
-
-
-def page_of(report: Any, title: str, rows: str) -> str:
-    """The HTML of a result that is a page of its own; `rows` says of what, already escaped."""
     source = "" if report.source is None else f"<bdi>{in_page(report.source)}</bdi>; "
     made = f"{source}{in_page(report.created)}; sklearn-calib {in_page(report.version)}"
     return _FRAME.format(
         title=in_page(title),
         style=COLOURS + DIAGRAM + MARK + PAGE,
         summary=f'<p class="source">{made}<br>{rows}</p>',
-        body=html_of(sections_of_result(report)),
+        body=html_of(sections),
     )
 
 
 def notebook(report: "Content") -> str:
     """Verdict, pictures and measures for a notebook, whose own style the tables keep."""
-    shown = [verdicts(report), reliability(report), measures(report)]
-    return in_notebook(html_of(shown, level=3), NOTEBOOK)
+    drawn = reliability(reliability_gallery(report))
+    return in_notebook(html_of([verdicts(report), drawn, measures(report)], level=3), NOTEBOOK)
 
 
 _FRAME = """<!DOCTYPE html>

@@ -9,8 +9,7 @@ import numpy as np
 from .._kernels._logit_axis import MEDIAN_OF_RARE
 from .._show import in_page, plain
 from .._typing import FloatArray
-from ..inference import ClusterCurve
-from ..metrics import curve_of, reliability_curve
+from ..metrics import CurveOfCells, curve_of, reliability_curve
 from ._svg import LARGE, SMALL, Frame, Series, diagram, short
 
 if TYPE_CHECKING:
@@ -27,83 +26,113 @@ _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
-class _Figure(NamedTuple):
+class Figure(NamedTuple):
     """A diagram with its title, a note, and a name for those who do not see it; not escaped."""
 
     title: object
     note: str
     says: str
     series: list[Series]
+    frame: Frame = LARGE
 
-    def drawn(self, frame: Frame) -> str:
+    def drawn(self) -> str:
+        """HTML that is safe."""
         note = f"<span>{in_page(self.note)}</span>" if self.note else ""
         says = f"Reliability diagram of {plain(self.says)}: {_sentence(self.series)}"
         return (
             f"<figure><figcaption><bdi>{in_page(self.title, 60)}</bdi>{note}</figcaption>\n"
-            f"{diagram(self.series, says, frame)}</figure>\n"
+            f"{diagram(self.series, says, self.frame)}</figure>\n"
         )
 
 
-def reliability_pictures(report: "Content") -> str:
-    """The diagrams of all models, under the key to their signs."""
-    few = len(report.accuracy) <= FEW_MODELS
+class Gallery(NamedTuple):
+    """Diagrams whose curves are computed, to be drawn in rows, and the key to their signs.
+
+    Attributes
+    ----------
+    rows : list of (str, list of Figure)
+        With a heading, not escaped, or "".
+    legend : str
+        HTML that is safe.
+    kind : {"pair", "panels"}
+        How a row is laid out.
+    """
+
+    rows: list[tuple[str, list[Figure]]]
+    legend: str
+    kind: str = "pair"
+
+    def drawn(self) -> str:
+        """HTML that is safe."""
+        text = ""
+        for heading, figures in self.rows:
+            text += f"<h3><bdi>{in_page(heading, 60)}</bdi></h3>\n" if heading else ""
+            shown = "".join(figure.drawn() for figure in figures)
+            text += f'<div class="{self.kind}">\n{shown}</div>\n'
+        if not self.legend:
+            return text
+        return f'<div class="drawn">\n<ul class="legend">\n{self.legend}</ul>\n{text}</div>'
+
+
+def reliability_gallery(report: "Content") -> Gallery:
+    """The diagrams of all models; of a few large ones, before and after recalibration."""
+    few, on_log_odds = len(report.accuracy) <= FEW_MODELS, rare(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
-    keys += (_KEY_RARE,) if rare(report) else ()
+    keys += (_KEY_RARE,) if on_log_odds else ()
     legend = "".join(keys).format(level=f"{report.level:.0%}")
-    drawn = _before_and_after(report) if few else _models_in_small(report)
-    return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
-
-
-def _before_and_after(report: "Content") -> str:
-    """Large diagrams of each model, before and, where there is advice, after recalibration."""
-    pairs, singles = "", ""
+    if not few:
+        return Gallery([("", _in_small(report, on_log_odds))], legend, "panels")
+    pairs: list[tuple[str, list[Figure]]] = []
+    singles: list[Figure] = []
     for name, model in report._models.items():
         event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
         advice = report.advice.get(name)
         if advice is None:
             series = [_with_steps(model.summary, report.level, 0, model)]
-            frame = _frame(LARGE, report, series)
-            singles += _Figure(name, event, plain(name), series).drawn(frame)
+            frame = _frame(LARGE, on_log_odds, series)
+            singles.append(Figure(name, event, plain(name), series, frame))
             continue
         drawn = [
-            _with_steps(summary, report.level, tone, model._replace(case=None) if tone else model)
+            _with_steps(summary, report.level, tone, model)
             for tone, summary in enumerate(advice.summaries().values())
         ]
-        frame, figures = _frame(LARGE, report, drawn), ""
-        for when, one in zip((_BEFORE, _AFTER), drawn, strict=True):
-            figures += _Figure(when, event, f"{name}, {when}", [one]).drawn(frame)
-        if len(report.accuracy) > 1:
-            pairs += f"<h3><bdi>{in_page(name, 60)}</bdi></h3>\n"
-        pairs += f'<div class="pair">\n{figures}</div>\n'
-    return pairs + (f'<div class="pair">\n{singles}</div>\n' if singles else "")
+        frame = _frame(LARGE, on_log_odds, drawn)
+        figures = [
+            Figure(when, event, f"{name}, {when}", [one], frame)
+            for when, one in zip((_BEFORE, _AFTER), drawn, strict=True)
+        ]
+        pairs.append((name if len(report.accuracy) > 1 else "", figures))
+    return Gallery(pairs + ([("", singles)] if singles else []), legend)
 
 
-def drawn_apart(models: "Mapping[str, Model]", level: float) -> str:
-    """A large diagram of each of a few two-class problems, under the key to their signs."""
-    legend = "".join(_KEYS).format(level=f"{level:.0%}")
-    figures = ""
-    for name, model in models.items():
-        note = f"{model.summary.n_samples:,} rows"
-        series = [_with_steps(model.summary, level, 0, model)]
-        figures += _Figure(name, note, name, series).drawn(LARGE)
-    drawn = f'<div class="pair">\n{figures}</div>\n'
-    return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
+def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> Gallery:
+    """A large diagram of each of a few two-class problems."""
+    figures = [
+        Figure(
+            name,
+            f"{model.summary.n_samples:,} rows",
+            name,
+            [_with_steps(model.summary, level, 0, model)],
+        )
+        for name, model in models.items()
+    ]
+    return Gallery([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
 
 
-def _models_in_small(report: "Content") -> str:
+def _in_small(report, on_log_odds):
     """One small diagram per model; before and after share it where there is advice."""
-    figures = ""
+    figures = []
     for name, model in report._models.items():
         advice = report.advice.get(name)
         shown = [model.summary] if advice is None else advice.summaries().values()
+        options = {"level": report.level, "n_bins": _SMALL_BINS, "n_resamples": 0}
         series = [
-            Series(_curve(summary, level=report.level, n_bins=_SMALL_BINS, n_resamples=0), None, t)
-            for t, summary in enumerate(shown)
+            Series(_curve(summary, **options), None, tone) for tone, summary in enumerate(shown)
         ]
-        frame = _frame(SMALL, report, series)
-        figures += _Figure(name, "", plain(name), series).drawn(frame)
-    return f'<div class="panels">\n{figures}</div>\n'
+        frame = _frame(SMALL, on_log_odds, series)
+        figures.append(Figure(name, "", plain(name), series, frame))
+    return figures
 
 
 def rare(report: "Content") -> bool:
@@ -118,27 +147,31 @@ def rare(report: "Content") -> bool:
     return True
 
 
-def _frame(frame: Frame, report: "Content", series: list[Series]) -> Frame:
+def _frame(frame: Frame, on_log_odds: bool, series: list[Series]) -> Frame:
     """The frame, on log-odds where events are rare."""
     curves = [curve for one in series for curve in (one.curve, one.steps) if curve is not None]
-    return frame.on_log_odds(curves) if rare(report) else frame
+    return frame.on_log_odds(curves) if on_log_odds else frame
 
 
-def classes_in_small(report: "Content", name: str) -> str:
-    """One small diagram per class against the others; of many classes some."""
+def gallery_of_classes(report: "Content", name: str) -> Gallery | None:
+    """One small diagram per class against the others; of many classes some.
+
+    None of two classes, and of a summary.
+    """
     advice, case = report.advice.get(name), report._models[name].case
-    assert case is not None  # summaries have two classes
+    if len(report.classes) < 3 or case is None:
+        return None
     cases = [case] if advice is None else [advice.given, advice.recalibrated]
     curves = [_of_classes(one, report.level) for one in cases]
     mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))
     shares = mass / mass.sum()
-    figures = ""
+    figures = []
     for number in classes_to_show(curves[0], shares):
         label = report.classes[number]
-        series = [Series(found[number], None, tone) for tone, found in enumerate(curves)]
+        series = [Series(of_class[number], None, tone) for tone, of_class in enumerate(curves)]
         says = f"{plain(name)}, class {plain(label)}"
-        figures += _Figure(label, f"{shares[number]:.1%} of the rows", says, series).drawn(SMALL)
-    return f'<div class="panels">\n{figures}</div>\n'
+        figures.append(Figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL))
+    return Gallery([("", figures)], "", "panels")
 
 
 def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
@@ -157,14 +190,14 @@ def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
 
 def _with_steps(summary, level, tone, model):
     steps = _curve(summary, strategy="isotonic", n_resamples=0)
-    if model.groups is None:
+    if model.n_clusters is None:
         return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
-    if model.case is None:  # recalibrated: of these clusters nothing is kept
+    if tone:  # recalibrated: of these clusters nothing is kept
         curve = _curve(summary, level=level, n_bins=_BINS, n_resamples=0)
         curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
         return Series(curve, steps, tone)
     (problem,) = model.case.problems()
-    rows = ClusterCurve(model.cells(_CELLS), problem.title)
+    rows = CurveOfCells(model.cells(_CELLS), problem.title)
     rng = np.random.default_rng(0)
     given = "quantile", _BINS, level, _BANDS, rng, "calibration_report"
     return Series(curve_of(rows, *given), steps, tone)

@@ -8,9 +8,9 @@ from .._typing import DataFrame
 from ..exceptions import require
 from ._content import Content
 from ._json import WrittenReport, as_dict, write_page
-from ._page import notebook, page
+from ._page import notebook, page, rows_and_classes
 from ._pictures import to_draw
-from ._sections import sections_of
+from ._sections import Pictures, sections_of
 from ._table import affordable_resamples
 
 if TYPE_CHECKING:
@@ -98,19 +98,24 @@ class CalibrationReport(Content, WrittenReport):
         """
         from ..displays import ReliabilityDisplay
 
-        data = self._data
-        if "summaries" in data:
-            drawn = {name: to_draw(summary) for name, summary in data["summaries"].items()}
+        cases = {name: m.case for name, m in self._models.items() if m.case is not None}
+        if not cases:
+            drawn = {name: to_draw(model.summary) for name, model in self._models.items()}
             curves = {name: one.reliability_curve(**options) for name, one in drawn.items()}
             return ReliabilityDisplay(curves).plot()
-        if len(data["proba"]) == 1:
+        if len(cases) == 1:
             options.setdefault("n_resamples", affordable_resamples(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
             options["n_resamples"] = 0  # bands of rows would be too narrow
         options.setdefault("pos_label", model.positive if model.two_classes else None)
+        case = next(reversed(cases.values()))
         return ReliabilityDisplay.from_predictions(
-            data["y"], data["proba"], labels=self.classes, sample_weight=data["weight"], **options
+            case.classes[case.codes],
+            {name: each.proba for name, each in cases.items()},
+            labels=self.classes,
+            sample_weight=case.weight,
+            **options,
         )
 
     def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
@@ -159,4 +164,6 @@ class CalibrationReport(Content, WrittenReport):
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
-        return write_page(path, page(self, title))
+        _ = self.verdicts  # what is computed is computed before anything is written
+        sections = sections_of(self, Pictures.of(self))
+        return write_page(path, page(self, title, rows_and_classes(self), sections))

@@ -2,13 +2,18 @@
 
 import html
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
-from ._compared import compared, comparison
-from ._pictures import FEW_MODELS, SHOWN_CLASSES, classes_in_small, reliability_pictures
+from ._compared import Murphy, compared, comparison, murphy_of
+from ._pictures import (
+    FEW_MODELS,
+    SHOWN_CLASSES,
+    Gallery,
+    gallery_of_classes,
+    reliability_gallery,
+)
 from ._table import cells
 
 if TYPE_CHECKING:
@@ -29,20 +34,34 @@ _YES = {True: "yes", False: "no", None: "too few rows"}
 _WRITTEN = "html markdown"  # too long for text
 
 
-def sections_of(report: "Content") -> list[Section]:
+class Pictures(NamedTuple):
+    """What a page draws of a report, computed before any of it is written."""
+
+    reliability: Gallery
+    murphy: Murphy | None
+    classes: Gallery | None
+
+    @classmethod
+    def of(cls, report: "Content") -> "Pictures":
+        """With each class against the others of the model with the lowest log loss."""
+        classes = gallery_of_classes(report, _best(report))
+        return cls(reliability_gallery(report), murphy_of(report), classes)
+
+
+def sections_of(report: "Content", pictures: Pictures | None = None) -> list[Section]:
     """All sections, in the order in which they are read."""
     return [
         _origin(report),
         verdicts(report),
-        reliability(report),
+        Section() if pictures is None else reliability(pictures.reliability),
         measures(report),
-        _compared(report),
+        Section() if pictures is None else _compared(report, pictures.murphy),
         _gains(report),
         _features(report),
         _bins(report),
         _groups(report),
         _grades(report),
-        _classes(report),
+        Section() if pictures is None else _classes(report, pictures.classes),
         described({row.measure for row in report.rows}),
     ]
 
@@ -111,11 +130,9 @@ def _overview(report):
     return Table(header, rows, kind="names")
 
 
-def reliability(report: "Content") -> Section:
+def reliability(gallery: Gallery) -> Section:
     """The diagrams."""
-    return Section(
-        "Reliability", picture=partial(reliability_pictures, report), kind="whole", only="html"
-    )
+    return Section("Reliability", picture=gallery.drawn(), kind="whole", only="html")
 
 
 def measures(report: "Content") -> Section:
@@ -127,11 +144,11 @@ def measures(report: "Content") -> Section:
     return Section("Measures", tables=[_wide(report)], parts=[intervals, note])
 
 
-def _compared(report):
+def _compared(report, murphy):
     """Models beside each other, as pictures."""
     if not compared(report):
         return Section()
-    drawn = partial(comparison, report)
+    drawn = comparison(report, murphy)
     return Section("Models compared", picture=drawn, kind="whole", only="html")
 
 
@@ -279,17 +296,17 @@ def _grades(report):
     return Section("Grades", parts=_by_model(report, report.grades, table), kind="whole")
 
 
-def _classes(report):
+def _classes(report, gallery):
     """Each class against the others, of the model with the lowest log loss."""
-    count, name = len(report.classes), _best(report)
-    if count < 3 or report._models[name].case is None:
+    if gallery is None:
         return Section()
+    count = len(report.classes)
     shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
     note = (
-        f"{plain(name)}: {shown}. Across: predicted probability of the class; up: how often it is "
-        "true. Bins have equal width."
+        f"{plain(_best(report))}: {shown}. Across: predicted probability of the class; up: how "
+        "often it is true. Bins have equal width."
     )
-    drawn = partial(classes_in_small, report, name)
+    drawn = gallery.drawn()
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
@@ -311,7 +328,7 @@ def described(names: set[str]) -> Section:
         if name in names
     )
     drawn = f'<dl class="note">{lines}</dl>'
-    return Section("What the measures mean", picture=lambda: drawn, only="html")
+    return Section("What the measures mean", picture=drawn, only="html")
 
 
 _MEASURES = (

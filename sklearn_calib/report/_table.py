@@ -21,7 +21,7 @@ from ..inference import (
     stretch,
     sum_error,
 )
-from ..metrics import all_metrics
+from ..metrics import OF_LARGEST, all_metrics
 from ..summary import ADDED_UP
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
-_LARGEST = ("maximum_calibration_error",)  # norms of the largest bin
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _parts(model, functions, n_resamples):
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
             refuse("calibration_report", rule, names, cure)
-        together = partial(bootstrap_distribution, case, groups=model.groups)
+        together = partial(bootstrap_distribution, case, groups=case.clusters)
         draws = together, partial(null_distribution, case)
         number = affordable_resamples(len(case.codes)) if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_rows, _evaluate(on_rows, case), draws, number))
@@ -194,8 +193,8 @@ def _value(function, model, case):
 def _of_draws(title, model, part, values, level):
     resampled, null = values
     rows, longer = {}, 1.0
-    if model.groups is not None:
-        longer = stretch(model.case.weight, model.groups, level)
+    if model.n_clusters is not None:
+        longer = stretch(model.case.weight, model.case.clusters, level)
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
@@ -203,7 +202,7 @@ def _of_draws(title, model, part, values, level):
             low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
-            if model.groups is not None and function.spec.loss is not None:
+            if model.n_clusters is not None and function.spec.loss is not None:
                 low, high = _of_clusters(function.spec.loss, model, level)[1]
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
@@ -233,7 +232,7 @@ def interval_of_draws(
         z, square, spread = ndtri(1 - tail), np.mean(resampled**2), np.std(resampled)
         noise = np.sqrt(max(square - value**2, spread**2))
         low = max(np.sqrt(max(2 * value**2 - square, 0.0)) - z * spread, 0.0)
-        if function.spec.name in _LARGEST:
+        if function.spec.name in OF_LARGEST:
             low = max(value - np.quantile(null, 1 - tail), 0.0)
         high = value + z * min(noise, spread / np.sqrt(1 - 2 / np.pi))
         if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
@@ -251,12 +250,12 @@ def _of_totals(name, function, model, level):
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
     ends = float(value - half), float(value + half)
-    if model.groups is not None:
+    if model.n_clusters is not None:
         loss, case = function.spec.loss, model.case
         losses, ends = _of_clusters(loss, model, level)
         expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
-        spread = stretch(case.weight, model.groups, level)
-        spread *= sum_error(case.weight * (losses - expected), model.groups)
+        spread = stretch(case.weight, case.clusters, level)
+        spread *= sum_error(case.weight * (losses - expected), case.clusters)
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     return ReportRow(name, function.spec.name, value, *ends, float(limit / weight))
 
@@ -264,7 +263,7 @@ def _of_totals(name, function, model, level):
 def _of_clusters(loss, model, level):
     """The losses of rows, and the interval of their mean."""
     losses = loss.of_rows(model.case.proba, model.case.codes)
-    return losses, loss_interval(losses, model.case.weight, model.groups, level, loss.range)
+    return losses, loss_interval(losses, model.case.weight, model.case.clusters, level, loss.range)
 
 
 def cells(row: ReportRow) -> tuple[str, ...]:

@@ -10,16 +10,19 @@ from .._kernels._seen_errors import BANDWIDTH, SEEN, SIGNIFICANCE
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
+from ..metrics import all_metrics
 from ._evidence import Evidence, evidence_of, of_certain
-from ._models import size_and_classes
+from ._table import report_rows
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
     from ..groups import GroupCalibration
     from ..summary import CellSample
     from ._advice import Advice
-    from ._table import Model, ReportRow
+    from ._models import Model
+    from ._table import ReportRow
 
+_ERROR = "expected_calibration_error"  # the size of the error
 _DRAWS = 999
 _TESTED_CELLS = 1024
 _POWER_CELLS = 512
@@ -108,11 +111,9 @@ class Verdict:
 class _Findings(NamedTuple):
     """What the sentences are made of."""
 
-    rows: str
+    model: "Model"
     certain: tuple[int, int, int]  # rows, wrong ones, and different predictions
     level: float
-    event: str
-    of_several: bool
     test: MonteCarloResult
     error: "ReportRow"
     evidence: Evidence
@@ -121,8 +122,10 @@ class _Findings(NamedTuple):
     features: "LossDecomposition | None"
 
     @property
-    def clustered(self) -> bool:
-        return self.rows.endswith("clusters")
+    def rows(self) -> str:
+        """What the verdict rests on, in words."""
+        n = self.model.n_clusters
+        return f"{self.model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
 
     @property
     def rejected(self) -> bool:
@@ -149,48 +152,23 @@ class _Findings(NamedTuple):
         return low, min(max(high, unseen), 1.0)
 
 
-def verdict_of(
-    model: "Model",
-    error: "ReportRow",
-    level: float,
-    seed: int,
-    advice: "Advice | None" = None,
-    groups: "GroupCalibration | None" = None,
-    features: "LossDecomposition | None" = None,
-) -> Verdict:
-    """The verdict on one model.
-
-    Parameters
-    ----------
-    model : Model
-    error : ReportRow
-        Of the expected calibration error.
-    level : float
-        The level of the intervals.
-    seed : int
-        Of the draws.
-    advice : Advice, default=None
-    groups : GroupCalibration, default=None
-    features : LossDecomposition, default=None
-    """
-    n = None if model.groups is None else int(model.groups.max()) + 1
+def verdict_of(report: Any, name: str) -> Verdict:
+    """The verdict on one model of a `Content`."""
+    model, level, seed = report._models[name], report.level, report._seed
     whole, tested, coarse = (model.cells(n) for n in (None, _TESTED_CELLS, _POWER_CELLS))
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
+    inflation = _inflation(model, tested, test)
     found = _Findings(
-        f"{size_and_classes(model)[0]} rows" + ("" if n is None else f" in {n} clusters"),
+        model,
         (*of_certain(whole, None if model.case is None else model.case.items), len(whole.proba)),
         level,
-        f"the class {plain(model.positive, 40)} was true"
-        if model.two_classes
-        else "the predicted class was right",
-        not model.two_classes,
         test,
-        error,
-        evidence_of(whole, coarse, level, BANDWIDTH, critical, _inflation(model, tested, test)),
-        advice,
-        groups,
-        features,
+        _error_of(report, name),
+        evidence_of(whole, coarse, level, BANDWIDTH, critical, inflation),
+        report.advice.get(name),
+        report.groups.get(name),
+        report.features.get(name),
     )
     parts = (
         _calibrated,
@@ -204,14 +182,23 @@ def verdict_of(
         _map,
         _action,
     )
-    sentences = [part(found) for part in parts]
-    said = [sentence for sentence in sentences if sentence is not None]
+    said = [sentence for part in parts if (sentence := part(found)) is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
+
+
+def _error_of(report, name):
+    """The mean error of a model with its interval, from the table where that has one."""
+    for row in report.rows:
+        if row.model == name and row.measure == _ERROR and not np.isnan(row.high):
+            return row
+    models, functions = {name: report._models[name]}, [all_metrics()[_ERROR]]
+    (row,) = report_rows(models, functions, report.level, "auto", report._seed)
+    return row
 
 
 def _inflation(model, sample, test):
     """The mean square of the statistic over that of independent rows, where there are clusters."""
-    if model.groups is None:
+    if model.n_clusters is None:
         return 1.0
     p, mass = sample.proba[:, 1], sample.weight.sum()
     alone = (sample.squares.sum(axis=1) * p * (1 - p)).sum() / mass**2
@@ -262,7 +249,7 @@ def _calibrated(found):
         text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
         text += (
             "sets of residuals with random signs of the clusters deviated as much as the true ones."
-            if found.clustered
+            if found.model.n_clusters is not None
             else "sets of labels drawn from them deviated as much as the true labels."
         )
     elif found.calibrated:
@@ -324,10 +311,13 @@ def _on_the_whole(found):
     if ends[0] <= of.predicted <= ends[1]:
         return None
     word = "too low" if of.predicted < ends[0] else "too high"
-    if found.of_several:
+    if not found.model.two_classes:
         word = "underconfident" if of.predicted < ends[0] else "overconfident"
+    event = "the predicted class was right"
+    if found.model.two_classes:
+        event = f"the class {plain(found.model.positive, 40)} was true"
     text = (
-        f"They are {word} on the whole: {_percent(of.predicted)} on average, where {found.event} "
+        f"They are {word} on the whole: {_percent(of.predicted)} on average, where {event} "
         f"in {_percent(of.observed)} of the cases ({_between(found, ends, _percent)})."
     )
     numbers = {"predicted": of.predicted, "observed": of.observed}
@@ -351,7 +341,7 @@ def _of_slope(found):
         f"{said}: the slope of the log-odds is {line.slope:.2f} "
         f"({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
-    if word == "backwards" and not found.of_several:
+    if word == "backwards" and found.model.two_classes:
         text += " Perhaps they are those of the other class: then name that as the positive one."
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 

@@ -1,16 +1,13 @@
-"""Classical tests of the rows of a summary, and what reliability curves draw from cells."""
+"""Classical tests of the rows of a summary."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
-from .._typing import AnyArray, FloatArray
+from .._typing import AnyArray
 from ..exceptions import check_count, check_known, refuse
-from ._resampling import CellSample
 from ._state import CellState
 
 _Result = tuple[float, float]
@@ -67,23 +64,3 @@ def classical(name: str, state: CellState, options: dict[str, Any], where: str) 
         check_known(where, f"options of {name!r}", option, known)
     totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
     return CLASSICAL[name](state.table, totals, where, **options)
-
-
-class CellRows:
-    """Cells as `sklearn_calib.metrics.CurveRows`: drawn as their rows would be."""
-
-    def __init__(self, state: CellState, title: str) -> None:
-        table = state.table
-        weight, squares = label_sums(table)
-        self.score = mean_scores(table)[:, 1]
-        self.weight, self.hits = weight.sum(axis=1), weight[:, 1]
-        self.squares = squares.sum(axis=1)
-        self.title = title
-        self._sample = CellSample.of_table(table, state.shift, max(len(table), 1))
-
-    def relabelled(self, rng: np.random.Generator) -> FloatArray:
-        return self._sample.relabelled(rng).weight[1::2]
-
-    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
-        return weight.sum(axis=1), weight[:, 1]
