@@ -279,13 +279,10 @@ def calibration_report(
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         how = normalize, soft_labels, where
         read = partial(case_of_rows, y_true, *given, *how)  # type: ignore[arg-type]
-        cases = _cases(named, read, check_columns, where)
-        together = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
-        if together is not None:
-            for key, case in cases.items():
-                warn_of_few_events(case, case.problems()[0], together)
-                cases[key] = case.in_clusters(together)
-        models = {key: ModelOfRows(case) for key, case in cases.items()}
+        together = partial(
+            clusters_of_case, groups=groups, sample_weight=sample_weight, y_true=y_true
+        )
+        models = _models_of_rows(named, read, together, check_columns, where)
     audited = {} if by is None else _groups(models, by, where)
     graded = {} if grades is None else grades_of_models(models, grades, where)
     by_features = {} if features is None else features_of(models, features, where)
@@ -294,11 +291,6 @@ def calibration_report(
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
     source = source and bare(source)
-
-    def code(key, model):
-        names = names_of_columns(columns, y_true, named.get(key))
-        return code_to_paste(names, source, first.classes, model.case is not None, fitted)
-
     report = CalibrationReport(
         rows,
         first.n_samples,
@@ -315,7 +307,7 @@ def calibration_report(
         grades=graded,
         n_clusters=first.n_clusters,
         _models=models,
-        _codes={key: code(key, model) for key, model in models.items()},
+        _codes=_codes(models, columns, y_true, named, source, fitted),
         _seed=random_state if isinstance(random_state, int) else int(rng.integers(2**63)),
     )
     if advice:
@@ -337,15 +329,28 @@ def _check_clusters(groups, soft, others, y_proba, where):
             refuse(where, f"{what} without {', '.join(others)}", f"also {name}", cure)
 
 
-def _cases(named, read, check_columns, where):
-    """The rows of each model."""
+def _models_of_rows(named, read, together, check_columns, where):
+    """Models of the rows that are read of each probabilities, which may belong together."""
     cases = {}
     for key, proba in named.items():
         _check_no_model(proba, where)
         cases[key] = read(y_proba=proba)
         if check_columns:
             check_order(cases[key], plain(key), where)
-    return cases
+    clusters = together(next(iter(cases.values())))
+    for key, case in cases.items() if clusters is not None else ():
+        warn_of_few_events(case, case.problems()[0], clusters)
+        cases[key] = case.in_clusters(clusters)
+    return {key: ModelOfRows(case) for key, case in cases.items()}
+
+
+def _codes(models, columns, y_true, named, source, fitted):
+    """The code to paste for each model."""
+    codes = {}
+    for key, model in models.items():
+        names = names_of_columns(columns, y_true, named.get(key))
+        codes[key] = code_to_paste(names, source, model.classes, model.case is not None, fitted)
+    return codes
 
 
 def _losses_of_scikit_learn(models, named):
