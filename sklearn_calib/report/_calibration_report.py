@@ -279,9 +279,8 @@ def calibration_report(
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         how = normalize, soft_labels, where
         read = partial(case_of_rows, y_true, *given, *how)  # type: ignore[arg-type]
-        together = partial(
-            clusters_of_case, groups=groups, sample_weight=sample_weight, y_true=y_true
-        )
+        rows_given = {"groups": groups, "sample_weight": sample_weight, "y_true": y_true}
+        together = partial(clusters_of_case, **rows_given)
         models = _models_of_rows(named, read, together, check_columns, where)
     audited = {} if by is None else _groups(models, by, where)
     graded = {} if grades is None else grades_of_models(models, grades, where)
@@ -291,11 +290,9 @@ def calibration_report(
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
     source = source and bare(source)
+    seed = random_state if isinstance(random_state, int) else int(rng.integers(2**63))
     report = CalibrationReport(
-        rows,
-        first.n_samples,
-        first.classes,
-        level,
+        *(rows, first.n_samples, first.classes, level),
         {key: model.accuracy() for key, model in models.items()},
         {key: parts for key, model in models.items() if (parts := model.decomposed())},
         {key: model.floored() for key, model in models.items()},
@@ -308,7 +305,7 @@ def calibration_report(
         n_clusters=first.n_clusters,
         _models=models,
         _codes=_codes(models, columns, y_true, named, source, fitted),
-        _seed=random_state if isinstance(random_state, int) else int(rng.integers(2**63)),
+        _seed=seed,
     )
     if advice:
         report.advise()
