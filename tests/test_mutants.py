@@ -585,7 +585,7 @@ MUTANTS = {
         "monitoring/test_aftermath.py::test_calibrated_is_said_at_the_level_that_is_asked_for",
     ),
     "groups of a monitor are flagged at .05 whatever alpha": Mutant(
-        "monitoring._findings",
+        "monitoring._monitor",
         "e_benjamini_hochberg([*found.values()], self.alpha)",
         "e_benjamini_hochberg([*found.values()], 0.05)",
         "monitoring/test_monitor.py::test_flagged_groups_by_the_definition_of_e_bh[0.6]",

@@ -1,7 +1,8 @@
 """CalibrationMonitor: evidence against calibration and the detection of a change, row by row."""
 
+import itertools
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,24 +15,24 @@ from .._kernels._logistic_grid import (
     log_ratios,
     log_ratios_of_shares,
 )
-from .._typing import ArrayLike, Self
+from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
-from ..exceptions import check_flag, check_known, refuse
-from ._aftermath import diagnosis
+from ..exceptions import check_flag, check_known, check_level, refuse
+from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._course import Course
-from ._findings import MOST_NEW, Findings
 from ._record import Record
-from ._result import Alarm
-from ._rows import check_time_goes_on, read_rows, shown_time
-from ._state import StorableMonitor
+from ._result import Alarm, MonitorHistory, e_benjamini_hochberg, meaning
+from ._rows import BatchRows, check_time_goes_on, read_rows, shown_time
+from ._state import listed, monitor_of, state_of
 
 _BLOCK = 256  # rows whose ratios are made at once
+_MOST_NEW = 50  # alarms of one update that are kept
 _MOST_ALARMS = 100  # that are kept
 _ALARMS = ("detector", "test")
 _MULTICLASS = ("auto", "confidence", "classwise")
 
 
-class CalibrationMonitor(Findings, StorableMonitor):
+class CalibrationMonitor:
     """Watch the calibration of a model while labels come in, with guarantees at any time.
 
     A test of a fixed number of rows, repeated every week, rejects every good model in the end.
@@ -151,6 +152,9 @@ class CalibrationMonitor(Findings, StorableMonitor):
     probabilities are too extreme (slope 0.54, shift +0.09)
     """
 
+    slopes_: FloatArray = np.unique(COARSE.slope)
+    shifts_: FloatArray = np.unique(COARSE.shift)
+
     def __init__(
         self,
         alarm: Literal["detector", "test"] = "detector",
@@ -173,7 +177,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self.groups = None if groups is None else _names(groups, "groups", 1, where)
         self.reset()
 
-    # -- what a user calls ------------------------------------------------------------------
+    # -- rows ---------------------------------------------------------------------------------
 
     def reset(self) -> Self:
         """Forget all rows: start anew, as after a new model was deployed.
@@ -184,13 +188,13 @@ class CalibrationMonitor(Findings, StorableMonitor):
         """
         self.classes_ = self._given
         self.n_samples_ = self.n_alarms_ = 0
-        self.rejected_at_ = None
-        self.alarms_ = []
+        self.rejected_at_: int | None = None
+        self.alarms_: list[Alarm] = []
         self._n_before = 0  # alarms before the last update
         self._largest = 0.0  # of the logarithms of the e-values
-        self._last = None  # time
-        self._written = None  # the same as it came
-        self._rows = None  # that are not in the records yet
+        self._last: Any = None  # time
+        self._written: str | None = None  # the same as it came
+        self._rows: BatchRows | None = None  # that are not in the records yet
         self._taken = 0  # of them
         self._course = Course()
         self._open()
@@ -265,9 +269,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
             soft=check_flag(soft_labels, "soft_labels", where),
             where=where,
         )
-        later = (
-            check_flag(only_later, "only_later", where) and not _goes_on
-        )  # than all rows of the batches before
+        # than all rows of the batches before
+        later = check_flag(only_later, "only_later", where) and not _goes_on
         check_time_goes_on(self._last, self._written, rows, where, strict=later)
         if self.classes_ is None:
             self.classes_ = classes
@@ -318,7 +321,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._total = self._total + other._total
         self._impossible = self._impossible + other._impossible
         self._detector = self._detector + other._detector
-        for own, more in zip(self._all_records(), other._all_records(), strict=True):
+        for own, more in zip(self._records, other._records, strict=True):
             own.merge(more, self.n_samples_)
         self.n_samples_ += other.n_samples_
         self.n_alarms_ += other.n_alarms_
@@ -332,22 +335,296 @@ class CalibrationMonitor(Findings, StorableMonitor):
             self._raise_detector(self.log_detector_, self.n_samples_, self._last, self._written)
         return self
 
+    # -- answers ------------------------------------------------------------------------------
+
+    @property
+    def alarm_(self) -> bool:
+        return bool(self.alarms_) if self.alarm == "test" else bool(self.new_alarms_)
+
+    @property
+    def new_alarms_(self) -> list[Alarm]:
+        new = min(self.n_alarms_ - self._n_before, _MOST_NEW)
+        return self.alarms_[len(self.alarms_) - new :]
+
+    @property
+    def log_e_value_(self) -> float:
+        return float(
+            np.logaddexp.reduce(self._log_e_values(), axis=None) - math.log(self._impossible.size)
+        )
+
+    @property
+    def e_value_(self) -> float:
+        return _exp(self.log_e_value_)
+
+    @property
+    def p_value_(self) -> float:
+        return math.exp(-self._largest)
+
+    @property
+    def log_detector_(self) -> float:
+        total = float((self._detector @ np.exp(COARSE.log_prior)).mean(axis=1).sum())
+        return math.log(total) if total > 0 else -math.inf
+
+    @property
+    def impossible_(self) -> int:
+        return int(self._impossible.sum())
+
+    @property
+    def e_values_(self) -> dict[Any, float]:
+        log = self._log_e_values()
+        if self.groups is not None:
+            log = np.logaddexp.reduce(log, axis=1) - math.log(log.shape[1])
+            return dict(zip(self.groups.tolist(), map(_exp, log.tolist()), strict=True))
+        if self.multiclass == "classwise" and self.classes_ is not None:
+            return dict(zip(self.classes_.tolist(), map(_exp, log[0].tolist()), strict=True))
+        return {}
+
+    @property
+    def flagged_(self) -> list[Any]:
+        found = self.e_values_
+        flags = e_benjamini_hochberg([*found.values()], self.alpha)
+        return [name for name, flag in zip(found, flags.tolist(), strict=True) if flag]
+
+    @property
+    def posterior_(self) -> FloatArray:
+        if self.alarm == "test":
+            log = self._total + COARSE.log_prior
+            weight = np.exp(log - log.max()).sum(axis=(0, 1))
+        else:
+            weight = (self._detector * np.exp(COARSE.log_prior)).sum(axis=(0, 1))
+        if not weight.sum() > 0:  # the detector has just begun
+            weight = np.exp(COARSE.log_prior)
+        return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
+
+    @property
+    def slope_(self) -> float:
+        return math.exp(self.posterior_.sum(axis=1) @ np.log(self.slopes_))
+
+    @property
+    def shift_(self) -> float:
+        return float(self.posterior_.sum(axis=0) @ self.shifts_)
+
+    @property
+    def meaning_(self) -> str:
+        given = {"impossible": self.impossible_, "confidence": self._is_confidence()}
+        return meaning(self.slope_, self.shift_, **given)
+
+    @property
+    def history_(self) -> MonitorHistory:
+        return self._course.history(self._moment())
+
+    def region(
+        self, level: float = 0.95, *, since: str = "start", stream: str | None = None
+    ) -> ShiftRegion:
+        """Where shift and slope of the log-odds are, at every look at once.
+
+        The pairs against which the mean likelihood of all pairs (shift normal around 0 with
+        standard deviation 1, slope around 1 with 1/2) has not gathered 1 / (1 - level). While the
+        true log-odds are shift + slope * those of the predictions, with one pair all the time, the
+        probability that this pair is ever outside is at most 1 - level, however often one looks.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Between 0 and 1.
+        since : {"start", "alarm"}, default="start"
+            Which rows: all, or those behind the last alarm, of which each begins a new promise.
+            Rows that raised an alarm are not among the latter, so that none were chosen.
+        stream : str, default=None
+            Of several groups or classes the name of one, as ``Alarm.stream`` says it.
+
+        Returns
+        -------
+        region : ShiftRegion
+
+        Raises
+        ------
+        ValueError
+            A level that is not between 0 and 1; unknown names.
+
+        Notes
+        -----
+        Where the truth changes meanwhile there is no one pair to cover; the region then shrinks
+        around the pair that fits the mixture of all rows best. Ask for the rows since the alarm.
+        With "confidence" the pair is that of the largest probability.
+
+        The log-odds are kept in cells of a sixteenth of sqrt(z^2 + 4), with mean and variance: the
+        intervals are those of all rows to 1e-4. Cost: some 50 ms, whatever the number of rows.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.monitoring import CalibrationMonitor
+        >>> proba, y = make_overconfident(2, 2000)
+        >>> found = CalibrationMonitor().update(y, proba).region()
+        >>> [round(end, 2) for end in found.slope_interval], found.calibrated
+        ([0.33, 0.49], False)
+        """
+        where = "CalibrationMonitor.region"
+        check_level(level, where)
+        check_known(where, "since", since, ("start", "alarm"))
+        record = self._records[choose(self._streams(), stream, where)]
+        return shift_region(record.since(since == "alarm"), level)
+
+    def diagnose(self, *, stream: str | None = None) -> Diagnosis:
+        """Since when the probabilities are off, by all rows until now, and what is enough.
+
+        The change is looked for in the rows from the earliest onset that the last alarm left open.
+        As ``Alarm.diagnosis``, with the rows that came since: the more, the surer.
+
+        Parameters
+        ----------
+        stream : str, default=None
+            Of several groups or classes the name of one, as ``Alarm.stream`` says it. By default
+            that of the last alarm.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            ``advice`` says it in words.
+
+        Raises
+        ------
+        ValueError
+            No alarm yet; no rows of the stream; unknown names.
+
+        Notes
+        -----
+        The onset has a posterior: each row is as likely to be the first one behind the change, the
+        54 pairs have their weights. Old rows are kept in blocks, the larger the older, and the ends
+        of its interval are ends of blocks, the newest of 32 rows. `enough` follows from two score
+        tests at 5 % on the rows behind the likeliest onset. Unlike `region` they promise nothing at
+        every look: they are judged at the moment when the alarm comes, by rows that it chose; how
+        often they err was counted (``benchmarks/monitoring``). Begin anew (`reset`) after a
+        repair: rows of old and new probabilities together say nothing.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.monitoring import CalibrationMonitor
+        >>> proba, y = make_overconfident(2, 2000)
+        >>> found = CalibrationMonitor().update(y, proba).diagnose()
+        >>> found.onset, found.enough
+        (1, 'line')
+        """
+        where = "CalibrationMonitor.diagnose"
+        if not self.alarms_:
+            cure = "Until then region() says where shift and slope are"
+            refuse(where, "a monitor that has raised an alarm", "none so far", cure)
+        stream = self.alarms_[-1].stream if stream is None else stream
+        record = self._records[choose(self._streams(), stream, where)]
+        found = diagnosis(record, self._is_confidence(), forget=False)
+        if found is None:
+            refuse(where, "rows since the alarm that say something", "none", "Add rows")
+        return found
+
+    def _is_confidence(self):
+        """Whether the largest probability is watched."""
+        several = self.classes_ is not None and len(self.classes_) > 2
+        return self.multiclass == "confidence" or (self.multiclass == "auto" and several)
+
+    def _streams(self):
+        """Names of all groups and problems, as alarms say them."""
+        groups = [""] if self.groups is None else [f"group {name}" for name in self.groups.tolist()]
+        classes = [""]
+        if self._impossible.shape[1] > 1:
+            classes = [f"class {label}" for label in self.classes_]
+        return [", ".join(filter(None, pair)) for pair in itertools.product(groups, classes)]
+
+    def __str__(self) -> str:
+        """One line, as for a mail."""
+        rows = f"{self.n_samples_} row{'s' * (self.n_samples_ != 1)}"
+        evidence = f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
+        detector = f"detector {_exp(self.log_detector_):.3g} of {self.average_run_length:g}"
+        said = "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
+        if self.alarm_:
+            more = self.n_alarms_ - self._n_before - 1
+            said = f"ALARM at {(self.new_alarms_ or self.alarms_)[0]}"
+            said += f", and {more} more" if more > 0 else ""
+            if (last := self.alarms_[-1]).diagnosis is not None:
+                said += f"; {last.stream or ''}{' ' * bool(last.stream)}{last.diagnosis.advice}"
+        if flagged := self.flagged_:
+            said += f"; flagged: {', '.join(map(str, flagged))}"
+        return f"{said}; {rows}, {detector}, {evidence}"
+
+    def _log_e_values(self):
+        """Of each group and each problem."""
+        return np.where(self._impossible > 0, np.inf, log_mixture(self._total, COARSE))
+
+    # -- files --------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the monitor holds, as numbers, texts, lists and dicts.
+
+        Returns
+        -------
+        state : dict
+            ``json.dumps(state, allow_nan=False)`` writes it and `from_state_dict` reads it; no bit
+            is lost. Some 100 KB at most, and 5 to 50 KB for each group.
+
+        Raises
+        ------
+        ValueError
+            Classes or groups that are not numbers, booleans or text.
+
+        Examples
+        --------
+        >>> import json
+        >>> from sklearn_calib.monitoring import CalibrationMonitor
+        >>> monitor = CalibrationMonitor().update([0, 1, 1], [0.2, 0.9, 0.4])
+        >>> text = json.dumps(monitor.state_dict(), allow_nan=False)
+        >>> again = CalibrationMonitor.from_state_dict(json.loads(text))
+        >>> again.e_value_ == monitor.e_value_
+        True
+        """
+        return state_of(self)
+
+    @classmethod
+    def from_state_dict(cls, state: dict[str, Any]) -> Self:
+        """The monitor that `state_dict` made a dict of.
+
+        Parameters
+        ----------
+        state : dict
+
+        Returns
+        -------
+        monitor : CalibrationMonitor
+
+        Raises
+        ------
+        ValueError
+            A state of a newer version, one that was changed or cut off, which its checksum tells,
+            or none.
+
+        Warns
+        -----
+        CalibrationWarning
+            A state of version 1, which had no checksum.
+        """
+        return monitor_of(cls, state)
+
     # -- the machinery ------------------------------------------------------------------------
 
     def _open(self):
         """Room for each group and each problem that is watched beside the others."""
         n_groups = 1 if self.groups is None else len(self.groups)
-        classwise = self.multiclass == "classwise" and self.classes_ is not None
-        shape = n_groups, len(self.classes_) if classwise else 1
-        self._total = np.zeros((*shape, len(COARSE.slope)))
+        n_classes = 0 if self.classes_ is None else len(self.classes_)
+        shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
+        self._total = np.zeros((*shape, len(COARSE.slope)))  # sums of logarithms of ratios
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
-        n_classes = 0 if self.classes_ is None else len(self.classes_)
-        self._records = [[Record(n_classes) for _ in range(shape[1])] for _ in range(n_groups)]
+        self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]
 
     def _settings(self):
-        named = [None if one is None else one.tolist() for one in (self.groups, self._given)]
-        return self.alarm, self.average_run_length, self.alpha, self.multiclass, *named
+        return {
+            "alarm": self.alarm,
+            "average_run_length": self.average_run_length,
+            "alpha": self.alpha,
+            "groups": listed(self.groups),
+            "classes": listed(self._given),
+            "multiclass": self.multiclass,
+        }
 
     def _add(self, rows):
         n, parallel = rows.hit.shape
@@ -362,14 +639,13 @@ class CalibrationMonitor(Findings, StorableMonitor):
             row, statistic = detect(self._detector, *given, row + 1)
             if row == n:
                 break
-            when = None if rows.time is None else rows.time[row]
             log = math.inf if certain[row] else math.log(statistic)
-            self._raise_detector(log, self.n_samples_ + row + 1, when, rows.written(row))
+            self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
         self._record(n)
         self._rows = None
         self.n_samples_ += n
         if rows.time is not None:
-            self._last, self._written = rows.time[-1], rows.written(-1)
+            self._last, self._written = rows.moment(-1)
         if self._course.is_due(self.n_samples_):
             self._course.add(self._moment())
 
@@ -387,10 +663,12 @@ class CalibrationMonitor(Findings, StorableMonitor):
         hit, code, group = rows.hit[new], rows.label[new], rows.group[new]
         if hit.dtype != bool:  # of shares one label each
             hit, code = label_drawn(hit, number), class_drawn(code, number)
-        for place in np.unique(group).tolist() if len(self._records) > 1 else (0,):
-            own = group == place if len(self._records) > 1 else slice(None)
+        n_groups, n_columns = self._impossible.shape
+        for place in np.unique(group).tolist() if n_groups > 1 else (0,):
+            own = group == place if n_groups > 1 else slice(None)
             when = None if time is None else time[own]
-            for column, record in enumerate(self._records[place]):
+            for column in range(n_columns):
+                record = self._records[place * n_columns + column]
                 record.add(z[own, column], hit[own, column], number[own], when, code[own])
 
     def _evidence(self, gain, impossible, group):
@@ -416,57 +694,50 @@ class CalibrationMonitor(Findings, StorableMonitor):
         row = int(enough.argmax())
         self.rejected_at_ = first + row
         if self.alarm == "test":
-            when, written = self._last, self._written
-            if rows is not None:
-                when = None if rows.time is None else rows.time[row]
-                written = rows.written(row)
-            parts = self._log_e_values()
-            self._raise(float(path[row]), self.rejected_at_, when, parts, written)
+            moment = (self._last, self._written) if rows is None else rows.moment(row)
+            self._raise(float(path[row]), self.rejected_at_, *moment, self._log_e_values())
 
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
                 parts = np.log(self._detector @ np.exp(COARSE.log_prior))
-            self._raise(log_statistic, n_samples, when, parts, written)
+            self._raise(log_statistic, n_samples, when, written, parts)
             self._course.add(self._moment(n_samples, log_statistic, when))
         self._detector[:] = 0.0
 
-    def _raise(self, log_statistic, n_samples, when, parts, written):
+    def _raise(self, log_statistic, n_samples, when, written, parts):
         time = None if when is None else shown_time(when)
         self._record(n_samples - self.n_samples_)
-        stream = self._stream(parts)
-        alarm = Alarm(
-            n_samples,
-            time,
-            log_statistic,
-            self.slope_,
-            self.shift_,
-            stream,
-            self.meaning_,
-            written,
-            self._diagnosed(parts, log_statistic),
-        )
-        for record in self._all_records():
+        largest = int(parts.argmax())
+        stream = None if parts.size == 1 else self._streams()[largest]
+        said = log_statistic, self.slope_, self.shift_, stream, self.meaning_, written
+        diagnosed = None if log_statistic == math.inf else self._diagnosed(self._records[largest])
+        alarm = Alarm(n_samples, time, *said, diagnosed)
+        for record in self._records:
             record.begin_anew(n_samples)
-        if self.n_alarms_ - self._n_before < MOST_NEW:
+        if self.n_alarms_ - self._n_before < _MOST_NEW:
             self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
         self.n_alarms_ += 1
 
-    def _stream(self, parts):
-        """The name of the largest part."""
-        return None if parts.size == 1 else self._streams()[int(parts.argmax())]
-
-    def _diagnosed(self, parts, log_statistic):
-        """Of the largest part; the last one where few rows are new."""
-        if log_statistic == math.inf:
-            return None
-        record = self._record_of(int(parts.argmax()))
+    def _diagnosed(self, record):
+        """What the record says; what it said last where few rows are new."""
         if record.is_due() or record.diagnosis is None:
             record.diagnosis = diagnosis(record, self._is_confidence(), forget=True)
         return record.diagnosis
 
-    def _all_records(self):
-        return [record for row in self._records for record in row]
+    def _moment(self, n_samples=None, log_detector=None, when=None):
+        return (
+            self.n_samples_ if n_samples is None else n_samples,
+            self.log_e_value_,
+            self.log_detector_ if log_detector is None else log_detector,
+            self.slope_,
+            self.shift_,
+            self._last if when is None else when,
+        )
+
+
+def _exp(log):
+    return math.exp(log) if log < 709.0 else math.inf
 
 
 def _check_number(value, above, below, rule, where):

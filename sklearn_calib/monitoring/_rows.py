@@ -37,6 +37,10 @@ class BatchRows(NamedTuple):
         own = self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows]
         return BatchRows(*own, time, given)
 
+    def moment(self, row: int) -> tuple[Any, str | None]:
+        """The time of a row, or None, and as it was written."""
+        return None if self.time is None else self.time[row], self.written(row)
+
     def written(self, row: int) -> str | None:
         """The time of a row as it was written; None for floats and dates, which have no text."""
         value = None if self.given is None else self.given[row]
@@ -112,19 +116,19 @@ def _in_order(labelled, label, groups, time, known_groups, where):
 
 def _problems(proba, is_target, multiclass):
     found = [
-        (_exact_log(pair), is_target(problem.target))
+        (exact_log(pair), is_target(problem.target))
         for problem, pair in two_class_pairs(multiclass, proba)
     ]
     pairs, hits = zip(*found, strict=True)
     return np.stack(pairs, axis=1), np.column_stack(hits)
 
 
-def _exact_log(pair):
+def exact_log(proba: FloatArray) -> FloatArray:
     """Logarithms of probabilities, -inf for 0."""
-    if carries_log(pair):
-        return log_proba(pair)
+    if carries_log(proba):
+        return log_proba(proba)
     with np.errstate(divide="ignore"):
-        return np.log(np.asarray(pair))
+        return np.log(np.asarray(proba))
 
 
 def _group_codes(groups, known, n, where):

@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._random import generator
-from .._simplex import carries_log, log_proba
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import check_count, no_cautions, refuse
 from ..metrics import canonical_case
 from ..recalibrators import get_recalibrator
+from ._rows import exact_log
 
 _LEAST_ROWS = 4
 
@@ -119,7 +119,6 @@ def _split(case, recalibrator, order):
             judged[judged[:, column] == value, column] = filled
     judged /= judged.sum(axis=1, keepdims=True)
     places = np.arange(len(judge)), case.codes[judge]
-    given = case.proba[judge]
     with np.errstate(divide="ignore"):
-        said = log_proba(given) if carries_log(given) else np.log(np.asarray(given))
-        return float(np.log(judged[places]).sum() - said[places].sum())
+        own = np.log(judged[places]).sum()
+    return float(own - exact_log(case.proba[judge])[places].sum())

@@ -1,12 +1,13 @@
 """The state of a monitor as JSON holds it."""
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 
 from .._files.checksum import ENTRY, checksum
-from .._typing import Self
+from .._typing import AnyArray
 from ..exceptions import caution, refuse
 from ._aftermath import from_state, in_state
 from ._record import Record
@@ -19,101 +20,23 @@ _WITH_CHECKSUM = 2  # the first version that has one
 _WITH_RECORDS = 3  # the first version that has counts by log-odds; 4 counts labels, too
 
 
-class StorableMonitor:
-    """What a monitor has for files."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that the monitor holds, as numbers, texts, lists and dicts.
-
-        Returns
-        -------
-        state : dict
-            ``json.dumps(state, allow_nan=False)`` writes it and `from_state_dict` reads it; no bit
-            is lost. Some 100 KB at most, and 5 to 50 KB for each group.
-
-        Raises
-        ------
-        ValueError
-            Classes or groups that are not numbers, booleans or text.
-
-        Examples
-        --------
-        >>> import json
-        >>> from sklearn_calib.monitoring import CalibrationMonitor
-        >>> monitor = CalibrationMonitor().update([0, 1, 1], [0.2, 0.9, 0.4])
-        >>> text = json.dumps(monitor.state_dict(), allow_nan=False)
-        >>> again = CalibrationMonitor.from_state_dict(json.loads(text))
-        >>> again.e_value_ == monitor.e_value_
-        True
-        """
-        return _to_dict(self)
-
-    @classmethod
-    def from_state_dict(cls, state: dict[str, Any]) -> Self:
-        """The monitor that `state_dict` made a dict of.
-
-        Parameters
-        ----------
-        state : dict
-
-        Returns
-        -------
-        monitor : CalibrationMonitor
-
-        Raises
-        ------
-        ValueError
-            A state of a newer version, one that was changed or cut off, which its checksum tells,
-            or none.
-
-        Warns
-        -----
-        CalibrationWarning
-            A state of version 1, which had no checksum.
-        """
-        where = "CalibrationMonitor.from_state_dict"
-        found = state.get("format") if isinstance(state, dict) else None
-        if found != _FORMAT:
-            cure = "Give what state_dict returned"
-            refuse(where, "the state of a monitor", "something else", cure)
-        version: Any = state.get("version")
-        if isinstance(version, bool) or version not in range(1, _VERSION + 1):
-            cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
-            refuse(where, f"a state of version 1 to {_VERSION}", f"version {version!r}", cure)
-        try:
-            found = _from_dict(cls, state)
-            if (ENTRY in state) != (version >= _WITH_CHECKSUM):
-                raise ValueError(f"a checksum is missing, or too many, in version {version}")
-            if ENTRY in state and state[ENTRY] != checksum(state):
-                raise ValueError("its content has another checksum")
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            got = f"{type(error).__name__}: {error}".rstrip(".")
-            refuse(where, "an unchanged state", got, "Take the last state that was whole")
-        if version < _WITH_CHECKSUM:
-            caution(
-                where,
-                "the checksum of the state",
-                f"none, as of version {version}",
-                "It was read, but a change of its numbers would go unseen; the state that is "
-                "written next has one",
-            )
-        return found
-
-
-def _to_dict(monitor: Any) -> dict[str, Any]:
-    where = "CalibrationMonitor.state_dict"
+def state_of(monitor: Any) -> dict[str, Any]:
+    """`CalibrationMonitor.state_dict`."""
+    settings, classes = monitor._settings(), listed(monitor.classes_)
+    for what, labels in (("groups", settings["groups"]), ("classes", classes)):
+        for label in labels or ():
+            if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
+                rule = f"{what} that are numbers, booleans or text"
+                refuse("CalibrationMonitor.state_dict", rule, repr(label), "Convert them first")
+    columns = monitor._impossible.shape[1]
+    records = [
+        record.to_dict() | {"diagnosis": in_state(record.diagnosis)} for record in monitor._records
+    ]
     state: dict[str, Any] = {
         "format": _FORMAT,
         "version": _VERSION,
-        "settings": {
-            "alarm": monitor.alarm,
-            "average_run_length": monitor.average_run_length,
-            "alpha": monitor.alpha,
-            "groups": _labels(monitor.groups, "groups", where),
-            "classes": _labels(monitor._given, "classes", where),
-            "multiclass": monitor.multiclass,
-        },
-        "classes": _labels(monitor.classes_, "classes", where),
+        "settings": settings,
+        "classes": classes,
         "n_samples": monitor.n_samples_,
         "log_ratios": monitor._total.tolist(),
         "detector": monitor._detector.tolist(),
@@ -125,18 +48,10 @@ def _to_dict(monitor: Any) -> dict[str, Any]:
         "n_alarms": monitor.n_alarms_,
         "n_before": monitor._n_before,
         "alarms": [
-            [
-                *alarm[:2],
-                _finite(alarm.log_statistic),
-                *alarm[3:-1],
-                in_state(alarm.diagnosis),
-            ]
+            [*alarm[:2], _finite(alarm[2]), *alarm[3:-1], in_state(alarm.diagnosis)]
             for alarm in monitor.alarms_
         ],
-        "records": [
-            [record.to_dict() | {"diagnosis": in_state(record.diagnosis)} for record in row]
-            for row in monitor._records
-        ],
+        "records": [records[at : at + columns] for at in range(0, len(records), columns)],
         "stride": monitor._course.stride,
         "course": [
             [n, *map(_finite, numbers), None if time is None else stored_time(time)]
@@ -144,6 +59,37 @@ def _to_dict(monitor: Any) -> dict[str, Any]:
         ],
     }
     return state | {ENTRY: checksum(state)}
+
+
+def monitor_of(cls: Any, state: Any) -> Any:
+    """`CalibrationMonitor.from_state_dict`."""
+    where = "CalibrationMonitor.from_state_dict"
+    found = state.get("format") if isinstance(state, dict) else None
+    if found != _FORMAT:
+        cure = "Give what state_dict returned"
+        refuse(where, "the state of a monitor", "something else", cure)
+    version: Any = state.get("version")
+    if isinstance(version, bool) or version not in range(1, _VERSION + 1):
+        cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
+        refuse(where, f"a state of version 1 to {_VERSION}", f"version {version!r}", cure)
+    try:
+        found = _from_dict(cls, state)
+        if (ENTRY in state) != (version >= _WITH_CHECKSUM):
+            raise ValueError(f"a checksum is missing, or too many, in version {version}")
+        if ENTRY in state and state[ENTRY] != checksum(state):
+            raise ValueError("its content has another checksum")
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        got = f"{type(error).__name__}: {error}".rstrip(".")
+        refuse(where, "an unchanged state", got, "Take the last state that was whole")
+    if version < _WITH_CHECKSUM:
+        caution(
+            where,
+            "the checksum of the state",
+            f"none, as of version {version}",
+            "It was read, but a change of its numbers would go unseen; the state that is "
+            "written next has one",
+        )
+    return found
 
 
 def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
@@ -174,8 +120,9 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
     monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
     if state["version"] >= _WITH_RECORDS:
-        for row, found in zip(monitor._records, state["records"], strict=True):
-            row[:] = [_record(own, new.n_classes) for new, own in zip(row, found, strict=True)]
+        found = itertools.chain(*state["records"])
+        pairs = zip(monitor._records, found, strict=True)
+        monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
         (n, *map(float, numbers), None if time is None else read_stored(time))
@@ -194,17 +141,11 @@ def _record(found, n_classes):
     return record
 
 
-def _labels(labels, what, where):
-    if labels is None:
-        return None
-    found = labels.tolist()
-    for label in found:
-        if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
-            rule = f"{what} that are numbers, booleans or text"
-            refuse(where, rule, repr(label), "Convert them first")
-    return found
-
-
 def _finite(number):
     """JSON has no infinity."""
     return number if math.isfinite(number) else str(number)
+
+
+def listed(labels: AnyArray | None) -> list[Any] | None:
+    """Labels as a list."""
+    return None if labels is None else labels.tolist()

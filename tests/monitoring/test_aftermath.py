@@ -168,7 +168,7 @@ def test_score_test_of_the_slope_by_definition():
     y, p = golden_set()
     z = logit(p)
     monitor = CalibrationMonitor("test", alpha=0.5).update(y, p)
-    record = monitor._records[0][0]
+    record = monitor._records[0]
     shift = brentq(lambda a: (y - expit(a + z)).sum(), -3, 3)
     q = expit(shift + z)
     w = q * (1 - q)
@@ -301,7 +301,7 @@ def test_the_labels_of_a_state():
         if row % 5 == 0:
             parts = CalibrationMonitor.from_state_dict(parts.state_dict())
     assert parts.state_dict()["records"] == whole.state_dict()["records"]
-    merged = parts.merge(whole)._records[0][0]
+    merged = parts.merge(whole)._records[0]
     assert merged.labels_from(0).tolist() == (2 * np.bincount(y)).tolist()
     state = CalibrationMonitor().update(y, proba).state_dict()
     old = json.loads(json.dumps(state))
@@ -348,7 +348,7 @@ def test_blocks_do_not_grow_with_the_rows():
     monitor = CalibrationMonitor(average_run_length=1e12)
     rng, rows = np.random.default_rng(3), 16_384
     monitor.update(*drawn(rows, rng))
-    blocks = monitor._records[0][0].settle().blocks
+    blocks = monitor._records[0].settle().blocks
     assert len(blocks) <= 8 * (np.log2(rows / 32 / 8) + 1) + 1
     assert sum(block.rows for block in blocks) == rows
     assert [b.first for b in blocks[1:]] == [b.last + 1 for b in blocks[:-1]]
@@ -387,7 +387,7 @@ def test_merged_counts():
     for one, other in zip(merged.region(), both.region(), strict=True):
         assert np.array_equal(one, other)
     assert merged.diagnose().enough == "line"
-    assert merged._records[0][0].blocks[-1].last == 900
+    assert merged._records[0].blocks[-1].last == 900
     again = CalibrationMonitor.from_state_dict(merged.state_dict()).update(y, p)
     assert again.region().n_samples == 1800
 

@@ -19,7 +19,7 @@ def test_shares_of_0_and_1_are_labels(multiclass):
         other.update(np.eye(3)[y[rows]], said, soft_labels=True)
     assert one.log_e_value_ == pytest.approx(other.log_e_value_, rel=1e-12)
     assert str(one) == str(other) and one.n_samples_ == other.n_samples_ == 700
-    for own, theirs in zip(one._all_records(), other._all_records(), strict=True):
+    for own, theirs in zip(one._records, other._records, strict=True):
         assert (own.settle().every == theirs.settle().every).all()
 
 
@@ -53,7 +53,7 @@ def test_batches_and_single_rows_are_the_same():
     for one, score in zip(y, p, strict=True):
         parts.update(one, score, soft_labels=True)
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
-    for own, theirs in zip(parts._all_records(), at_once._all_records(), strict=True):
+    for own, theirs in zip(parts._records, at_once._records, strict=True):
         assert (own.settle().every == theirs.settle().every).all()
     with pytest.raises(ValueError, match=r"soft labels in \[0, 1\], got 3 in row 1"):
         parts.update([0.5, 3], [0.5, 0.5], soft_labels=True)
