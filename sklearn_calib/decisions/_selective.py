@@ -4,12 +4,11 @@ from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._proportion import upper_bound
+from .._kernels._proportion import share_interval, upper_bound
 from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
 from .._random import legacy_generator
 from .._show import plain
@@ -269,9 +268,7 @@ class SelectiveClassifier(DecidingClassifier):
         """Position of the largest probability of each row, and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
         least = self._thresholds(groups, len(proba), f"{type(self).__name__}.{method}")
-        return proba.argmax(axis=1), np.round(proba.max(axis=1), ROUNDING) >= np.round(
-            least, ROUNDING
-        )
+        return proba.argmax(axis=1), _reaches(proba.max(axis=1), least)
 
     def _thresholds(self, groups, n_samples, where):
         """The threshold of each row, or of all."""
@@ -329,15 +326,11 @@ class SelectiveClassifier(DecidingClassifier):
         self._say_where_none(found, len(codes), where)
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():
-            least = np.round(found[name].threshold, ROUNDING)
-            answered[rows] = np.round(confidence[rows], ROUNDING) >= least
+            answered[rows] = _reaches(confidence[rows], found[name].threshold)
         counted = weight if self.coverage is not None else np.ones(len(codes))
-        mass = float(counted @ answered)
-        self.coverage_ = mass / float(counted.sum())
-        self.risk_ = float((counted * error) @ answered) / mass if mass else np.nan
+        told = _told(answered, error, counted, self.delta)
+        self.coverage_, self.risk_, self.coverage_interval_ = told
         self.risk_bound_ = max(one.bound for one in found.values())
-        size = float(counted.sum()) ** 2 / float(counted @ counted)
-        self.coverage_interval_ = _interval_of_share(self.coverage_, size, self.delta)
         if groups is None:
             self.threshold_ = found[None].threshold
             return
@@ -349,27 +342,24 @@ class SelectiveClassifier(DecidingClassifier):
         counted = np.ones(len(error))
         if self.coverage is not None:
             kept = weight > 0
-            confidence, error, weight = confidence[kept], error[kept], weight[kept]
-            counted = weight
+            confidence, error, counted = confidence[kept], error[kept], weight[kept]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         level, mass, errors = risk_by_coverage(confidence, error, np.ones(len(error)))
-        _, share, wrong = risk_by_coverage(confidence, error, counted)
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
             count, bound = largest_coverage(mass, errors, risk, delta)
         else:
+            share = risk_by_coverage(confidence, error, counted)[1]
             reached = np.cumsum(share) / share.sum()
             count = min(int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level))
             bound = float(upper_bound(errors[:count].sum(), mass[:count].sum(), delta))
         threshold = float(level[count - 1]) if count else np.inf
         if count == len(level):  # the bound is that of answering always
             threshold = 0.0
-        answered = float(share[:count].sum())
-        part = answered / float(share.sum())
-        risk = float(wrong[:count].sum()) / answered if count else np.nan
-        size = float(counted.sum()) ** 2 / float(counted @ counted)
-        return Cutoff(threshold, part, risk, bound, _interval_of_share(part, size, delta))
+        answered = _reaches(confidence, threshold)
+        part, risk, interval = _told(answered, error, counted, delta)
+        return Cutoff(threshold, part, risk, bound, interval)
 
     def _say_where_none(self, found, n_samples, where):
         none = [name for name, one in found.items() if one.threshold == np.inf]
@@ -395,13 +385,21 @@ _OF_GROUPS = {
 }
 
 
-def _interval_of_share(share, size, delta):
-    """Ends of the share of new rows that are answered; see Notes of the class."""
-    count = share * size
-    low = float(betaincinv(count, size - count + 1, delta / 2)) if count > 0 else 0.0
-    rest = size - count
-    high = float(betaincinv(count + 1, rest, 1 - delta / 2)) if rest > 1e-9 * size else 1.0
-    return low, high
+def _reaches(confidence, threshold):
+    """Whether rows are answered: confidences are compared at so many digits."""
+    return np.round(confidence, ROUNDING) >= np.round(threshold, ROUNDING)
+
+
+def _told(answered, error, counted, delta):
+    """The share of rows that are answered, their error rate, and an interval for new rows' share.
+
+    See Notes of the class.
+    """
+    total, mass = float(counted.sum()), float(counted @ answered)
+    risk = float((counted * error) @ answered) / mass if mass else np.nan
+    size = total**2 / float(counted @ counted)
+    low, high = share_interval(mass / total * size, size, 1 - delta)
+    return mass / total, risk, (float(low), float(high))
 
 
 def _group_of_rows(groups, n_samples, where):

@@ -33,12 +33,8 @@ def as_xgboost_metric(
     'temperature_refinement_log_loss'
     """
     evaluate = _evaluation(measure, options)
-
-    def eval_metric(y_true, y_score):
-        return evaluate(y_true, y_score)
-
-    eval_metric.__name__ = measure
-    return eval_metric
+    evaluate.__name__ = measure
+    return evaluate
 
 
 def as_lightgbm_metric(

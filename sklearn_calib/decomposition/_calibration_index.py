@@ -6,16 +6,10 @@ import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import check_known, equals, no_cautions, refuse, refuse_unknown
+from ..exceptions import check_known, equals, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
-from ..recalibrators import (
-    Identity,
-    PlattScaling,
-    aligned_proba,
-    fit_recalibrator,
-    recalibrator_names,
-    resolve_recalibrator,
-)
+from ..recalibrators import Identity, PlattScaling, recalibrator_names, resolve_recalibrator
+from ._in_sample import mapped
 
 if TYPE_CHECKING:
     from ..metrics import BinaryProblem
@@ -75,17 +69,9 @@ def smoothed_frequencies(
         rule = "a smoother that learns from the labels"
         got = "Identity, whose curve is the predictions, so that every index is 0"
         refuse(problem.where, rule, got, "Leave smoother out, or take 'cox' or 'spline'")
-    both = np.arange(2)
-    with no_cautions():  # one class, or one score, is a fact here
-        fit_recalibrator(
-            method,
-            np.column_stack([1 - problem.score, problem.score]),
-            problem.hit.astype(np.intp),
-            classes=both,
-            sample_weight=None if (problem.weight == 1).all() else problem.weight,
-        )
-        points = np.column_stack([1 - cells.score, cells.score])
-        return np.clip(aligned_proba(method, points, both)[:, 1], 0.0, 1.0)
+    given, points = (np.column_stack([1 - score, score]) for score in (problem.score, cells.score))
+    labels = problem.hit.astype(np.intp)
+    return np.clip(mapped(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0)
 
 
 def indices_of_problem(

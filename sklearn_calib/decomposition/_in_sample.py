@@ -1,4 +1,4 @@
-"""Refinement in sample by temperature scaling and by isotonic calibration, straight from a case.
+"""Refinement in sample by temperature scaling and by isotonic calibration, and a fit for new rows.
 
 What depends on the predictions alone, their logarithms and order, is made once for all resamples.
 """
@@ -10,7 +10,10 @@ from sklearn.isotonic import isotonic_regression
 
 from .._kernels._temperature import TemperatureFit, fit_temperature
 from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
+from .._typing import Estimator, FloatArray, IntArray
 from ..canonical import canonical_proba
+from ..exceptions import no_cautions
+from ..recalibrators import aligned_proba, fit_recalibrator
 
 if TYPE_CHECKING:
     from ..metrics import Case, ProperLoss
@@ -66,3 +69,14 @@ def _ranks(proba):
     """How many different scores there are, and the position of each row's among them."""
     scores, place = np.unique(rank_score(proba), return_inverse=True)
     return len(scores), place
+
+
+def mapped(
+    method: Estimator, proba: FloatArray, codes: IntArray, weight: FloatArray, new: FloatArray
+) -> FloatArray:
+    """New rows by a recalibrator that is fitted to others."""
+    classes = np.arange(proba.shape[1])
+    given = None if (weight == 1).all() else weight  # for methods without weights
+    with no_cautions():  # one class, or one score, is a fact here
+        fitted = fit_recalibrator(method, proba, codes, classes=classes, sample_weight=given)
+        return aligned_proba(fitted, new, classes)

@@ -6,23 +6,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
-from ..exceptions import (
-    check_count,
-    check_level,
-    equals,
-    is_number,
-    no_cautions,
-    refuse,
-    refuse_unknown,
-)
+from ..exceptions import check_count, check_level, equals, is_number, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
-from ..recalibrators import (
-    Identity,
-    aligned_proba,
-    fit_recalibrator,
-    folds_of,
-    resolve_recalibrator,
-)
+from ..recalibrators import Identity, folds_of, resolve_recalibrator
+from ._in_sample import mapped
 from ._intervals import mean_law
 
 if TYPE_CHECKING:
@@ -133,17 +120,9 @@ def _recalibrated(method, question, train, test):
     """Probabilities of some rows by a fit to others."""
     if not len(train):  # of a predicted class that is in one fold alone
         return question.proba[test]
-    numbers = np.arange(question.proba.shape[1])
-    weight = question.weight[train]
-    with no_cautions():  # one class, or one score, is a fact here
-        fitted = fit_recalibrator(
-            resolve_recalibrator(method, question.where),
-            question.proba[train],
-            question.codes[train],
-            classes=numbers,
-            sample_weight=None if (weight == 1).all() else weight,
-        )
-        return aligned_proba(fitted, question.proba[test], numbers)
+    proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
+    unfitted = resolve_recalibrator(method, question.where)
+    return mapped(unfitted, proba, codes, weight, question.proba[test])
 
 
 def _estimate(question, key, norm, recalibrator, cv, direction):
