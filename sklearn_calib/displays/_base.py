@@ -126,11 +126,15 @@ class Display:
 
     def _new_axes(self, plt):
         """The axes of a new figure; by default one, of the size that ``_size()`` tells."""
-        return plt.subplots(figsize=self._size(), layout="constrained")[1]
+        return plt.subplots(figsize=self._size(), layout="constrained", **self._several())[1]
 
     def _size(self):
         """Width and height of a new figure in inches; None is Matplotlib's default."""
         return None
+
+    def _several(self):
+        """What ``subplots`` needs to know where there are several panels."""
+        return {}
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
@@ -373,6 +377,14 @@ def on_log_odds(ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both")
         one.set_ticks([], minor=True)
     ax.tick_params(axis=which, labelsize="small")
     return axis
+
+
+def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) -> None:
+    """The intervals at each threshold, and the band for all, each as its lower and upper end."""
+    kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
+    for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
+        label = once(ax, f"{level:.0%} {text}")
+        ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 
 
 def next_color(ax: Axes) -> Any:

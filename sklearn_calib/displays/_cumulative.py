@@ -171,13 +171,8 @@ class CumulativeDifferenceDisplay(Display):
         found = self.differences
         [[below, above]] = self.points()
         height = 2 * found.sigma
-        ax.axhspan(
-            -height,
-            height,
-            color=shade(ax, 0.85),
-            lw=0,
-            label="two standard deviations of all rows",
-        )
+        label = "two standard deviations of all rows"
+        ax.axhspan(-height, height, color=shade(ax, 0.85), lw=0, label=label)
         ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--")
         ax.step(*below, where="post", color="C0", label="up to the threshold")
         ax.step(*above, where="post", color="C1", label="above it")

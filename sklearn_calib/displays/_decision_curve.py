@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ModelsDisplay, next_color, once, shade
+from ._base import ModelsDisplay, draw_bands, next_color, once, shade
 from ._regret import draw_regret
 
 
@@ -61,16 +61,11 @@ class DecisionCurveDisplay(ModelsDisplay):
         found = {name: getattr(curve, "regret", None) for name, curve in self.curves.items()}
         return {name: regret for name, regret in found.items() if regret is not None}
 
-    def _new_axes(self, plt):
-        panels = len(self.points())
-        return plt.subplots(
-            panels,
-            1,
-            figsize=(7, 4.2 if panels == 1 else 6.4),
-            height_ratios=[2, 1][:panels],
-            sharex=True,
-            layout="constrained",
-        )[1]
+    def _size(self):
+        return 7, 6.4 if self._regrets() else 4.2
+
+    def _several(self):
+        return {"nrows": 2, "sharex": True, "height_ratios": (2, 1)} if self._regrets() else {}
 
     def _draw(self, ax, *below):
         limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
@@ -87,14 +82,8 @@ class DecisionCurveDisplay(ModelsDisplay):
         none = "act on none" if isinstance(first, DecisionCurve) else None
         ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=once(ax, none))
         if len(self.curves) == 1:
-            for low, high, alpha, label in (
-                (first.low, first.high, 0.25, "interval at each threshold"),
-                (first.band_low, first.band_high, 0.12, "band for all thresholds"),
-            ):
-                label = once(ax, f"{first.level:.0%} {label}")
-                ax.fill_between(
-                    first.threshold, low, high, color=color, alpha=alpha, lw=0, label=label
-                )
+            ends = (first.low, first.high), (first.band_low, first.band_high)
+            draw_bands(ax, first.threshold, first.level, color, *ends)
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
         ax.legend(frameon=False, ncols=2, fontsize="small", **where)
         if below:

@@ -163,8 +163,11 @@ class InstabilityDisplay(Display):
         several = zip(*(part[:_MOST_CURVES] for part in found.curves), strict=True)
         return [*shown, [found.curve, *several]]
 
-    def _new_axes(self, plt):
-        return plt.subplots(2, 2, figsize=(8.6, 7.4), layout="constrained")[1]
+    def _size(self):
+        return 8.6, 7.4
+
+    def _several(self):
+        return {"nrows": 2, "ncols": 2}
 
     def _draw(self, ranges, errors, decisions, curves):
         found, panels = self.instability, self.points()

@@ -101,15 +101,8 @@ class MonitorDisplay(Display):
     def _size(self):
         return 9, 5.5
 
-    def _new_axes(self, plt):
-        return plt.subplots(
-            2,
-            1,
-            figsize=self._size(),
-            sharex=True,
-            layout="constrained",
-            gridspec_kw={"height_ratios": [3, 2]},
-        )[1]
+    def _several(self):
+        return {"nrows": 2, "sharex": True, "height_ratios": (3, 2)}
 
     def _draw(self, upper, lower):
         (evidence, detector), (slope, shift) = self.points()

@@ -10,7 +10,7 @@ from .._show import in_legend
 from .._typing import ArrayLike, AxesLike, FloatArray, Self
 from ..decisions import decision_difference, two_class_case
 from ..exceptions import check_flag, check_known, refuse
-from ._base import ModelsDisplay, next_color, on_log_odds, once, shade
+from ._base import ModelsDisplay, draw_bands, next_color, on_log_odds, shade
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -181,18 +181,13 @@ class MurphyDisplay(ModelsDisplay):
         for name, curve in self.curves.items():
             color, values = next_color(ax), _scaled(curve, "difference")
             ax.plot(curve.threshold, values, color=color, label=in_legend(name), zorder=3)
-            if len(self.curves) > 1:
-                continue
-            for kind, alpha, said in (
-                ("", 0.25, "interval at each threshold"),
-                ("band_", 0.12, "band for all thresholds"),
-            ):
-                low, high = (_scaled(curve, f"{kind}{end}") for end in ("low", "high"))
-                if not self.difference:
-                    low = np.maximum(low, 0)
-                label = once(ax, f"{curve.level:.0%} {said}")
-                given = {"color": color, "alpha": alpha, "lw": 0, "label": label}
-                ax.fill_between(curve.threshold, low, high, **given)
+            if len(self.curves) == 1:
+                least = -np.inf if self.difference else 0.0
+                ends = [
+                    (np.maximum(_scaled(curve, f"{kind}low"), least), _scaled(curve, f"{kind}high"))
+                    for kind in ("", "band_")
+                ]
+                draw_bands(ax, curve.threshold, curve.level, color, *ends)
         said = "mean elementary score"
         if self.difference:
             ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--")

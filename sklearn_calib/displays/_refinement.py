@@ -117,16 +117,9 @@ class RefinementCurveDisplay(Display):
         chosen = curve.best() if self.chosen is None else self.chosen
         by_risk = int(curve.risk.argmin())
         loss = get_loss(curve.loss)
-        ax.fill_between(
-            curve.stage,
-            curve.refinement,
-            curve.risk,
-            where=curve.risk >= curve.refinement,
-            color="C0",
-            alpha=0.12,
-            lw=0,
-            label="calibration: removable",
-        )
+        removable = {"where": curve.risk >= curve.refinement, "label": "calibration: removable"}
+        ends = curve.refinement, curve.risk
+        ax.fill_between(curve.stage, *ends, color="C0", alpha=0.12, lw=0, **removable)
         ax.plot(curve.stage, curve.risk, color="C0", label=in_picture(loss.title))
         ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: remains")
         ax.plot(curve.stage[by_risk], curve.risk[by_risk], "o", color="C0")
@@ -138,13 +131,8 @@ class RefinementCurveDisplay(Display):
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
         ax.set(xlabel=in_picture(curve.unit), ylabel=in_picture(loss.label))
-        ax.plot(
-            [],
-            [],
-            "o",
-            color=shade(ax, 0.3),
-            label=f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement",
-        )
+        label = f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
+        ax.plot([], [], "o", color=shade(ax, 0.3), label=label)
         ax.legend(
             frameon=False, ncols=2, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1)
         )

@@ -153,16 +153,10 @@ def _part(curve, shown):
 def _draw_confidence(axes, curve, color):
     if curve.strategy in ("isotonic", "polynomial"):
         belt = curve.strategy == "polynomial"
-        axes.fill_between(
-            curve.predicted,
-            curve.confidence_low,
-            curve.confidence_high,
-            step=None if belt else "mid",
-            color=color,
-            alpha=0.25,
-            lw=0,
-            label=once(axes, f"calibration belt ({curve.level:.0%})") if belt else None,
-        )
+        label = once(axes, f"calibration belt ({curve.level:.0%})") if belt else None
+        ends = curve.confidence_low, curve.confidence_high
+        style = {"step": None if belt else "mid", "color": color, "alpha": 0.25, "lw": 0}
+        axes.fill_between(curve.predicted, *ends, label=label, **style)
         return
     low = np.minimum(curve.confidence_low, curve.observed)
     high = np.maximum(curve.confidence_high, curve.observed)

@@ -93,10 +93,8 @@ class StackDisplay(Display):
     def _size(self):
         return (8 if self.losses else 5), 1.4 + 0.35 * len(self.weights)
 
-    def _new_axes(self, plt):
-        return plt.subplots(
-            1, len(self.points()), figsize=self._size(), layout="constrained", sharey=True
-        )[1]
+    def _several(self):
+        return {"ncols": len(self.points()), "sharey": True}
 
     def _draw(self, ax, losses=None):
         place = np.arange(len(self.weights))

@@ -112,9 +112,11 @@ class WitnessDisplay(Display):
         curve = self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
-    def _new_axes(self, plt):
-        size = {"figsize": (5, 6), "height_ratios": (3, 1.2)}
-        return plt.subplots(2, 1, sharex=True, layout="constrained", **size)[1]
+    def _size(self):
+        return 5, 6
+
+    def _several(self):
+        return {"nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
 
     def _draw(self, above, below):
         curve = self.curve
