@@ -103,6 +103,11 @@ class MapDocument:
         kind: Any = self.input
         return np.asarray(self.root(canonical_proba(scores, kind=kind)))
 
+    def checked(self) -> "MapDocument":
+        """The same with the check rows of its map."""
+        scores = check_scores(len(self.classes), self.input)
+        return replace(self, check=(scores, self.rows(scores)))
+
 
 def document_of(
     source: Any, *, input: Kind | None = None, tabulate: float | None = None
@@ -117,14 +122,14 @@ def document_of(
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`.
     """
-    if isinstance(source, MapDocument):
-        return _with_input(source, input)
-    if isinstance(source, dict):
-        return _with_input(read_document(source), input)
-    document = getattr(source, "document", None)
-    if isinstance(document, dict):  # an ExportedMap
-        return _with_input(read_document(document), input)
-    return _document_of_fitted(source, "proba" if input is None else input, tabulate)
+    document = getattr(source, "document", source)  # of an ExportedMap
+    if isinstance(document, dict):
+        document = read_document(document)
+    if not isinstance(document, MapDocument):
+        return _document_of_fitted(source, "proba" if input is None else input, tabulate)
+    if input in (None, document.input):
+        return document
+    return replace(document, input=input).checked()
 
 
 def _document_of_fitted(fitted, kind, tabulate):
@@ -157,18 +162,6 @@ def _document_of_fitted(fitted, kind, tabulate):
     return MapDocument(root, classes, kind, (scores, results), said, __version__, known, record)
 
 
-def _with_input(document, kind):
-    if kind is None or kind == document.input:
-        return document
-    return _with_check(document, kind)
-
-
-def _with_check(document, kind):
-    scores = check_scores(len(document.classes), kind)
-    results = np.asarray(document.root(canonical_proba(scores, kind=kind)))
-    return replace(document, input=kind, check=(scores, results))
-
-
 def check_scores(k: int, kind: str) -> FloatArray:
     """Five rows that tell the columns apart: even, rising, steep, almost certain, certain."""
     weights = np.arange(1.0, k + 1)
@@ -190,9 +183,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     found = _read(document)
     if check_flag(edited, "edited", called("from_dict")):
         _check_names(document, found.root.tree())
-        said = found.estimator | {"edited": True}
-        kind: Any = found.input
-        return replace(_with_check(found, kind), estimator=said)
+        return replace(found, estimator=found.estimator | {"edited": True}).checked()
     _run_check(found)
     if document["schema"] < _WITH_CHECKSUM:
         caution(
@@ -244,17 +235,10 @@ def _read(document):
             wrong(name, f"a {of.__name__}", type(document[name]).__name__)
     classes = read_classes(document["classes"], document["classes_type"])
     root = read_nodes(document["map"], len(classes))
-    found = MapDocument(
-        root,
-        classes,
-        kind,
-        _read_check(document["check"], len(classes)),
-        document.get("estimator", {}),
-        document["package"],
-        document.get("largest_error", {}),
-        read_record(document[RECORD], len(classes)) if RECORD in document else {},
-    )
-    return found
+    check = _read_check(document["check"], len(classes))
+    said = document.get("estimator", {}), document["package"], document.get("largest_error", {})
+    record = read_record(document[RECORD], len(classes)) if RECORD in document else {}
+    return MapDocument(root, classes, kind, check, *said, record)
 
 
 def _check_schema(document):

@@ -39,7 +39,6 @@ from ._program import (
     log_floored,
     log_for_order,
     lookup,
-    number,
     rounded,
     search,
     sigmoid,
@@ -214,11 +213,7 @@ def _steps(node: Steps, rows: ExprRows) -> Expr:
 @value_of.register
 def _sigmoid_poly(node: SigmoidPoly, rows: ExprRows) -> Expr:
     """A polynomial, by Horner's scheme."""
-    z = (score(rows, node.input) - node.centre) / node.spread
-    value = number(node.coef[-1])
-    for coefficient in node.coef[-2::-1]:
-        value = value * z + float(coefficient)
-    return value
+    return node.value(score(rows, node.input))
 
 
 @value_of.register

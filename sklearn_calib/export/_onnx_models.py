@@ -196,8 +196,7 @@ def _scores(model, pair, scope, operator, container, graph):
     kind = _kind(last, model.response_method)
     _check_converter(container, last, kind)
     if kind == "margins":
-        last = BoostedMargins(last)
-        estimator = _with_last(estimator, last)
+        estimator, last = _plain(pair.estimator, BoostedMargins)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     options = {name: v for name, v in options.items() if container.has_options(last, name)}
     for place in (scope, container):
@@ -236,15 +235,18 @@ def _widened(rows, places, k):
     return GraphRows(p, k, _columns(rows.exact, least, places, k))
 
 
-def _plain(estimator):
-    """The classifier without what only wraps it, and its last step."""
+def _plain(estimator, around=lambda last: last):
+    """The classifier without what only wraps it, and its last step, with something around that."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
-        inner, last = _plain(inner)
+        inner, last = _plain(inner, around)
         steps = [(key, _inside(step)) for key, step in steps if step not in (None, "passthrough")]
         return Pipeline([*steps, (name, inner)]), last
     inner = _inside(estimator)
-    return (inner, inner) if inner is estimator else _plain(inner)
+    if inner is not estimator:
+        return _plain(inner, around)
+    last = around(inner)
+    return last, last
 
 
 def _inside(estimator):
@@ -252,14 +254,6 @@ def _inside(estimator):
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
     return getattr(estimator, "best_estimator_", estimator)
-
-
-def _with_last(estimator, last):
-    """The classifier with another last step."""
-    if not isinstance(estimator, Pipeline):
-        return last
-    *steps, (name, inner) = estimator.steps
-    return Pipeline([*steps, (name, _with_last(inner, last))])
 
 
 def _reads_columns(estimator):

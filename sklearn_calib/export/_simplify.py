@@ -7,8 +7,8 @@ import numpy as np
 
 from .._kernels._log_odds import gap
 from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin
-from ..exceptions import refuse, setting
-from ._document import check_scores, document_of
+from ..exceptions import is_number, refuse, setting
+from ._document import document_of
 from ._exported import ExportedMap
 from ._nodes import Mixture, Node, PiecewiseLinear, SoftmaxAffine, Steps
 from ._tabulate import table_of
@@ -60,10 +60,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     >>> len(to_json(small)) < 0.1 * len(to_json(fitted))
     True
     """
-    if (
-        not isinstance(tolerance, float | int | np.number)
-        or not 0 < tolerance <= _LARGEST_TOLERANCE
-    ):
+    if not is_number(tolerance) or not 0 < tolerance <= _LARGEST_TOLERANCE:
         rule = "a " + setting("simplify", words="tolerance")
         rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
         refuse("simplify", rule, repr(tolerance), "Take 1e-4")
@@ -71,9 +68,8 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     root = _simplified(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
-    found = replace(document, root=root, largest_error=errors)
-    scores = check_scores(len(found.classes), found.input)
-    return ExportedMap(replace(found, check=(scores, found.rows(scores))).to_dict())._ready()
+    found = replace(document, root=root, largest_error=errors).checked()
+    return ExportedMap(found.to_dict())._ready()
 
 
 def _simplified(node: Node, tolerance: float, k: int) -> Node:
@@ -137,7 +133,7 @@ def _fewer_steps(node, tolerance):
 def _fewer_knots(node, tolerance):
     if node.link == "sigmoid":
         tolerance = tolerance / _STEEPEST_SIGMOID
-    length = gap if node.scale == "proba" else _difference
+    length = gap if node.scale == "proba" else lambda low, high: high - low
     first, last = 0, len(node.knots) - 1
     kept = [0]
     if node.domain is None:  # the lines beyond the ends are those of the first and last piece
@@ -148,10 +144,6 @@ def _fewer_knots(node, tolerance):
         kept.append(at)
     kept = np.unique(np.append(kept, len(node.knots) - 1))
     return replace(node, knots=node.knots[kept], values=node.values[kept])
-
-
-def _difference(low, high):
-    return high - low
 
 
 def _farthest(node, at, last, tolerance, length):

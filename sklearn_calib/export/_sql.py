@@ -213,15 +213,13 @@ def _edges_of(bands, dialect):
     """Where the second band and those after it begin, and what SQL says for each band."""
     rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
     cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
-    if not isinstance(bands, Mapping | Sequence | np.ndarray):
-        refuse("to_sql", rule, repr(bands)[:80], cure)
-    values = [*(bands.values() if isinstance(bands, Mapping) else bands)]
+    known = isinstance(bands, Mapping | Sequence | np.ndarray)
+    values = [*(bands.values() if isinstance(bands, Mapping) else bands)] if known else [None]
     good = all(is_number(value) for value in values)
-    if not good or any(one >= other for one, other in itertools.pairwise(values)):
-        refuse("to_sql", rule, repr(bands)[:80], cure)
-    if not isinstance(bands, Mapping):
+    good = good and not any(one >= other for one, other in itertools.pairwise(values))
+    if good and not isinstance(bands, Mapping):
         return values, [str(number) for number in range(len(values) + 1)]
-    texts = [name for name in bands if isinstance(name, str) and name.isprintable()]
-    if len(texts) < len(bands) or not values or values[0] != 0:
+    good = good and all(isinstance(name, str) and name.isprintable() for name in bands)
+    if not good or values[:1] != [0]:
         refuse("to_sql", rule, repr(bands)[:80], cure)
-    return values[1:], [dialect.text(name) for name in texts]
+    return values[1:], [dialect.text(name) for name in bands]

@@ -1,6 +1,7 @@
 """Programs as queries: with intermediate columns, or joined to a table."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,45 +39,49 @@ def qualified(dialect: Dialect, name: TableName, what: str) -> str:
     return ".".join(dialect.name(part, what) for part in parts)
 
 
-class Query:
+@dataclass
+class Statement:
+    """What a program reads and what it hands on: the numbers of a row, a table, other columns."""
+
+    dialect: Dialect
+    program: Program
+    columns: Sequence[str]
+    source: TableName
+    keep: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.table = qualified(self.dialect, self.source, "source")
+        self.kept = different(self.keep, "keep")
+
+
+class Query(Statement):
     """A query by stages: each is a common table expression that adds columns to the one before.
 
     What is used twice becomes a column; a stage has all that needs only columns before it.
     """
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        program: Program,
-        columns: Sequence[str],
-        source: TableName,
-        keep: Sequence[str],
-    ) -> None:
-        self.dialect, self.program, self.columns = dialect, program, columns
-        self.source = qualified(dialect, source, "source")
-        self.keep = different(keep, "keep")
-        self._prefix = _unused([*keep, *([source] if isinstance(source, str) else source)])
-        self._roots = [program.valid, *program.outputs]
-        count = sum(1 for _ in ordered(self._roots))
-        if count > _MOST:
-            cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
-            refuse("to_sql", f"a map of at most {_MOST} operations", f"{count}", cure)
-
     def text(self, into: str | Sequence[str] | None) -> str:
         """The query."""
+        roots = [self.program.valid, *self.program.outputs]
+        every = list(ordered(roots))
+        if len(every) > _MOST:
+            cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
+            refuse("to_sql", f"a map of at most {_MOST} operations", f"{len(every)}", cure)
         results = self._results(into)
-        kept = [self.dialect.name(name, "keep") for name in self.keep]
-        stages = self._stages()
-        last_use = self._last_uses(stages)
+        kept = [self.dialect.name(name, "keep") for name in self.kept]
+        stages = _stages(every, uses(roots))
+        last_use = _last_uses(every, roots, stages)
         names: dict[int, str] = {}
-        parts, before = [], self.source
+        parts, before = [], self.table
+        source = [self.source] if isinstance(self.source, str) else self.source
+        prefix = _unused([*self.kept, *source])
         for number, stage in enumerate(stages):
-            made = {id(one): f"{self._prefix}{number}_{i}" for i, one in enumerate(stage)}
+            made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
             made = {one: self.dialect.name(name, "column") for one, name in made.items()}
             added = [f"{text} AS {made[one]}" for one, text in self._made(stage, names)]
             carried = {one: name for one, name in names.items() if last_use[one] > number}
             chosen = ", ".join([*kept, *carried.values(), *added])
-            name = self.dialect.name(f"{self._prefix}{number}", "stage")
+            name = self.dialect.name(f"{prefix}{number}", "stage")
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen} FROM {before})")
             names, before = carried | made, name
         final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
@@ -89,43 +94,8 @@ class Query:
         if into is None or len(into) != count:
             got = "None" if into is None else f"{len(into)}"
             refuse("to_sql", f"into: a text, or {count} names", got, "Name the results")
-        different([*into, *self.keep], "names of the results and of keep")
+        different([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.name(name, "into") for name in into]
-
-    def _stages(self) -> list[list[Expr]]:
-        """The numbers of the row; what is used twice, or searched, by when it can be computed."""
-        count = uses(self._roots)
-        every = list(ordered(self._roots))
-        searched = {id(one.args[0]) for one in every if one.op == "search"}
-        stage_of: dict[int, int] = {}
-        stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
-        for one in every:
-            needs = max((stage_of[id(arg)] for arg in one.args), default=0)
-            column = count[id(one)] > 1 or id(one) in searched
-            if column and one.op not in (*LEAVES, *CONDITIONS, "search"):
-                needs += 1
-                stages += [[] for _ in range(needs + 1 - len(stages))]
-                stages[needs].append(one)
-            stage_of[id(one)] = needs
-        return stages
-
-    def _last_uses(self, stages: list[list[Expr]]) -> dict[int, int]:
-        """The last stage that reads each column; the final SELECT comes after all of them."""
-        columns = {id(one) for stage in stages for one in stage}
-        found = dict.fromkeys(columns, 0)
-        for number, stage in enumerate([*stages, self._roots]):
-            seen: set[int] = set()
-            waiting = list(
-                self._roots if number == len(stages) else [a for s in stage for a in s.args]
-            )
-            while waiting:
-                one = waiting.pop()
-                if id(one) in columns:
-                    found[id(one)] = number
-                elif id(one) not in seen:
-                    seen.add(id(one))
-                    waiting += one.args
-        return found
 
     def _made(self, stage: Iterable[Expr], names: dict[int, str]):
         printer = Printer(self.dialect, names)
@@ -134,6 +104,33 @@ class Query:
                 yield id(one), self.dialect.column(self.columns[one.data])
             else:
                 yield id(one), printer.text(one)
+
+
+def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
+    """The numbers of the row; what is used twice, or searched, by when it can be computed."""
+    searched = {id(one.args[0]) for one in every if one.op == "search"}
+    stage_of: dict[int, int] = {}
+    stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
+    for one in every:
+        needs = max((stage_of[id(arg)] for arg in one.args), default=0)
+        column = count[id(one)] > 1 or id(one) in searched
+        if column and one.op not in (*LEAVES, *CONDITIONS, "search"):
+            needs += 1
+            stages += [[] for _ in range(needs + 1 - len(stages))]
+            stages[needs].append(one)
+        stage_of[id(one)] = needs
+    return stages
+
+
+def _last_uses(every, roots, stages) -> dict[int, int]:
+    """The last stage that reads each expression; the final SELECT comes after all of them."""
+    stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
+    last = dict.fromkeys(map(id, roots), len(stages))
+    for one in reversed(every):  # each after all that use it
+        number = stage_of.get(id(one), last[id(one)])
+        for arg in one.args:
+            last[id(arg)] = max(last.get(id(arg), 0), number)
+    return last
 
 
 def _guarded(printer, program, results):
@@ -150,37 +147,27 @@ def _unused(names):
     return prefix
 
 
-class Join:
+class Join(Statement):
     """Statements: a table of the pieces of one large table, its rows, and a join to it."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        program: Program,
-        column: str,
-        source: TableName,
-        keep: Sequence[str],
-    ) -> None:
-        self.dialect, self.program, self.column = dialect, program, column
-        self.source = qualified(dialect, source, "source")
-        self.keep = different(keep, "keep")
-        self._lookups = [one for one in ordered(program.outputs) if one.op == "lookup"]
-        tables = {id(one.args[0]) for one in self._lookups}
-        if len(tables) != 1 or self._lookups[0].args[0].args[0].op != "input":
-            refuse(
-                "to_sql",
-                "a map with one table that is searched by the score, for into='table'",
-                f"one with {len(tables)} tables",
-                "Leave into='table' out, or pass columns as a list",
-            )
+    columns: str
 
     def text(self, table: TableName) -> str:
         """The statements."""
+        lookups = [one for one in ordered(self.program.outputs) if one.op == "lookup"]
+        places = {id(one.args[0]): one.args[0] for one in lookups}
+        if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
+            refuse(
+                "to_sql",
+                "a map with one table that is searched by the score, for into='table'",
+                f"one with {len(places)} tables",
+                "Leave into='table' out, or pass columns as a list",
+            )
         name, double = qualified(self.dialect, table, "table"), self.dialect.double
-        places = [one.args[0].data for one in self._lookups]
-        values = np.column_stack([one.data for one in self._lookups])
-        edges, values = distinct_pieces(places[0], values)
-        fields = [self.dialect.quote(field) for field in ("low", "high", *self._values())]
+        (place,) = places.values()
+        edges, values = distinct_pieces(place.data, np.column_stack([one.data for one in lookups]))
+        of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
+        fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
         bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
@@ -189,22 +176,18 @@ class Join:
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
             for i in range(0, len(texts), _ROWS)
         ]
-        return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, self._query(name), ""])
+        names = {id(one): f"m.{field}" for one, field in zip(lookups, of_lookups, strict=True)}
+        query = self._query(name, names)
+        return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
 
-    def _values(self):
-        return [f"value_{i}" for i in range(len(self._lookups))]
-
-    def _query(self, table):
-        quote, column = self.dialect.quote, self.dialect.name(self.column, "columns")
+    def _query(self, table, names):
+        quote, column = self.dialect.quote, self.dialect.name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
-        names = {
-            id(one): f"m.{quote(v)}" for one, v in zip(self._lookups, self._values(), strict=True)
-        }
-        names |= entries(self.program, [score])
+        names = names | entries(self.program, [score])
         printer = Printer(self.dialect, names)
-        kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.keep]
+        kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.kept]
         results = _guarded(printer, self.program, [quote("calibrated")])
         joined = self.dialect.join.format(
             table=table, x=score, low=quote("low"), high=quote("high")
         )
-        return f"SELECT {', '.join([*kept, *results])}\nFROM {self.source} AS s\n{joined}"
+        return f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"

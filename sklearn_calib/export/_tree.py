@@ -1,6 +1,5 @@
 """Reading a description: a tree of dicts becomes nodes, or is refused where it is wrong."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from ._fields import Parts, kinds_of, shown, wrong
@@ -29,19 +28,13 @@ def read_nodes(tree: Any, n_classes: int, at: str = "map") -> Node:
         An unknown kind, a field that is missing or unknown or holds something else than it says,
         more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names the place.
     """
-    return _read(tree, n_classes, at, MAX_DEPTH, _Budget(MAX_NODES))
-
-
-@dataclass
-class _Budget:
-    left: int
+    return _read(tree, n_classes, at, MAX_DEPTH, iter(range(MAX_NODES)))
 
 
 def _read(tree, k, at, depth, budget):
     if depth == 0:
         wrong(at, f"at most {MAX_DEPTH} nodes inside each other", "more")
-    budget.left -= 1
-    if budget.left < 0:
+    if next(budget, None) is None:
         wrong(at, f"at most {MAX_NODES} nodes", "more")
     if not isinstance(tree, dict):
         wrong(at, "a node, a dict", type(tree).__name__)
