@@ -75,10 +75,11 @@ def test_few_dots_and_classes(rows):
     assert "class 0" in display.axes_[1].get_title() + display.axes_[2].get_title()
 
 
-@pytest.mark.parametrize("wrong", [{"n_curves": 0, "n_dots": 0}, {"n_dots": -1}])
-def test_nothing_to_draw(rows, wrong):
+def test_nothing_to_draw(rows):
     with pytest.raises(ValueError, match="something to draw"):
-        drawn(rows, **wrong)
+        drawn(rows, n_curves=0, n_dots=0)
+    with pytest.raises(ValueError, match="n_dots >= 0, got -1"):
+        drawn(rows, n_dots=-1)
 
 
 def test_from_an_estimator(rows):
