@@ -13,7 +13,9 @@ import sys
 import time
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
+import numba
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
@@ -41,6 +43,22 @@ def kernel(function=None, **options):
         except (RuntimeError, OSError) as error:  # numba found no place for its files
             compiled._cache = NotKept(error)
     return compiled
+
+
+def n_threads() -> int:
+    """The number of threads of numba.
+
+    The first question starts numba's pool, which may set the number of threads of OpenMP for the
+    whole process: torch, where it was imported, gets its own number back.
+    """
+    torch: Any = sys.modules.get("torch")
+    if not hasattr(torch, "get_num_threads"):
+        return numba.get_num_threads()
+    before = torch.get_num_threads()
+    found = numba.get_num_threads()
+    if torch.get_num_threads() != before:
+        torch.set_num_threads(before)
+    return found
 
 
 class Kept(FunctionCache):

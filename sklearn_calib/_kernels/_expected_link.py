@@ -64,17 +64,15 @@ def _interpolated(mu, tau):
     curve = spread / tau if tau > 0 else np.gradient(slope, _STEP, edge_order=2)
     place = np.minimum(((mu - low) / _STEP).astype(np.intp), len(nodes) - 2)
     t = (mu - nodes[place]) / _STEP
-    found = ((value, slope), (slope, curve), (spread, bend))
-    return tuple(_hermite(f, d, place, t) for f, d in found)
-
-
-def _hermite(f, d, place, t):
-    left, right = f[place], f[place + 1]
-    rise, fall = _STEP * d[place], _STEP * d[place + 1]
-    difference = right - left
-    return left + t * (
-        rise + t * (3 * difference - 2 * rise - fall + t * (rise + fall - 2 * difference))
-    )
+    pairs = ((value, slope), (slope, curve), (spread, bend))
+    parts = []
+    for f, d in pairs:
+        left, right = f[place], f[place + 1]
+        rise, fall = _STEP * d[place], _STEP * d[place + 1]
+        step = right - left
+        curved = 3 * step - 2 * rise - fall + t * (rise + fall - 2 * step)
+        parts.append(left + t * (rise + t * curved))
+    return tuple(parts)
 
 
 def probit(mu, tau):

@@ -36,7 +36,11 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
     z = np.ascontiguousarray(log.T)
     z = z - z.max(axis=0)
     w, total = weight / weight.sum(), float(weight.sum())
-    score_sum, class_sums = _target_sums(log, z, codes, w, total, prior_rows)
+    given, prior = total / (total + prior_rows), prior_rows / (total + prior_rows)
+    model = np.exp(log.T) * w
+    # sum w T z and sum w T of each class, for the targets T
+    score_sum = given * float(w @ z[codes, np.arange(len(w))]) + prior * float((model * z).sum())
+    class_sums = given * np.bincount(codes, weights=w, minlength=len(z)) + prior * model.sum(axis=1)
     a, b = float(start), np.zeros(len(z))
     value, proba = _evaluate(z, w, a, b, score_sum, class_sums)
     for n_iter in range(1, 101):
@@ -75,15 +79,6 @@ def _two_classes(log, codes, weight, prior_rows):
     slope = float(fit.coef[1])
     half = float(fit.coef[0] - slope * centre) / 2
     return JointFit(slope, np.array([-half, half]), 0)
-
-
-def _target_sums(log, z, codes, w, total, prior_rows):
-    """sum w T z and sum w T of each class, for the targets T."""
-    k, rows = len(z), np.arange(len(w))
-    own, prior = total / (total + prior_rows), prior_rows / (total + prior_rows)
-    model = np.exp(log.T) * w
-    score_sum = own * float(w @ z[codes, rows]) + prior * float((model * z).sum())
-    return score_sum, own * np.bincount(codes, weights=w, minlength=k) + prior * model.sum(axis=1)
 
 
 def _evaluate(z, w, a, b, score_sum, class_sums):

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
 from .._typing import AnyArray, FloatArray, IntArray
+from ._splitmix import ODD, scrambled
 
 _AT_ONCE = 32  # rows of the detector; those behind an alarm are computed again
 
@@ -117,10 +118,8 @@ def label_drawn(share: FloatArray, number: IntArray) -> AnyArray:
     hit : ndarray of shape (n, n_parallel), bool
         In each row at most one of several.
     """
-    bits = np.asarray(number).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # splitmix64
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    chance = ((bits ^ (bits >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    bits = scrambled(np.asarray(number).astype(np.uint64) * ODD)
+    chance = (bits >> np.uint64(11)) * 2.0**-53
     ends = np.cumsum(share, axis=1)
     starts = np.column_stack([np.zeros(len(share)), ends[:, :-1]])
     return (chance[:, None] >= starts) & (chance[:, None] < ends)
@@ -181,10 +180,10 @@ def detect(
     parts = (state @ prior).sum(axis=1)
     total = float(parts.sum())
     for row, (place, by) in enumerate(zip(stream[start:].tolist(), factor, strict=True), start):
-        own = state[place]
-        own += 1.0
-        own *= by
-        parts[place] = (own @ prior).sum()
+        statistic = state[place]  # a view
+        statistic += 1.0
+        statistic *= by
+        parts[place] = (statistic @ prior).sum()
         total = float(parts.sum())
         if total >= bound or row == first:
             return row, total
@@ -196,10 +195,10 @@ def _detect_one(state, gain, first, prior, bound, start):
     below = bound * (1 - 1e-9)  # what rounding can do to them
     for begin in range(start, len(gain), _AT_ONCE):
         course = np.exp(np.minimum(gain[begin : begin + _AT_ONCE], 500.0))
-        own = state
-        for by in course:  # which each row of the course becomes
-            by *= own + 1.0
-            own = by
+        for number, before in enumerate(
+            [state, *course[:-1]]
+        ):  # views: each is changed by its turn
+            course[number] *= before + 1.0
         near = (course @ prior).sum(axis=1) >= below
         if begin <= first < begin + len(course):
             near[first - begin] = True
@@ -208,7 +207,7 @@ def _detect_one(state, gain, first, prior, bound, start):
             if total >= bound or begin + place == first:
                 state[:] = course[place]
                 return begin + place, total
-        state[:] = own
+        state[:] = course[-1]
     return len(gain), float((state @ prior).sum())
 
 

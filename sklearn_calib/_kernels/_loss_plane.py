@@ -96,19 +96,20 @@ def label_places(points, sizes, gap, taken=()):
             *((x - across - width, y + k * height) for k in (0.6, -1.6, 1.7, -2.7)),
         ]
         boxes = [(a, b, a + width, b + height) for a, b in offered]
-        free = [k for k, box in enumerate(boxes) if _inside(box) and not _meets(box, taken)]
+        free = [k for k, box in enumerate(boxes) if _is_free(box, taken)]
         chosen = free[0] if free else 0
         taken.append(boxes[chosen])
         places.append(offered[chosen])
     return places
 
 
-def _inside(box):
-    return box[0] >= 0 and box[1] >= 0 and box[2] <= 1 and box[3] <= 1
-
-
-def _meets(box, others):
-    return any(
-        box[0] < right and left < box[2] and box[1] < top and bottom < box[3]
-        for left, bottom, right, top in others
+def _is_free(box, taken):
+    """Whether a box lies inside and meets no other."""
+    left, bottom, right, top = box
+    return (
+        min(left, bottom) >= 0
+        and max(right, top) <= 1
+        and not any(
+            left < x1 and x0 < right and bottom < y1 and y0 < top for x0, y0, x1, y1 in taken
+        )
     )

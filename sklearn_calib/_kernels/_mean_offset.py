@@ -62,16 +62,15 @@ def mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> Me
     """
     share = weight / weight.sum()
     log = logarithms(proba)
-    found = _of_two(log, share, target) if len(target) == 2 else _of_many(log, share, target)
-    return MeanOffset(found, share @ softmax(log + found, axis=1))
-
-
-def _of_two(log, share, target):
-    z = log[:, 1] - log[:, 0]
-    inside = np.isfinite(z)
-    zeros, ones = share[np.isneginf(z)].sum(), share[np.isposinf(z)].sum()
-    aim = np.log(target[1] - ones) - np.log(target[0] - zeros)  # log-odds of the other rows' mean
-    return np.array([0.0, _crossing(z[inside], share[inside], aim)])
+    if len(target) == 2:
+        z = log[:, 1] - log[:, 0]
+        inside = np.isfinite(z)
+        zeros, ones = share[np.isneginf(z)].sum(), share[np.isposinf(z)].sum()
+        aim = np.log(target[1] - ones) - np.log(target[0] - zeros)  # of the other rows' mean
+        offset = np.array([0.0, _crossing(z[inside], share[inside], aim)])
+    else:
+        offset = _of_many(log, share, target)
+    return MeanOffset(offset, share @ softmax(log + offset, axis=1))
 
 
 def _crossing(z, share, aim):

@@ -67,7 +67,8 @@ def fit_ordinal(places, target):
     spread = np.sqrt(target.sum(axis=1) @ (places.z**2).mean(axis=1))
     theta = np.concatenate([[_MODERATE / max(spread, _MODERATE), 0.0], np.full(count - 1, _START)])
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
-    sums = _cumulated(count)
+    sums = -np.tri(count)  # takes (a_0, d) to a
+    sums[:, 0] = 1.0
     value, gap = _value(places, target, theta, sums), np.inf
     for _ in range(_STEPS):
         gradient, hessian = _derivatives(places, target, theta, sums)
@@ -99,13 +100,6 @@ def _trusted(places, target, theta, step):
 
 def _fitted(theta, sums, value, gap):
     return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), float(gap))
-
-
-def _cumulated(count):
-    """The matrix that takes (a_0, d) to a."""
-    sums = -np.tri(count)
-    sums[:, 0] = 1.0
-    return sums
 
 
 def _widths(places, theta):

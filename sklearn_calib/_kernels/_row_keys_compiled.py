@@ -4,18 +4,10 @@ import numpy as np
 
 from ._compile import kernel
 from ._exact_sums_compiled import CHUNK
+from ._splitmix import ODD, scrambled
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _TWO, _ONE, _HALF = np.uint64(2), np.uint64(1), np.uint64(32)
-_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
-
-
-def scrambled(key):
-    """Bits of unsigned 64-bit numbers mixed (the last steps of splitmix64)."""
-    key = (key ^ (key >> _SHIFTS[0])) * _FIRST
-    key = (key ^ (key >> _SHIFTS[1])) * _SECOND
-    return key ^ (key >> _SHIFTS[2])
 
 
 def row_keys(columns, codes):
@@ -40,7 +32,7 @@ def row_keys(columns, codes):
 @kernel(error_model="numpy")
 def _add_columns(columns, key):
     for c in range(len(columns)):
-        odd = _ODD * (_TWO * np.uint64(c) + _ONE)
+        odd = ODD * (_TWO * np.uint64(c) + _ONE)
         for i in range(len(key)):
             x = columns[c, i] + 0.0  # no -0.0
             bits = np.float64(x).view(np.uint64)

@@ -226,7 +226,8 @@ class _Task:
             loo = left_out(self.cells.scored, self.cells.unit, tables) / self.scored
             if best is None or loo < best.loo - _WIN:
                 edf = float(self.mass @ (tables[3] * tables[2]))
-                curve = _combined(self.basis, theta)
+                values, slopes = self.basis.values @ theta, self.basis.slopes @ theta
+                curve = SplineCurve(self.basis.knots, values, slopes)
                 best = SplineFit(curve, float(penalty), edf, loo, loss)
         return best
 
@@ -265,10 +266,6 @@ class _Task:
             tables, trial = trial, tables
         tables[3] = _leverages(design, square, scale)
         return theta, loss, tables
-
-
-def _combined(basis, theta):
-    return SplineCurve(basis.knots, basis.values @ theta, basis.slopes @ theta)
 
 
 def _leverages(design, lower, scale):

@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import uint64
 
-from ._compile import kernel
-from ._threads import n_threads
+from ._compile import kernel, n_threads
 
 _BLOCK_ROWS = 128
 _MANY_CLASSES = 32  # from here on one row by itself fills the vector units

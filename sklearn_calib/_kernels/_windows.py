@@ -41,8 +41,14 @@ class WindowCells:
         p, rest = expit(score), expit(-score)
         # distances that agree to 10 digits are equal
         radius = radius + _EQUAL * (np.minimum(p, rest) + radius) + 1e-300
-        start = self._count_below(p - radius, rest + radius)
-        return start, len(self.log_odds) - self._count_above(p + radius, rest - radius)
+        # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
+        low, high, n = self._low, self._high, len(self._low)
+        start = np.searchsorted(low, p - radius, side="left")
+        by_rest = n - np.searchsorted(high, rest + radius, side="right")
+        start = np.where(p - radius <= 0.5, start, by_rest)
+        end = np.searchsorted(low, p + radius, side="right")
+        by_rest = n - np.searchsorted(high, rest - radius, side="left")
+        return start, np.where(p + radius <= 0.5, end, by_rest)
 
     def share(self, score, low, high):
         """From log-odds `low` to `high`, or at the nearest probability where none is inside."""
@@ -78,12 +84,3 @@ class WindowCells:
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]
         return *ends, middle(*ends)
-
-    def _count_below(self, p, rest):
-        """How many cells are below p; the smaller of p and 1 - p decides, which has all digits."""
-        by_rest = len(self._high) - np.searchsorted(self._high, rest, side="right")
-        return np.where(p <= 0.5, np.searchsorted(self._low, p, side="left"), by_rest)
-
-    def _count_above(self, p, rest):
-        by_p = len(self._low) - np.searchsorted(self._low, p, side="right")
-        return np.where(p <= 0.5, by_p, np.searchsorted(self._high, rest, side="left"))

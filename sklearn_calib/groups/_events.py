@@ -167,7 +167,7 @@ def _guarded(sigma):
 
 def _in_threads(function, *arguments):
     """The results in their order; the kernels release the lock, so plain threads use the cores."""
-    from .._kernels._threads import n_threads
+    from .._kernels._compile import n_threads
 
     threads = n_threads()
     if threads == 1:

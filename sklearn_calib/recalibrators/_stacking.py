@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._kernels._binning import ON_EDGE
+from .._kernels._splitmix import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import are_counts
 from ..exceptions import refuse
@@ -87,7 +88,7 @@ def fold_masses(
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))  # places in `order`
     key, label = key[order][copies], codes[order][copies]
     number = _within(_starts(key, label))  # the copies of a row get keys of their own
-    key = _scrambled(key + number.astype(np.uint64) * _ODD)
+    key = scrambled(key + number.astype(np.uint64) * ODD)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, label, key)  # classes in an order that is theirs, whatever their numbers
     deal = np.lexsort((key, label, first[label]))
@@ -136,14 +137,6 @@ def fold_of_groups(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: in
 
 
 _DEALT_SINGLY = 5000
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-
-
-def _scrambled(key):
-    """Bits of a 64-bit key mixed (the last steps of splitmix64)."""
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return key ^ (key >> np.uint64(31))
 
 
 def _digests(proba, codes, count):
@@ -157,10 +150,10 @@ def _digests(proba, codes, count):
     count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:
-        part = _scrambled(column * _ODD)
+        part = scrambled(column * ODD)
         key += part
-        place += part * _scrambled((part * count).sum(keepdims=True))
-    return _scrambled(key + digits[np.arange(len(codes)), codes] * _ODD), place
+        place += part * scrambled((part * count).sum(keepdims=True))
+    return scrambled(key + digits[np.arange(len(codes)), codes] * ODD), place
 
 
 def _starts(*columns):

@@ -167,7 +167,8 @@ class RowDraw:
         digests : sequence of ndarray of shape (n_samples,), uint64
             Of other columns that tell rows apart.
         """
-        from .._kernels._row_keys_compiled import row_keys, scrambled
+        from .._kernels._row_keys_compiled import row_keys
+        from .._kernels._splitmix import scrambled
 
         scores = scores.reshape(len(scores), -1)
         key = row_keys(np.ascontiguousarray(scores.T), codes)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numba
 
-from sklearn_calib._kernels._threads import n_threads
+from sklearn_calib._kernels._compile import n_threads
 
 
 def test_torch_keeps_its_number_of_threads(monkeypatch):
