@@ -76,7 +76,9 @@ class ScoreBlock:
         held = device_scores(self.scores, kind, self.where, canonical_proba)
         self._check = canonical_proba if held is None else held.check  # knows its tolerance
         if held is not None:
-            self._check_kind(held.kind)
+            if held.kind != kind:
+                cure = "Pass the tensor itself, and say by kind= what it holds"
+                refuse(self.where, f"scores of the kind {kind!r}", repr(held.kind), cure)
             self.scores = held
         shape = getattr(self.scores, "shape", None)
         if shape is None or hasattr(self.scores, "iloc"):  # no array that slices cut into rows
@@ -91,11 +93,6 @@ class ScoreBlock:
             rule = f"{len(classes)} columns of scores, one per class"
             refuse(self.where, rule, f"{columns}", "Pass the columns in the order of classes")
         self.classes = np.arange(columns) if classes is None else classes
-
-    def _check_kind(self, held):
-        if held != self.kind:
-            cure = "Pass the tensor itself, and say by kind= what it holds"
-            refuse(self.where, f"scores of the kind {self.kind!r}", repr(held), cure)
 
     @cached_property
     def codes(self) -> IntArray:
@@ -279,14 +276,18 @@ class Blocks:
 
     def _joined(self, parts):
         if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:
-            self.read(_nothing)  # says which block it is
+            self.read(lambda *_: 0)  # says which block it is
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _sampled(self):
         blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
-            first = self._first_blocks()
+            first: list[ScoreBlock] = []
+            for number, item in enumerate(blocks):
+                first.append(self._block(number, item))
+                if sum(block.n_rows for block in first) >= _SAMPLE:
+                    break
             return [self._some(first, min(_SAMPLE, _most_rows(first)), rng)]
         if not any(map(callable, blocks)):
             every = [self._block(number, item) for number, item in enumerate(blocks)]
@@ -301,15 +302,6 @@ class Blocks:
                 break
         return groups
 
-    def _first_blocks(self):
-        n_rows, found = 0, []
-        for number, item in enumerate(self.blocks):
-            found.append(self._block(number, item))
-            n_rows += found[-1].n_rows
-            if n_rows >= _SAMPLE:
-                break
-        return found
-
     def _some(self, blocks, most, rng):
         """About `most` rows of these blocks: copied, so that the blocks are not kept."""
         piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
@@ -318,7 +310,8 @@ class Blocks:
             for block in blocks
             for start in range(0, block.n_rows, piece)
         ]
-        order = rng.permutation(len(places))[: -(-most * len(places) // max(1, _rows_of(places)))]
+        n_rows = sum(place.stop - place.start for _, place in places)
+        order = rng.permutation(len(places))[: -(-most * len(places) // max(1, n_rows))]
         chosen = [places[which] for which in order]
         parts = [block.rows(place, self.floor) for block, place in chosen]
         if parts and min(part[2] for part in parts) < self.floor:
@@ -329,14 +322,6 @@ class Blocks:
 
     def _block(self, number, item):
         return ScoreBlock(number, item, self.kind, self.classes, self.where)
-
-
-def _nothing(z, codes, weight):
-    return 0
-
-
-def _rows_of(places):
-    return sum(place.stop - place.start for _, place in places)
 
 
 def _most_rows(blocks):

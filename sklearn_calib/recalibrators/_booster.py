@@ -166,21 +166,6 @@ def weighted_deviation(values: FloatArray, weight: FloatArray) -> float:
     return float(np.sqrt(np.average(values**2, weights=weight))) or 1.0
 
 
-class _Fold:
-    """A correction in the making, and the rows that judge it."""
-
-    def __init__(self, rows, train, test, settings):
-        self.correction = Correction(rows.take(train), settings)
-        self.train = _Track(rows.take(train), self.correction.coding)
-        self.held = _Track(rows.take(test), self.correction.coding)
-
-    def grow(self):
-        self.correction.grow(self.train, [self.held])
-
-    def loss(self):
-        return loss_sum(self.held.margin, self.held.rows)
-
-
 def loss_sum(margin: FloatArray, rows: BoosterRows) -> float:
     """The weighted log loss of the rows, in nats."""
     return float(rows.weight @ (np.logaddexp(0.0, margin) - rows.target * margin))
@@ -201,15 +186,19 @@ def cross_validated(
     """
     if not folds:
         return 0, np.array([loss_sum(before, rows) / rows.weight.sum()]), []
-    states = [_Fold(rows, train, test, settings) for train, test in folds]
-    mass = sum(state.held.rows.weight.sum() for state in states)
+    corrections = [Correction(rows.take(train), settings) for train, _ in folds]
+    tracks = [  # of the rows that each learns from, and of those that judge it
+        [_Track(rows.take(part), correction.coding) for part in parts]
+        for correction, parts in zip(corrections, folds, strict=True)
+    ]
+    mass = sum(held.rows.weight.sum() for _, held in tracks)
     losses, best = [sum(loss_sum(before[test], rows.take(test)) for _, test in folds) / mass], 0
     for number in range(1, n_rounds * settings.n_steps + 1):
-        for state in states:
-            state.grow()
-        losses.append(sum(state.loss() for state in states) / mass)
+        for correction, (train, held) in zip(corrections, tracks, strict=True):
+            correction.grow(train, [held])
+        losses.append(sum(loss_sum(held.margin, held.rows) for _, held in tracks) / mass)
         if losses[number] < losses[best] - GAIN:
             best = number
         elif number - best >= patience * settings.n_steps:
             break
-    return best, np.array(losses), [state.correction.first(best) for state in states]
+    return best, np.array(losses), [correction.first(best) for correction in corrections]

@@ -112,8 +112,12 @@ class Vocabulary(NamedTuple):
     @classmethod
     def of(cls, columns: dict[Any, AnyArray]) -> "Vocabulary":
         """Learn the categories, in the order in which they come."""
-        found = [_categories(c) if c.dtype == object else None for c in columns.values()]
-        return cls(list(columns), found)
+        categories: list[dict[Any, int] | None] = []
+        for column in columns.values():
+            different = dict.fromkeys(column.tolist() if column.dtype == object else ())
+            places = {v: i for i, v in enumerate(v for v in different if not is_nothing(v))}
+            categories.append(places if column.dtype == object else None)
+        return cls(list(columns), categories)
 
     def read(self, columns: dict[Any, AnyArray], where: str) -> list[AnyArray]:
         """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
@@ -123,11 +127,6 @@ class Vocabulary(NamedTuple):
             else _places(column, known, name, where)
             for column, name, known in triples
         ]  # fmt: skip
-
-
-def _categories(column):
-    different = dict.fromkeys(column.tolist())
-    return {v: i for i, v in enumerate(v for v in different if not is_nothing(v))}
 
 
 def is_nothing(value: object) -> bool:

@@ -245,7 +245,10 @@ class MulticlassBinning(Recalibrator):
         sums = [self._sums(proba[part], codes[part], weight[part]) for part in parts]
         labels, first, size = sums[0]
         if not self.keep:
-            first = self._rounded(heavy)
+            first = rounded(heavy, self.n_levels_)
+        least = max(self.beta_, 1e-12)
+        proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / least)) / least**2
+        most = int(min(proved, 100_000) if self.max_iter is None else self.max_iter)
         rule = Rule(
             self.n_levels_,
             self.tol_,
@@ -253,7 +256,7 @@ class MulticlassBinning(Recalibrator):
             float(self.z),
             self.update == "vector",
             float(self.shrink),
-            self._most_iterations(),
+            most,
         )
         cells = HeavyCells(heavy, labels, first)
         found = calibrate_cells(cells, rule, self._estimates(sums, k, rng))
@@ -285,13 +288,6 @@ class MulticlassBinning(Recalibrator):
                 "pools=None",
                 "The noise belongs to estimates from pools; leave it out",
             )
-
-    def _most_iterations(self):
-        if self.max_iter is not None:
-            return int(self.max_iter)
-        beta = max(self.beta_, 1e-12)
-        proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / beta)) / beta**2
-        return int(min(proved, 100_000))
 
     def _halves(self, n, rng):
         """Rows that choose the cells and rows for the estimates."""
@@ -328,7 +324,7 @@ class MulticlassBinning(Recalibrator):
             first[:, j] = np.bincount(cell[inside], (weight * proba[:, j])[inside], minlength=b)
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
-        first[mass == 0] = self._rounded(self.bins_[mass == 0])
+        first[mass == 0] = rounded(self.bins_[mass == 0], self.n_levels_)
         return labels, first, size
 
     def _estimates(self, sums, k, rng):
@@ -345,9 +341,6 @@ class MulticlassBinning(Recalibrator):
     def _cell_of(self, proba):
         """The heavy cell of each row, or -1."""
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
-
-    def _rounded(self, level):
-        return rounded(level, self.n_levels_)
 
     def _remember(self, found):
         self._group = found.group
@@ -407,7 +400,7 @@ class MulticlassBinning(Recalibrator):
             out = proba.copy()
             inside[inside] = self._touched[self._group[cell[inside]]]
         else:
-            out = self._rounded(levels(proba, self.n_levels_))
+            out = rounded(levels(proba, self.n_levels_), self.n_levels_)
         out[inside] = self._prediction[self._group[cell[inside]]]
         return normalised_rows(out, proba)
 

@@ -379,8 +379,8 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _missed(self, known, own):
         """By how much the map misses its constraints, in their own units."""
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
-        found = own.matrix(self.degree_) @ self.coef_ * pace
-        return float(np.maximum(known.low - found, found - known.high).max(initial=0.0))
+        reached = own.matrix(self.degree_) @ self.coef_ * pace
+        return float(np.maximum(known.low - reached, reached - known.high).max(initial=0.0))
 
     def _refuse_impossible(self, known, what):
         got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")

@@ -70,11 +70,10 @@ class SoftmaxRegression(FittedSoftmax):
         moved = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
         return softmax(moved + self.intercept_, axis=1)
 
-    def _nodes(self, offsets=None):
-        """With offsets, of scores to whose logarithms these numbers are added first."""
+    def _nodes(self):
         affine = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
         if self._laplace:
-            return chain(self.temperature_scaling_._nodes(offsets), affine)
+            return chain(self.temperature_scaling_._nodes(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
         return affine | {"coef": beta * self.coef_, "centred": True, "least": SMALLEST_INPUT / beta}
 

@@ -87,7 +87,9 @@ def fold_masses(
         unit = np.ones(len(unit))
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))  # places in `order`
     key, label = key[order][copies], codes[order][copies]
-    number = _within(_starts(key, label))  # the copies of a row get keys of their own
+    place = np.arange(len(key))  # the copies of a row get keys of their own
+    first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
+    number = place - np.maximum.accumulate(np.where(first, place, 0))
     key = scrambled(key + number.astype(np.uint64) * ODD)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, label, key)  # classes in an order that is theirs, whatever their numbers
@@ -156,19 +158,6 @@ def _digests(proba, codes, count):
     return scrambled(key + digits[np.arange(len(codes)), codes] * ODD), place
 
 
-def _starts(*columns):
-    """Whether a place differs from the one before it."""
-    fresh = np.ones(len(columns[0]), dtype=bool)
-    fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return fresh
-
-
-def _within(fresh):
-    """The number of a place since the last fresh one."""
-    place = np.arange(len(fresh))
-    return place - np.maximum.accumulate(np.where(fresh, place, 0))
-
-
 def fit_chains(
     chains: Chains, proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[Fitted, Failures]:
@@ -180,7 +169,9 @@ def fit_chains(
     kept = weight > 0
     proba, codes, weight = proba[kept], codes[kept], weight[kept]
     classes = np.arange(proba.shape[1])
-    inner = {_ids(steps[:end]) for steps in chains.values() for end in range(1, len(steps))}
+    inner = {
+        tuple(map(id, steps[:end])) for steps in chains.values() for end in range(1, len(steps))
+    }
     known: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
     fitted: Fitted = {}
     failed: Failures = {}
@@ -202,10 +193,6 @@ def fit_chains(
         except Exception as error:  # a candidate may raise anything
             failed[name] = error
     return fitted, failed
-
-
-def _ids(steps):
-    return tuple(map(id, steps))
 
 
 def predict_chains(

@@ -337,14 +337,8 @@ class TemperatureScaling(Recalibrator):
             return (1.0 - share) * scaled + share * ~absent / (~absent).sum(axis=1, keepdims=True)
         return (1.0 - share) * scaled + share / np.shape(scaled)[1]
 
-    def _nodes(self, offsets=None):
-        """With offsets, of scores to whose logarithms these numbers are added first."""
+    def _nodes(self):
         beta = self.inverse_temperature_
-        scaled = {
-            "node": "softmax_affine",
-            "coef": beta,
-            "intercept": 0.0 if offsets is None else beta * offsets,
-            "centred": True,
-        }
+        scaled = {"node": "softmax_affine", "coef": beta, "intercept": 0.0, "centred": True}
         share = 1.0 / (self.n_samples_ + 1.0) if self.laplace else 0.0
         return mixture([1.0 - share, share], [scaled, UNIFORM])

@@ -63,10 +63,6 @@ def _of_parts(tree):
     return _of_all([1 if part is None else direction(part) for part in tree["parts"]])
 
 
-def _rising_parts(tree):
-    return 1 if all(direction(part) in (0, 1) for part in tree["parts"]) else None
-
-
 def _slopes(tree):
     """What the logarithms of P_0 and P_1 are multiplied by in the log-odds of the result."""
     coef = np.asarray(tree["coef"], dtype=np.float64)
@@ -81,7 +77,10 @@ def _of_cubic(tree):
     with np.errstate(divide="ignore", invalid="ignore"):
         vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
     slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
-    noise = _ROUNDING * (np.abs(a) + np.abs(b) + np.abs(c))
+    return _of_slopes(slope, _ROUNDING * (np.abs(a) + np.abs(b) + np.abs(c)))
+
+
+def _of_slopes(slope, noise):
     return _of_all([-(slope < -noise).any().astype(int), (slope > noise).any().astype(int)])
 
 
@@ -95,8 +94,7 @@ def _of_chebyshev(tree):
     derivative = chebyshev.chebder(np.atleast_1d(np.asarray(tree["coef"], dtype=np.float64)))
     ends = np.unique(np.concatenate([z, _real_roots(chebyshev.chebroots(derivative), -1.0, 1.0)]))
     slope = chebyshev.chebval((ends[:-1] + ends[1:]) / 2, derivative)
-    noise = 1e-9 * np.abs(derivative).sum()
-    return _of_all([-(slope < -noise).any().astype(int), (slope > noise).any().astype(int)])
+    return _of_slopes(slope, 1e-9 * np.abs(derivative).sum())
 
 
 _DIRECTIONS: dict[str, Callable[[Any], int | None]] = {
@@ -112,7 +110,7 @@ _DIRECTIONS: dict[str, Callable[[Any], int | None]] = {
     "clipped_chebyshev": _of_chebyshev,
     "mixture": _of_parts,
     "one_vs_one": _of_parts,
-    "one_vs_rest": _rising_parts,
+    "one_vs_rest": lambda tree: 1 if {*map(direction, tree["parts"])} <= {0, 1} else None,
     "chain": _of_chain,
 }
 
@@ -247,16 +245,16 @@ def _cut_softmax(ranges, tree, rows, every):
     if least is not None:
         for column, sign in ((0, -1), (1, 1)):
             level = least if centred else sign * least
-            ranges.cut_at(_logarithm(rows, column, sign, centred), np.array([level]))
+
+            def rising(x, column=column, sign=sign):
+                """A logarithm, with the other sign where it falls, or the log-odds."""
+                pairs = rows(x)
+                log = log_odds(pairs) if centred else np.asarray(log_proba(pairs))[:, column]
+                return sign * log
+
+            ranges.cut_at(rising, np.array([level]))
     turn = 0.0 if centred else np.log(-one / zero) if zero * one < 0 else 0.0
     ranges.cut_at(lambda x: log_odds(rows(x)), np.array([turn]))
-
-
-def _logarithm(rows, column, sign, centred):
-    """A rising function of the scores: a logarithm, or with another sign, or the log-odds."""
-    if centred:
-        return lambda x: sign * log_odds(rows(x))
-    return lambda x: sign * np.asarray(log_proba(rows(x)))[:, column]
 
 
 def _cut_function(places, *, jumps=False):
@@ -268,29 +266,25 @@ def _cut_function(places, *, jumps=False):
     return cut
 
 
-def _turns(values, every):
-    """Whether a step, or a knot between two pieces, is one where the direction changes."""
+def _turns(values):
+    """Whether the direction changes at a step but the first, or at a knot between two pieces."""
     sign = np.sign(np.diff(values))
     before = sign.copy()
     for j in range(1, len(before)):  # through flat pieces
         before[j] = before[j] or before[j - 1]
-    return sign, before
+    return (sign[1:] != 0) & (sign[1:] != before[:-1])
 
 
 def _edges_of_steps(tree, every):
-    edges, values = np.asarray(tree["edges"], dtype=np.float64), np.asarray(tree["values"])
-    if every or len(edges) < 2:
-        return edges
-    sign, before = _turns(values, every)
-    return edges[1:][(sign[1:] != 0) & (sign[1:] != before[:-1])]
+    edges = np.asarray(tree["edges"], dtype=np.float64)
+    return edges if every or len(edges) < 2 else edges[1:][_turns(tree["values"])]
 
 
 def _knots_of_line(tree, every):
     knots = np.asarray(tree["knots"], dtype=np.float64)
     if every:
         return np.append(knots, [] if tree.get("domain") is None else tree["domain"])
-    sign, before = _turns(tree["values"], every)
-    return knots[1:-1][(sign[1:] != 0) & (sign[1:] != before[:-1])]
+    return knots[1:-1][_turns(tree["values"])]
 
 
 def _derivatives(tree):
@@ -345,18 +339,17 @@ def _cut_cells(ranges, tree, rows, every):
 
 
 def _cut_chain(ranges, tree, rows, every):
+    def after(part, rows):
+        """From scores to the rows that a part gives to the next one."""
+        if part["node"] == "raised":
+            return lambda x: raised(rows(x), part["floor"])
+        return lambda x: ranges.evaluate(part, rows(x))
+
     parts = tree["parts"]
     last = max((i for i, part in enumerate(parts) if every or direction(part) is None), default=-1)
     for part in parts[: last + 1]:
         ranges.cut(part, rows, every=every)
-        rows = _after(part, rows, ranges.evaluate)
-
-
-def _after(part, rows, evaluate):
-    """From scores to the rows that a part gives to the next one."""
-    if part["node"] == "raised":
-        return lambda x: raised(rows(x), part["floor"])
-    return lambda x: evaluate(part, rows(x))
+        rows = after(part, rows)
 
 
 def _cut_mixture(ranges, tree, rows, every):
@@ -393,15 +386,8 @@ def _cut_one_vs_rest(ranges, tree, rows, every):
     ranges.searched = True
 
 
-def _nothing(ranges, tree, rows, every):
-    pass
-
-
 _CUTS: dict[str, Callable[[Ranges, Any, Rows, bool], None]] = {
-    "identity": _nothing,
-    "uniform": _nothing,
-    "raised": _nothing,
-    "cumulative_affine": _nothing,
+    **dict.fromkeys(("identity", "uniform", "raised", "cumulative_affine"), lambda *_: None),
     "softmax_affine": _cut_softmax,
     "steps": _cut_function(_edges_of_steps, jumps=True),
     "piecewise_linear": _cut_function(_knots_of_line),
