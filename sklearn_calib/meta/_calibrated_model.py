@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -13,12 +14,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
-from ..canonical import canonical_labels, is_label_table
+from ..canonical import canonical_labels, canonical_proba, is_label_table
 from ..exceptions import check_flag, equals, refuse
+from ..linear import leave_one_out_scores, read_linear, settled
 from ..recalibrators import whole_or_not_at_all
 from ._arguments import says_what_to_write
 from ._brought import fresh
-from ._leave_one_out import linear_leave_one_out
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import (
     GIVES_SCORES,
@@ -379,8 +380,19 @@ def _fit_whole(job, out_of_fold, leaves_one_out):
         scores = job.stacked([block for block, _ in out_of_fold])
     elif leaves_one_out:
         estimator, columns = job.fit_estimator(rows)
-        scores = linear_leave_one_out(job, estimator, columns)
+        scores = _leave_one_out(job, estimator, columns)
     else:
         estimator, columns = job.estimator, job.all_columns
         scores = job.scores(estimator, columns, job.X)
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+
+
+def _leave_one_out(job, estimator, columns):
+    """Canonical scores of a job's rows, each by a fit without it; the fit goes to its minimum."""
+    own, model = job.own_model(estimator)
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    weight = job.estimator_params.get(f"{step}sample_weight")
+    fits = read_linear(model, job.X, job.labels_of(model, columns), weight, job.where)
+    scores = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
+    n_classes = len(model.classes_)
+    return canonical_proba(scores, kind="logits", n_classes=n_classes, _where=job.where)

@@ -16,8 +16,9 @@ _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
 _FEW_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
 _ERRORS = 3.0  # standard errors
-_MATERIAL = (
-    1.05  # a map that has learned nothing costs its parameters / (2 n) nats: not worth a word
+_MATERIAL = 1.05  # a map that has learned nothing costs its parameters / (2 n) nats: no word
+_MOVES_RATES = (
+    "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
 )
 
 
@@ -39,38 +40,26 @@ def warn_of_harm(
         return
     positive = np.flatnonzero(weight > 0)
     some = positive[_every(len(positive), _RATE_ROWS)]
-    found = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
-    if found:
-        label, mean, rate, errors = found
+    lost = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
+    name = type(recalibrator).__name__
+    if lost:
+        label, mean, rate, errors = lost
         label = np.asarray(label).tolist()
         caution(
             where,
             f"calibrated probabilities whose mean is the class's frequency within {_ERRORS:g} "
             "standard errors",
             f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, {errors:.1f} standard "
-            f"errors off with {_name(recalibrator)}",
-            "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
+            f"errors off with {name}",
+            _MOVES_RATES,
         )
         return
     if not _FEW_ROWS <= len(positive) <= _LOSS_ROWS:
         return
-    found = _worse_than_before(
-        lambda rows: refit(positive[rows]),
-        scores[positive],
-        codes[positive],
-        weight[positive],
-        classes,
-    )
-    if found:
-        after, before = found
-        caution(
-            where,
-            "a recalibrated log loss, on rows left out of the fit, that is not above the "
-            "uncalibrated one",
-            f"{after:.4g} after and {before:.4g} before with {_name(recalibrator)}",
-            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
-            "calibration rows; or leave the model as it is",
-        )
+    rows = scores[positive], codes[positive]
+    losses = _losses_of_halves(lambda part: refit(positive[part]), *rows, classes)
+    if losses is not None:
+        _warn_of_loss(where, *losses, weight[positive], f" with {name}")
 
 
 def warn_of_harm_to_labels(
@@ -96,20 +85,19 @@ def warn_of_harm_to_labels(
             continue
         some = _every(len(rows), _RATE_ROWS)
         scores = pairs[label][rows[some]]
-        found = _lost_base_rate(
-            method, scores, codes[some], heavy[some], np.arange(2), n_tests=table.shape[1]
-        )
-        if found:
-            lost.append((found[3], label, found))
+        case = scores, codes[some], heavy[some], np.arange(2)
+        off = _lost_base_rate(method, *case, n_tests=table.shape[1])
+        if off:
+            lost.append((label, *off[1:]))
     if lost:
-        _, label, (_, mean, rate, errors) = max(lost, key=lambda one: one[0])
+        label, mean, rate, errors = max(lost, key=lambda label: label[-1])
         caution(
             where,
             f"calibrated probabilities of each label whose mean is the label's frequency within "
             f"{_ERRORS:g} standard errors",
             f"{len(lost)} of {table.shape[1]} labels without, such as number {label}: mean "
             f"{mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard errors off",
-            "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
+            _MOVES_RATES,
         )
         return
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
@@ -123,16 +111,7 @@ def warn_of_harm_to_labels(
             part = refit(rows[~half]).predict_proba([pair[rows[half]] for pair in pairs])
             after[half] = _losses_of_labels(part, table[rows[half]])
     before = _losses_of_labels([np.asarray(pair)[rows] for pair in pairs], table[rows])
-    if found := _risen(after, before, weight[rows]):
-        worse, better = found
-        caution(
-            where,
-            "a recalibrated log loss, on rows left out of the fit, that is not above the "
-            "uncalibrated one",
-            f"{worse:.4g} after and {better:.4g} before, summed over the labels",
-            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
-            "calibration rows; or leave the model as it is",
-        )
+    _warn_of_loss(where, after, before, weight[rows], ", summed over the labels")
 
 
 def _losses_of_labels(proba, table):
@@ -156,10 +135,6 @@ def _for_other_frequencies(recalibrator, codes, weight, n_classes):
     return not np.allclose(wanted, counts / counts.sum(), rtol=0, atol=1e-9)
 
 
-def _name(recalibrator):
-    return type(recalibrator).__name__
-
-
 def _lost_base_rate(recalibrator, scores, codes, weight, classes, n_tests=1):
     """The class whose mean probability is farthest from its frequency, if by more than noise.
 
@@ -179,8 +154,8 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes, n_tests=1):
     return classes[worst : worst + 1].tolist()[0], mean, rate, errors[worst]
 
 
-def _worse_than_before(refit, scores, codes, weight, classes):
-    """Log losses after and before, each half judged by a fit on the other, if they rise."""
+def _losses_of_halves(refit, scores, codes, classes):
+    """Log losses after and before, each half judged by a fit on the other that has all classes."""
     n = len(codes)
     second = np.empty(n, dtype=bool)  # halves with the same number of rows of each class
     second[np.argsort(codes, kind="stable")] = np.arange(n) % 2 == 1
@@ -191,22 +166,26 @@ def _worse_than_before(refit, scores, codes, weight, classes):
         warnings.simplefilter("ignore")
         for half in (second, ~second):
             part = refit(np.flatnonzero(~half))
-            after[half] = _losses(aligned_proba(part, scores[half], classes), codes[half])
-    before = _losses(np.asarray(scores), codes)
-    return _risen(after, before, weight)
+            proba = aligned_proba(part, scores[half], classes)
+            after[half] = log_losses(proba, (np.arange(len(proba)), codes[half]))
+    return after, log_losses(np.asarray(scores), (np.arange(n), codes))
 
 
-def _risen(after, before, weight):
-    """The two mean losses of paired rows, where the first is larger beyond chance and by 5 %."""
+def _warn_of_loss(where, after, before, weight, how):
+    """Warn where the mean loss of paired rows is larger afterwards, beyond chance and by 5 %."""
     share = weight / weight.sum()
     rise = share @ (after - before)
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)
     clear, large = rise > _ERRORS * error, share @ after > _MATERIAL * (share @ before)
-    return (share @ after, share @ before) if clear and large else None
-
-
-def _losses(proba, codes):
-    return log_losses(proba, (np.arange(len(codes)), codes))
+    if clear and large:
+        caution(
+            where,
+            "a recalibrated log loss, on rows left out of the fit, that is not above the "
+            "uncalibrated one",
+            f"{share @ after:.4g} after and {share @ before:.4g} before{how}",
+            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
+            "calibration rows; or leave the model as it is",
+        )
 
 
 def _every(n, largest):
