@@ -1,6 +1,7 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
 import copy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -232,7 +233,7 @@ class CalibratedModel(CalibratedClassifier):
             many = not soft_labels and is_label_table(y)
             if soft_labels:
                 rows, items = soft_input(new.estimator, where, *rows)
-                job: Any = new._start(*rows)._replace(items=items)
+                job: Any = replace(new._start(*rows), items=items)
                 check_weighted(job)
             else:
                 job = start_labels(new, *rows) if many else new._start(*rows)

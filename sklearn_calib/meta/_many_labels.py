@@ -24,7 +24,7 @@ from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
-from ._pairs import groups_of
+from ._pairs import AnyJob, groups_of
 from ._scores import refuse_method
 
 
@@ -35,19 +35,11 @@ class FoldScores(NamedTuple):
     learned: AnyArray  # shape (n_samples, n_labels)
 
 
-class LabelsJob(NamedTuple):
-    """`Job` for many labels. Its columns say of each label whether a model saw both kinds."""
+class LabelsJob(AnyJob):
+    """That of many labels. Its columns say of each label whether a model saw both kinds."""
 
-    where: str
-    X: Any
     codes: FloatArray  # the table of labels
     classes: list[AnyArray]
-    estimator: Any
-    recalibrator: Any
-    estimator_params: dict[str, Any]
-    recalibrator_params: dict[str, Any]
-    split_params: dict[str, Any]
-    response_method: str
 
     @property
     def all_columns(self) -> AnyArray:
@@ -125,9 +117,6 @@ def start_labels(
     if sample_weight is not None:
         canonical_weight(sample_weight, len(table), _where=where)
     model.classes_ = [BOTH.copy() for _ in range(n_labels)]
-    estimator_params, recalibrator_params, split_params = model._route(
-        sample_weight, fit_params, frozen
-    )
     return LabelsJob(
         where=where,
         X=X,
@@ -135,10 +124,8 @@ def start_labels(
         classes=model.classes_,
         estimator=estimator,
         recalibrator=_of_labels(model.recalibrator, where),
-        estimator_params=estimator_params,
-        recalibrator_params=recalibrator_params,
-        split_params=split_params,
         response_method=model.response_method,
+        **model._route(sample_weight, fit_params, frozen),
     )
 
 

@@ -1,6 +1,7 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from numbers import Integral
@@ -63,20 +64,32 @@ class CalibratedPair(NamedTuple):
     columns: IntArray
 
 
-class Job(NamedTuple):
-    """What the fits of one call share."""
+_PARAMS = ("estimator_params", "recalibrator_params", "split_params")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyJob:
+    """What the fits of one call share, whatever labels the rows have."""
 
     where: str
     X: Any
-    codes: IntArray
-    weight: FloatArray  # what the recalibrator weighs the rows with
-    classes: AnyArray
+    codes: Any
+    classes: Any
     estimator: Any
     recalibrator: Any
     estimator_params: dict[str, Any]
     recalibrator_params: dict[str, Any]
     split_params: dict[str, Any]
     response_method: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(AnyJob):
+    """That of rows with one label each."""
+
+    codes: IntArray
+    classes: AnyArray
+    weight: FloatArray  # what the recalibrator weighs the rows with
     items: IntArray | None = None  # of soft labels: rows of one item are never split
 
     @property
@@ -329,13 +342,11 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         )
         X, codes = indexable(X, codes)
         weight = canonical_weight(sample_weight, len(codes), _where=where)  # refuses bad ones
-        estimator_params, recalibrator_params, split_params = self._route(
-            sample_weight, fit_params, frozen
-        )
-        if "sample_weight" not in recalibrator_params:
+        params = self._route(sample_weight, fit_params, frozen)
+        if "sample_weight" not in params["recalibrator_params"]:
             weight = np.ones(len(codes))
-        if not routing_enabled():
-            recalibrator_params |= split_params  # groups, for a recalibrator that takes them
+        if not routing_enabled():  # groups, for a recalibrator that takes them
+            params["recalibrator_params"] |= params["split_params"]
         self.classes_ = classes
         return Job(
             where=where,
@@ -345,10 +356,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             classes=classes,
             estimator=estimator,
             recalibrator=resolve_recalibrator(self.recalibrator, where),
-            estimator_params=estimator_params,
-            recalibrator_params=recalibrator_params,
-            split_params=split_params,
             response_method=self.response_method,
+            **params,
         )
 
     def _given_estimator(self, classes_of_labels, where):
@@ -370,7 +379,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         """Parameters for the estimator's fit, the recalibrator's fit and the splitter."""
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
-            return dict(routed.estimator.fit), dict(routed.recalibrator.fit), routed.splitter.split
+            of_fits = dict(routed.estimator.fit), dict(routed.recalibrator.fit)
+            return dict(zip(_PARAMS, (*of_fits, routed.splitter.split), strict=True))
         params, weights = dict(fit_params), {}
         groups = {"groups": params.pop("groups")} if "groups" in params else {}
         if sample_weight is not None:
@@ -387,4 +397,4 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                     "STEP__sample_weight=... or enable metadata routing",
                     UserWarning,
                 )
-        return params, weights, groups
+        return dict(zip(_PARAMS, (params, weights, groups), strict=True))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -146,7 +147,7 @@ def _unstaged(job, fold):
     given, model = fold.scores(job), fold.estimator
     if not (hasattr(model, "decision_function") and hasattr(model, "predict_proba")):
         return BothScores(given, given)
-    own = job._replace(response_method="predict_proba")
+    own = replace(job, response_method="predict_proba")
     return BothScores(given, own.scores(model, fold.columns, fold.part))
 
 
