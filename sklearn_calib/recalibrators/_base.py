@@ -7,14 +7,14 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._logistic import smoothed_targets
-from .._simplex import absent_of, each_against_rest, learned_floor, raised
+from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
@@ -30,9 +30,16 @@ from ..canonical import (
 from ..exceptions import caution, check_flag, check_sizes, refuse, warn
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
-from ._record import Recorded, fit_record, keep_record, records_are_kept
+from ._record import (
+    RecordOnceAsked,
+    fit_record,
+    keep_record,
+    records_are_kept,
+    settle_record,
+)
 from ._refit import whole_or_not_at_all
-from ._threshold import Invertible
+from ._row_program import RowProgram
+from ._threshold import ScoreKind, find_thresholds
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class Capabilities:
     not_exported: str = ""
 
 
-class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
+class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Base class of the recalibrators: estimators whose features are probabilities.
 
     Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
@@ -131,6 +138,10 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
     n_features_in_: int
     floor_: float
     one_vs_rest_: list[Any]
+    if TYPE_CHECKING:
+        record_: dict[str, Any]
+    else:
+        record_ = RecordOnceAsked()
 
     capabilities = Capabilities()
     _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
@@ -281,6 +292,90 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
         place = self._mapped(X, "predict").argmax(axis=1)
         return self.classes_[place]
 
+    def threshold(
+        self,
+        target: Any,
+        *,
+        input: ScoreKind | None = None,
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> Any:
+        """The score from which on the calibrated probability is at least a target (two classes).
+
+        Parameters
+        ----------
+        target : float in [0, 1], or array-like of shape (n_targets,)
+            Calibrated probabilities of the second class.
+        input : {"proba", "logits"}, default=None
+            What scores are: probabilities of the second class, or log-odds, which are raw scores of
+            most models. By default what the map was written for, where it was read from a document,
+            else "proba".
+        dtype : {"float64", "float32"}, default="float64"
+            How the scores are stored that will be compared. The threshold is a number of that type,
+            so that a comparison in single precision is right too.
+
+        Returns
+        -------
+        threshold : Threshold, or list of them
+            One for each target. For a map that rises, ``score >= threshold.score`` if and only if
+            the calibrated probability is at least the target; for one that falls
+            ``score <= threshold.score``; `Threshold.intervals` for others. The left end of a flat
+            piece; `Threshold.score` is None for a target outside the range of the map.
+
+        Raises
+        ------
+        ValueError
+            More than two classes; a target outside [0, 1]; `AdaptiveCalibration`, which has no
+            finite form: take the threshold of a table, ``to_dict(fitted, tabulate=1e-6)``.
+
+        Notes
+        -----
+        The map is evaluated, and not inverted by a formula: halving the range of all numbers of the
+        type finds two neighbours of which one reaches the target and the other does not, in at most
+        64 evaluations of all targets at once. So the rule holds to the last bit of what
+        `predict_proba` computes. Where that arithmetic is not monotone in its last digits, as
+        that of smooth curves, scores whose probability is within some 1e-15 of the target may be
+        on the other side.
+
+        Methods that round scores to 36 bits may take those whose log-odds are within the last digit
+        of such a border to either side.
+
+        A ``Pipeline`` of recalibrators, which is scikit-learn's, has no such method; as a map it
+        has one: ``from_dict(to_dict(pipeline)).threshold(target)`` of `sklearn_calib.export`.
+
+        Maps that turn are cut at their knots and stationary points first. Of sums of curves that
+        rise and fall (some maps of "auto") these points are searched for on a grid of thousands of
+        scores: a turn between two scores of it is not seen.
+
+        Examples
+        --------
+        >>> from sklearn_calib.recalibrators import PlattScaling
+        >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        >>> found = fitted.threshold(0.5)
+        >>> found.side, round(found.score, 3)
+        ('>=', 0.5)
+        >>> [round(t.score, 3) for t in fitted.threshold([0.3, 0.7], input="logits")]
+        [-2.237, 2.237]
+        """
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.threshold"
+        if len(self.classes_) != 2:
+            refuse(
+                where,
+                "a map for two classes",
+                f"{len(self.classes_)} classes, whose probabilities no single score decides",
+                "Fit one map for the class that is asked for, fit(proba[:, c], y == c), and take "
+                "its threshold",
+            )
+        return find_thresholds(
+            lambda rows: self._predict_lifted(rows)[:, 1],
+            target,
+            input=input or self._kind_of_scores(),
+            dtype=dtype,
+            floor=self.floor_ if self.capabilities.takes_logarithm else None,
+            turning=self._turning,
+            where=where,
+        )
+
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of `transform`: the lowercase class name and the label."""
         check_is_fitted(self)
@@ -314,6 +409,24 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
 
     def _recorded(self, *rows):
         return fit_record(self, *rows)
+
+    def __getstate__(self) -> Any:
+        """With the record, and without rows: these are nobody's who reads the file."""
+        settle_record(self)
+        return super().__getstate__()
+
+    def _kind_of_scores(self) -> ScoreKind:
+        return "proba"
+
+    def _turning(self):
+        """What says where the map turns, or None for one that only rises or only falls."""
+        if self.capabilities.monotone and getattr(self, "monotone", True):
+            return None
+        return {"node": "chain", "parts": self._all_nodes()}, self._value_of
+
+    def _value_of(self, tree, rows):
+        """What a tree of nodes gives for rows."""
+        return RowProgram(tree, 2, carried=carries_log(rows))(rows)
 
     def _view(self):
         """This object as it is now, whatever another thread fits it to meanwhile."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,32 +42,18 @@ class _Rows(NamedTuple):
     even: bool = False
 
 
-class _Later:
-    """`record_` where it was not asked for yet: once it is, it is an attribute like the others."""
+class RecordOnceAsked:
+    """`record_`, which is made when somebody asks for it; then it is an attribute like the others.
+
+    Few fits are ever asked. Until then there are copies of at most 8192 numbers of the rows, as
+    given and as predicted from; what takes all rows, if they are more, was summed by the fit.
+    """
 
     def __get__(self, model: Any, owner: type | None = None) -> dict[str, Any]:
         settle_record(model)
         if model is None or "record_" not in vars(model):
             raise AttributeError(f"{owner.__name__ if owner else 'object'!r} has no record_")
         return vars(model)["record_"]
-
-
-class Recorded:
-    """The base class of what has a `record_`, which is made when somebody asks for it.
-
-    Few fits are ever asked. Until then there are copies of at most 8192 numbers of the rows, as
-    given and as predicted from; what takes all rows, if they are more, was summed by the fit.
-    """
-
-    if TYPE_CHECKING:
-        record_: dict[str, Any]
-    else:
-        record_ = _Later()
-
-    def __getstate__(self) -> Any:
-        """With the record, and without rows: these are nobody's who reads the file."""
-        settle_record(self)
-        return super().__getstate__()  # type: ignore[misc]
 
 
 def keep_record(model: Any, *rows: Any) -> None:

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._float_order import crossings, numbers_of
 from .._show import Section, Shown, Table
-from .._simplex import carries_log, raised
+from .._simplex import raised
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_proba
 from ..exceptions import check_known, is_number, refuse
-from ._row_program import RowProgram
 from ._turning import Ranges
 
 ScoreKind = Literal["proba", "logits"]
@@ -204,112 +202,3 @@ def _joined(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
     apart = low[1:] > high[:-1] + np.uint64(1)
     some = np.ones(len(low[:1]), dtype=bool)
     return low[np.append(some, apart)], high[np.append(apart, some)]
-
-
-class Invertible:
-    """What a recalibrator has that can be asked for the scores of a calibrated probability."""
-
-    classes_: AnyArray
-    floor_: float
-    capabilities: Any
-
-    def threshold(
-        self,
-        target: Any,
-        *,
-        input: ScoreKind | None = None,
-        dtype: Literal["float64", "float32"] = "float64",
-    ) -> Any:
-        """The score from which on the calibrated probability is at least a target (two classes).
-
-        Parameters
-        ----------
-        target : float in [0, 1], or array-like of shape (n_targets,)
-            Calibrated probabilities of the second class.
-        input : {"proba", "logits"}, default=None
-            What scores are: probabilities of the second class, or log-odds, which are raw scores of
-            most models. By default what the map was written for, where it was read from a document,
-            else "proba".
-        dtype : {"float64", "float32"}, default="float64"
-            How the scores are stored that will be compared. The threshold is a number of that type,
-            so that a comparison in single precision is right too.
-
-        Returns
-        -------
-        threshold : Threshold, or list of them
-            One for each target. For a map that rises, ``score >= threshold.score`` if and only if
-            the calibrated probability is at least the target; for one that falls
-            ``score <= threshold.score``; `Threshold.intervals` for others. The left end of a flat
-            piece; `Threshold.score` is None for a target outside the range of the map.
-
-        Raises
-        ------
-        ValueError
-            More than two classes; a target outside [0, 1]; `AdaptiveCalibration`, which has no
-            finite form: take the threshold of a table, ``to_dict(fitted, tabulate=1e-6)``.
-
-        Notes
-        -----
-        The map is evaluated, and not inverted by a formula: halving the range of all numbers of the
-        type finds two neighbours of which one reaches the target and the other does not, in at most
-        64 evaluations of all targets at once. So the rule holds to the last bit of what
-        `predict_proba` computes. Where that arithmetic is not monotone in its last digits, as
-        that of smooth curves, scores whose probability is within some 1e-15 of the target may be
-        on the other side.
-
-        Methods that round scores to 36 bits may take those whose log-odds are within the last digit
-        of such a border to either side.
-
-        A ``Pipeline`` of recalibrators, which is scikit-learn's, has no such method; as a map it
-        has one: ``from_dict(to_dict(pipeline)).threshold(target)`` of `sklearn_calib.export`.
-
-        Maps that turn are cut at their knots and stationary points first. Of sums of curves that
-        rise and fall (some maps of "auto") these points are searched for on a grid of thousands of
-        scores: a turn between two scores of it is not seen.
-
-        Examples
-        --------
-        >>> from sklearn_calib.recalibrators import PlattScaling
-        >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
-        >>> found = fitted.threshold(0.5)
-        >>> found.side, round(found.score, 3)
-        ('>=', 0.5)
-        >>> [round(t.score, 3) for t in fitted.threshold([0.3, 0.7], input="logits")]
-        [-2.237, 2.237]
-        """
-        check_is_fitted(self)
-        where = f"{type(self).__name__}.threshold"
-        if len(self.classes_) != 2:
-            refuse(
-                where,
-                "a map for two classes",
-                f"{len(self.classes_)} classes, whose probabilities no single score decides",
-                "Fit one map for the class that is asked for, fit(proba[:, c], y == c), and take "
-                "its threshold",
-            )
-        lifted = self._predict_lifted  # type: ignore[attr-defined]
-        return find_thresholds(
-            lambda rows: lifted(rows)[:, 1],
-            target,
-            input=input or self._kind_of_scores(),
-            dtype=dtype,
-            floor=self.floor_ if self.capabilities.takes_logarithm else None,
-            turning=self._turning,
-            where=where,
-        )
-
-    def _kind_of_scores(self) -> ScoreKind:
-        return "proba"
-
-    def _turning(self):
-        """What says where the map turns, or None for one that only rises or only falls."""
-        if self.capabilities.monotone and getattr(self, "monotone", True):
-            return None
-        tree = self._nodes()  # type: ignore[attr-defined]
-        if self.capabilities.takes_logarithm:
-            tree = {"node": "chain", "parts": [{"node": "raised", "floor": self.floor_}, tree]}
-        return tree, self._value_of
-
-    def _value_of(self, tree, rows):
-        """What a tree of nodes gives for rows."""
-        return RowProgram(tree, 2, carried=carries_log(rows))(rows)
