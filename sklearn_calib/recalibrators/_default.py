@@ -1,5 +1,6 @@
 """The method that is taken when none is named."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_odds, log_proba
 from .._typing import FloatArray
 from ..exceptions import caution
-from ._base import Capabilities
 from ._describe import UNIFORM, chain, mixture
 from ._softmax_family import SoftmaxRegression
 from ._structured_matrix import StructuredMatrixScaling
@@ -97,15 +97,7 @@ class DefaultCalibration(SoftmaxRegression):
     offsets_: FloatArray
     n_samples_: float
 
-    capabilities = Capabilities(
-        array_api=True,
-        multiclass="native",
-        monotone=True,
-        continuous=True,
-        takes_logarithm=True,
-        weights="counts",
-        cost="O(n k^2)",
-    )
+    capabilities = replace(SoftmaxRegression.capabilities, monotone=True, weights="counts")
     _parameter_constraints: dict = {}  # noqa: RUF012
     _laplace = True
 

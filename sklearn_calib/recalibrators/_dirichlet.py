@@ -1,5 +1,6 @@
 """Dirichlet calibration."""
 
+from dataclasses import replace
 from numbers import Real
 from typing import Literal
 
@@ -13,7 +14,6 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
-from ._base import Capabilities
 from ._describe import IDENTITY, chain
 from ._softmax_family import FittedSoftmax
 
@@ -91,15 +91,7 @@ class DirichletCalibration(FittedSoftmax):
     own_penalty_: float
     leave_one_out_loss_: float
 
-    capabilities = Capabilities(
-        array_api=True,
-        multiclass="native",
-        continuous=True,
-        takes_logarithm=True,
-        weights="rows",
-        cost="O(n k^2)",
-        max_classes=100,
-    )
+    capabilities = replace(FittedSoftmax.capabilities, weights="rows", max_classes=100)
     _parameter_constraints: dict = {  # noqa: RUF012
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],

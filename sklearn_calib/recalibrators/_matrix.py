@@ -1,8 +1,9 @@
 """Matrix scaling."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
 
@@ -51,14 +52,7 @@ class MatrixScaling(SoftmaxRegression):
     (3, 3)
     """
 
-    capabilities = Capabilities(
-        array_api=True,
-        multiclass="native",
-        continuous=True,
-        takes_logarithm=True,
-        cost="O(n k^2)",
-        max_classes=200,
-    )
+    capabilities = replace(SoftmaxRegression.capabilities, max_classes=200)
 
     def _ridges(self, n, k):
         return np.full((k, k), float(self.penalty)), float(self.penalty)

@@ -1,5 +1,6 @@
 """The bases of the recalibrators that are a softmax regression."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -24,6 +25,10 @@ class FittedSoftmax(Recalibrator):
     gradient_norm_: float
     newton_decrement_: float
     n_iter_: int
+
+    capabilities = Capabilities(
+        array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+    )
 
     def _keep(self, fit, scale=1.0):
         self.coef_ = scale * (fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A))))
@@ -81,14 +86,7 @@ class SoftmaxRegression(FittedSoftmax):
 class StructuredScaling(SoftmaxRegression):
     """Base of structured matrix and vector scaling: penalties that fade as rows come."""
 
-    capabilities = Capabilities(
-        array_api=True,
-        multiclass="native",
-        continuous=True,
-        takes_logarithm=True,
-        weights="counts",
-        cost="O(n k^2)",
-    )
+    capabilities = replace(FittedSoftmax.capabilities, weights="counts")
     _laplace = True
 
     def __init__(self, penalty: float = 1.0) -> None:

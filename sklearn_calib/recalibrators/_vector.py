@@ -10,7 +10,6 @@ import numpy as np
 from .._kernels._softmax_blocks import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import refuse
-from ._base import Capabilities
 from ._blocks import Blocks, Kind
 from ._refit import whole_or_not_at_all
 from ._softmax_family import SoftmaxRegression
@@ -62,10 +61,6 @@ class VectorScaling(SoftmaxRegression):
     >>> vector.coef_.shape, vector.newton_decrement_ < 1e-10
     ((3,), True)
     """
-
-    capabilities = Capabilities(
-        array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
-    )
 
     def _ridges(self, n, k):
         return np.full(k, float(self.penalty)), float(self.penalty)
