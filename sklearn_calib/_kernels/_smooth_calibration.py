@@ -15,83 +15,9 @@ import numpy as np
 
 from ._compile import kernel, part
 
-_WORD_BITS = 32
 _IN_BUCKET = 8  # kinks, on average
 _BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
 _FRONT = 256  # kinks of a heap that is small enough
-
-
-@part
-def _lowest_bit(word):
-    bit = 0
-    for step in (16, 8, 4, 2, 1):
-        if word & ((1 << step) - 1) == 0:
-            word >>= step
-            bit += step
-    return bit
-
-
-@part
-def _highest_bit(word):
-    bit = 0
-    for step in (16, 8, 4, 2, 1):
-        if word >> step:
-            word >>= step
-            bit += step
-    return bit
-
-
-def _bitset(n):
-    """The words of an empty bitset of n bits, and where its levels start."""
-    starts, total = [], 0
-    while not starts or n > 1:
-        n = (n + _WORD_BITS - 1) // _WORD_BITS
-        starts.append(total)
-        total += n
-    return np.zeros(total, np.int64), np.array(starts, np.int64)
-
-
-@part
-def _insert(words, starts, key):
-    for start in starts:
-        place = start + (key >> 5)
-        before = words[place]
-        words[place] = before | (1 << (key & 31))
-        if before:
-            return
-        key >>= 5
-
-
-@part
-def _remove(words, starts, key):
-    for start in starts:
-        place = start + (key >> 5)
-        words[place] &= ~(1 << (key & 31))
-        if words[place]:
-            return
-        key >>= 5
-
-
-@part
-def _lowest(words, starts):
-    """The smallest key; -1 if there is none."""
-    if words[starts[-1]] == 0:
-        return -1
-    key = 0
-    for level in range(len(starts) - 1, -1, -1):
-        key = (key << 5) + _lowest_bit(words[starts[level] + key])
-    return key
-
-
-@part
-def _highest(words, starts):
-    """The largest key; -1 if there is none."""
-    if words[starts[-1]] == 0:
-        return -1
-    key = 0
-    for level in range(len(starts) - 1, -1, -1):
-        key = (key << 5) + _highest_bit(words[starts[level] + key])
-    return key
 
 
 # The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes 0: the kinks
@@ -242,37 +168,38 @@ def smooth_maxima(ranks, position, gaps, sums):
     """
     n = len(ranks)
     maxima, tree, alive = np.empty(n), np.zeros(n + 1), np.zeros(n)
-    _smooth_maxima(ranks, position, gaps, sums, *_bitset(n), tree, alive, maxima)
+    heaps = np.empty((2, n)), np.empty((2, n), np.int32), np.zeros(2, np.int64)
+    below = np.searchsorted(position, sums)  # how many kinks lie below each
+    _smooth_maxima(ranks, below, gaps, *heaps, tree, alive, maxima)
     return maxima
 
 
 @kernel
-def _smooth_maxima(ranks, position, gaps, sums, words, starts, tree, alive, maxima):
-    n = len(ranks)
-    _add(tree, ranks[0], 2.0)
-    alive[ranks[0]] = 2.0
-    _insert(words, starts, ranks[0])
-    for t in range(n):
-        below = _rank_of(position, sums[t])
-        maxima[t] = min(max(_prefix(tree, below) - 1.0, -1.0), 1.0)
-        if t == n - 1:
-            break
-        key, gap = ranks[t + 1], gaps[t]
-        _insert(words, starts, key)
-        alive[key] += 2 * gap
-        _add(tree, key, 2 * gap)
-        for largest in (False, True):
-            left = gap
-            while left > 0:
-                end = _highest(words, starts) if largest else _lowest(words, starts)
-                if end < 0:
-                    break
-                taken = min(left, alive[end])
-                alive[end] -= taken
-                _add(tree, end, -taken)
+def _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
+    """The kink at 0 is in the heaps of both ends, neither of which ever passes it."""
+    for t in range(len(ranks)):
+        rank, mass, gap = ranks[t], 2.0, 0.0
+        if t > 0:
+            gap = gaps[t - 1]
+            mass = 2 * gap
+        alive[rank] += mass
+        _add(tree, rank, mass)
+        for end in range(2):  # the lowest rank comes first, and the highest
+            sign, heap, of_heap, size, left = 2 * end - 1, keys[end], kinks[end], sizes[end], gap
+            if sign * (rank - ranks[0]) >= 0:
+                _push(heap, of_heap, size, np.float64(sign * rank), rank)
+                size += 1
+            while left > 0 and size > 0:
+                last = np.int64(of_heap[0])
+                taken = min(left, alive[last])
+                alive[last] -= taken
+                _add(tree, last, -taken)
                 left -= taken
-                if alive[end] <= 0:
-                    _remove(words, starts, end)
+                if alive[last] <= 0:
+                    size -= 1
+                    _sift(heap, of_heap, size, heap[size], of_heap[size])
+            sizes[end] = size
+        maxima[t] = min(max(_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
 
 
 @part
@@ -291,19 +218,6 @@ def _prefix(tree, count):
         total += tree[count]
         count -= count & -count
     return total
-
-
-@part
-def _rank_of(position, value):
-    """How many positions are below a value."""
-    low, high = 0, len(position)
-    while low < high:
-        middle = (low + high) // 2
-        if position[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
