@@ -181,7 +181,8 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
     found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
-    callbacks = [*(settings.get("callbacks") or ()), *_own(params, "callbacks")]
+    of_fit = (value for name, value in params.items() if name.rpartition("__")[2] == "callbacks")
+    callbacks = [*(settings.get("callbacks") or ()), *(next(of_fit, None) or ())]
     found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
     if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         refuse(
@@ -191,9 +192,3 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
             "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or use "
             "RefineThenCalibrateCV, which chooses the round by itself",
         )
-
-
-def _own(params, wanted):
-    """The entries of a list among the parameters of a fit, or of a step's fit."""
-    found = (value for name, value in params.items() if name.rpartition("__")[2] == wanted)
-    return next(found, None) or ()

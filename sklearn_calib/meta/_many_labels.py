@@ -25,7 +25,7 @@ from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._pairs import AnyJob, groups_of
-from ._scores import refuse_method
+from ._scores import check_method
 
 
 class FoldScores(NamedTuple):
@@ -161,9 +161,7 @@ def scores_of_labels(
         if len(pairs) == n_labels:
             return LabelScores(pairs, False)
         refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
-    if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
-        wanted = "predict_proba" if response_method == "auto" else response_method
-        refuse_method(estimator, wanted, where)
+    check_method(estimator, response_method, where)
     proba = estimator.predict_proba(X)
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))

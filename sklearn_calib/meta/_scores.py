@@ -1,7 +1,5 @@
 """What a fitted classifier says of its rows, validated: logits where it has them."""
 
-from typing import NoReturn
-
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -26,17 +24,13 @@ def classifier_scores(
     """
     n_classes = np.shape(estimator.classes_)[0]
     if n_classes == 1:
-        return np.ones((_n_rows(X), 1))
-    if response_method == "auto":
-        logits = own_logits(estimator, X)
-        if logits is not None:
-            return _logits(logits, n_classes, where)
-    if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
-        return _logits(estimator.decision_function(X), n_classes, where)
-    if response_method == "decision_function":
-        refuse_method(estimator, "decision_function", where)
-    if not hasattr(estimator, "predict_proba"):
-        refuse_method(estimator, "predict_proba", where)
+        return np.ones((X.shape[0] if hasattr(X, "shape") else len(X), 1))
+    logits = own_logits(estimator, X) if response_method == "auto" else None
+    if logits is None and response_method != "predict_proba":
+        logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
+    if logits is not None:
+        return canonical_proba(logits, kind="logits", n_classes=n_classes, _where=where)
+    check_method(estimator, response_method, where)
     proba = _without_rounding(estimator.predict_proba(X))
     return canonical_proba(proba, n_classes=n_classes, _where=where)
 
@@ -72,10 +66,6 @@ def aligned_scores(
     return take_columns(scores, source)
 
 
-def _logits(values, n_classes, where):
-    return canonical_proba(values, kind="logits", n_classes=n_classes, _where=where)
-
-
 def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
     """Whether an estimator, or the end of a pipeline, comes from XGBoost or LightGBM."""
     if isinstance(estimator, FrozenEstimator):
@@ -86,16 +76,14 @@ def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
     return bool(roots & ({package} if package else {"xgboost", "lightgbm"}))
 
 
-def _n_rows(X):
-    return X.shape[0] if hasattr(X, "shape") else len(X)
-
-
-def refuse_method(estimator: Estimator, method: str, where: str) -> NoReturn:
-    """Refuse an estimator without the scores that are asked for."""
-    refuse(
-        where,
-        f"an estimator with {method}",
-        repr(estimator),
-        "Choose response_method='auto', or a classifier that gives scores",
-        error=TypeError,
-    )
+def check_method(estimator: Estimator, response_method: str, where: str) -> None:
+    """Refuse an estimator that gives no logits, and not the probabilities that are left to ask."""
+    if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
+        asked = "predict_proba" if response_method == "auto" else response_method
+        refuse(
+            where,
+            f"an estimator with {asked}",
+            repr(estimator),
+            "Choose response_method='auto', or a classifier that gives scores",
+            error=TypeError,
+        )
