@@ -10,7 +10,7 @@ from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import placed
 from ._classes import named_classes
-from ._columns import probability, without_missing
+from ._columns import probability
 from ._map import add_edited, add_map, check_kind, label_names, read_map
 from ._names import split_columns, split_names
 from ._options import (
@@ -176,10 +176,9 @@ class Calibration:
         """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
         kept, missing = table, None
         if self.options.allow_missing:
-            kept, left_out = without_missing(table)
-            if left_out:
-                missing = np.ones(len(table.frame), dtype=bool)
-                missing[kept.rows] = False
+            holes = table.frame.isna().any(axis=1).to_numpy()
+            if holes.any():
+                kept, missing = table.only(~holes), holes
         scores = np.column_stack([probability(kept, name, self.options) for name in self.names])
         if missing is not None:  # places stay, so that messages name the right rows
             full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))

@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import column_names, table_blocks
-from .._show import plain, rows_in_words
+from .._show import plain
 from .._typing import AnyArray, FloatArray
-from ..exceptions import placed
-from ._classes import check_two_classes, named_classes
+from ._classes import classes_of
 from ._columns import (
     check_there,
     joined,
     picked,
-    probability,
     right_of,
+    scores_of,
     shares_of,
     whole_column,
 )
 from ._names import split_columns
-from ._options import absent_in, form_of, kind_of, label_columns, tolerance_of
+from ._options import label_columns
 from ._pairs import check_known, codes_of
 from ._printing import note
 from ._rows import another_order, likeliest, soft_classes
+from ._tables import Tables
 from ._wording import AS_MISSING, refuse
 
 if TYPE_CHECKING:
@@ -58,14 +57,11 @@ class Batches:
     def __init__(
         self, files: Sequence[str], options: "argparse.Namespace", known: AnyArray | None
     ) -> None:
-        self.files, self.options = files, options
-        pick = partial(picked, options)
-        present = column_names(files[0], pick, **form_of(options))
+        self.files, self.options, self.tables = files, options, Tables(options)
+        present = self.tables.names(files[0], partial(picked, options))
         self.names = split_columns(options.prob, present)
         self.labels = label_columns(options, present)
         self._kinds: frozenset[str] = frozenset()  # of soft labels
-        self._holes: list[list[int]] = []
-        self._counts: list[int] = []
         self._without_label = False
         self.classes = self._classes(known)
 
@@ -74,8 +70,7 @@ class Batches:
 
         With `whole` they come as one, in memory, whose times are what they are together.
         """
-        self._holes = [[] for _ in self.files]
-        self._counts = [0] * len(self.files)
+        self.tables.begin()
         batches = self._blocks(whole)
         if whole:
             batches = iter([_below([*batches])])
@@ -95,46 +90,33 @@ class Batches:
         """Rows with holes, once all have been read."""
         if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
             note(f"{AS_MISSING}.")
-        said = [
-            f"{rows_in_words(holes, n)} of {plain(file)}"
-            for file, holes, n in zip(self.files, self._holes, self._counts, strict=True)
-            if n
-        ]
-        if said:
-            note(f"left out, with missing values: {'; '.join(said)}")
+        self.tables.say_what_is_left_out()
 
     def _blocks(self, whole):
         from ..canonical import check_votes
 
         dtypes: set[Any] = set()
         plain_values = self.options.soft_labels or self.options.prediction
-        given = {"as_text": [] if plain_values else self.labels, **form_of(self.options)}
-        given |= {"size": None} if whole or self.options.prediction else {}
-        n_rows = 0
-        for number, file in enumerate(self.files):
-            for table in table_blocks(file, partial(picked, self.options), **given):
-                kept = self._complete(table, number) if self.options.drop_missing else table
+        how: dict[str, Any] = {"as_text": [] if plain_values else self.labels}
+        how |= {"size": None} if whole or self.options.prediction else {}
+        for file in self.files:
+            for table in self.tables.blocks(file, partial(picked, self.options), **how):
+                if self.options.drop_missing:
+                    self._without_label |= table.frame[self.labels].isna().any(axis=None)
+                (kept,) = self.tables.kept(table)
                 if not len(kept.frame):
                     continue
                 batch = self._batch(kept)
                 dtypes.add(None if batch.time is None else batch.time.dtype)
                 if len(dtypes) > 1 and not whole:
                     raise MixedTimes
-                n_rows += len(batch.labels)
                 yield batch
         check_votes(self._kinds, "monitor")
-        if not n_rows:
-            refuse("rows without missing values", "none", "Check the files")
+        self.tables.check()
 
     def _batch(self, table):
-        from ..canonical import canonical_proba
-
         options = self.options
-        scores = np.column_stack([probability(table, name, options) for name in self.names])
-        given = {"kind": kind_of(options), "tolerance": tolerance_of(options)}
-        given["absent"] = absent_in(options)
-        with placed(plain(table.file)):
-            proba = canonical_proba(scores, **given, _where="monitor", _first=table.first)
+        proba = scores_of(table, self.names, options, "monitor")
         labels = self._labels(table, proba)
         if options.absent:  # the largest probability is that of the options that are there
             proba = np.asarray(proba)
@@ -157,43 +139,16 @@ class Batches:
         check_there(codes, proba, table, "monitor")
         return self.classes[codes]
 
-    def _complete(self, table, number):
-        """A table without rows that have a hole, which are counted."""
-        there = table.frame.notna()
-        whole = there.all(axis=1).to_numpy()
-        if whole.all():
-            return table
-        places = np.flatnonzero(~whole)
-        holes = self._holes[number]
-        self._counts[number] += len(places)
-        holes += [table.row(place) for place in places[: 5 - len(holes)]]
-        self._without_label |= not there[self.labels].all(axis=None)
-        return table._replace(
-            frame=table.frame[whole].reset_index(drop=True), rows=np.flatnonzero(whole)
-        )
-
     def _classes(self, known):
         """The classes in the order of the columns; those of a state are read from no file."""
-        import pandas as pd
-
-        from ..canonical import canonical_labels
-        from ..summary import find_classes
-
         options = self.options
         made = options.soft_labels or options.prediction
         if known is not None and not made and options.classes is None and options.positive is None:
             return known
         if made:
             return self._known(self._made_classes(), known)
-        reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
-        found = find_classes(self.files, label=options.label, **reading)
-        given, positive = named_classes(options, pd.Series(found), len(self.names))
-        given = found if given is None else given
-        classes, _ = canonical_labels(given, classes=given, _where="monitor")
-        check_two_classes(classes, options)
-        if positive is not None and len(self.names) == 1 and classes[0] == positive:
-            classes = classes[::-1]
-        return self._known(classes, known)
+        classes, flipped = classes_of(self.files, len(self.names), options, "monitor")
+        return self._known(classes[::-1] if flipped else classes, known)
 
     def _made_classes(self):
         """Those of shares; wrong and right of predictions."""

@@ -1,10 +1,13 @@
 """The classes that the options of ``audit`` name, in the type of the labels of the table."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._show import plain, quoted
+from .._typing import AnyArray
 from ..exceptions import meant
 from ._names import split_names
+from ._options import form_of
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -68,3 +71,24 @@ def _label_of(name, text, numeric):
     except ValueError:
         refuse("a number, as the labels are", quoted(name), "Check --classes and --positive")
     return next((label for label in text.values() if label == number), number)
+
+
+def classes_of(
+    files: str | Sequence[str], n_columns: int, options: "argparse.Namespace", where: str
+) -> tuple[AnyArray, bool]:
+    """The classes that the labels of files show, or that were named, in the order of the columns.
+
+    And whether a single column is the probability of the first of them.
+    """
+    import pandas as pd
+
+    from ..canonical import canonical_labels
+    from ..summary import find_classes
+
+    reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+    found = find_classes(files, label=options.label, **reading)
+    named, positive = named_classes(options, pd.Series(found), n_columns)
+    named = found if named is None else named
+    classes, _ = canonical_labels(named, classes=named, _where=where)
+    check_two_classes(classes, options)
+    return classes, positive is not None and n_columns == 1 and classes[0] == positive

@@ -14,14 +14,14 @@ from .._files.tables import (
     in_percent,
     label_column,
     number_column,
-    read_table,
 )
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ..exceptions import Refusal, placed
 from ._names import split_columns, split_names
-from ._options import absent_in, check_different, check_groups, form_of, label_columns
+from ._options import absent_in, check_different, check_groups, kind_of, label_columns, tolerance_of
 from ._printing import note
+from ._tables import Tables
 from ._wording import AS_MISSING, refuse
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class Columns(NamedTuple):
     labels: Any  # pandas Series; Shares of soft labels
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
-    left_out: str  # rows that were left out, in words
     groups: Any  # pandas DataFrame of the columns of --by, or None
     together: Any = None  # ndarray of the column of --group, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
@@ -51,13 +50,13 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     Those of ``--by`` and ``--features`` may have them.
     """
     tables: list[FileTable] = []
-    left_out: list[str] = []
+    reading = Tables(options)
     groups: list[Any] = []
     used: list[Any] = []
     names: list[str] = []
     labelled: list[str] = []
     for file in files:
-        table = _read(file, options)
+        table = reading.read(file, partial(picked, options))
         names = names or split_columns(options.prob, list(table.frame.columns))
         chosen = chosen_groups(options, list(table.frame.columns))
         by = with_orders(table._replace(frame=table.frame[chosen]))
@@ -65,18 +64,15 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         features = with_orders(table._replace(frame=table.frame[seen]))
         labelled = label_columns(options, list(table.frame.columns))
         table = table._replace(frame=table.frame[_needed(names, options, labelled)])
-        if options.drop_missing:
-            whole = table.frame.notna().all(axis=1)
-            if _labels_are_text(table, labelled[0]):
-                note(f"{AS_MISSING}.")
-            by, features = (each[whole].reset_index(drop=True) for each in (by, features))
-            table, found = without_missing(table)
-            left_out += [found] if found else []
-        tables.append(table)
-        groups.append(by)
-        used.append(features)
-    if not sum(len(table.frame) for table in tables):
-        refuse("rows without missing values", "none", "Check the files")
+        if options.drop_missing and _labels_are_text(table, labelled[0]):
+            note(f"{AS_MISSING}.")
+        (kept,) = reading.kept(table)
+        tables.append(kept)
+        chosen_rows = slice(None) if kept.rows is None else kept.rows
+        groups.append(by.iloc[chosen_rows].reset_index(drop=True))
+        used.append(features.iloc[chosen_rows].reset_index(drop=True))
+    reading.check()
+    reading.say_what_is_left_out()
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
     weight = None
     if options.weight is not None:
@@ -92,8 +88,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         labels = right_of(tables, options, names)
     by = joined(groups) if len(groups[0].columns) else None
     shown = joined(used) if len(used[0].columns) else None
-    said = "; ".join(left_out)
-    return Columns(np.vstack(scores), labels, weight, names, said, by, together, shown, labelled)
+    return Columns(np.vstack(scores), labels, weight, names, by, together, shown, labelled)
 
 
 class Shares(NamedTuple):
@@ -233,24 +228,6 @@ def picked(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
     return [*dict.fromkeys([*_needed(columns, options, labels), *by, *more])]
 
 
-def _read(file, options):
-    return read_table(file, partial(picked, options), **form_of(options))
-
-
-def without_missing(
-    table: FileTable, columns: Sequence[str] | None = None
-) -> tuple[FileTable, str]:
-    """The rows without a missing value, in some columns or all; in words which were left out."""
-    looked_at = table.frame if columns is None else table.frame[[*columns]]
-    whole = looked_at.notna().all(axis=1).to_numpy()
-    if whole.all():
-        return table, ""
-    rows = np.flatnonzero(whole)
-    holes = rows_in_words([table.row(place) for place in np.flatnonzero(~whole)])
-    kept = table._replace(frame=table.frame[whole].reset_index(drop=True), rows=rows)
-    return kept, f"{holes} of {plain(table.file)}"
-
-
 def probability(table: FileTable, name: str, options: "argparse.Namespace") -> FloatArray:
     """A column of numbers; of percentages a hundredth."""
     try:
@@ -265,6 +242,18 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
     if (scale := getattr(options, "scale", None)) is not None and not signed:
         return _of_scale(table, name, numbers, scale)
     return numbers / 100 if options.percent and not signed else numbers
+
+
+def scores_of(
+    table: FileTable, names: Sequence[str], options: "argparse.Namespace", where: str
+) -> FloatArray:
+    """The probabilities of a block of rows, checked."""
+    from ..canonical import canonical_proba
+
+    scores = np.column_stack([probability(table, name, options) for name in names])
+    how: dict[str, Any] = {"kind": kind_of(options), "tolerance": tolerance_of(options)}
+    with placed(plain(table.file), table.row):
+        return canonical_proba(scores, absent=absent_in(options), _where=where, **how)
 
 
 def _of_scale(table, name, numbers, scale):

@@ -11,18 +11,18 @@ from .._files.tables import (
     FileTable,
     label_column,
     number_column,
-    read_table,
     weigh_more,
 )
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
-from ._columns import probability, without_missing
+from ._columns import probability
 from ._gate import Condition
 from ._names import split_columns
-from ._options import check_different, form_of
-from ._printing import Screen, note, progress, write_json, write_report, write_text
+from ._options import check_different
+from ._printing import Screen, progress, write_json, write_report, write_text
 from ._result import judged, settings_of
 from ._rows import called
+from ._tables import Tables
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -136,19 +136,15 @@ def _averages(report):
 def _read(files, options):
     """Names, labels, probabilities and weights of all rows."""
     names: list[str] = []
-    tables = []
+    tables, reading = [], Tables(options)
     for file in files:
-        table = read_table(file, partial(_picked, options), **form_of(options))
+        table = reading.read(file, partial(_picked, options))
         labels, columns = _columns(options, list(table.frame.columns))
         names = names or labels
-        if options.drop_missing:
-            needed = [*columns, *([options.weight] if options.weight else [])]
-            table, said = without_missing(table, needed)
-            if said:
-                note(f"left out, with missing values: {said}")
-        tables.append((table, labels, columns))
-    if not sum(len(table.frame) for table, _, _ in tables):
-        refuse("rows without missing values", "none", "Check the files")
+        (kept,) = reading.kept(table, columns=[*columns, *filter(None, [options.weight])])
+        tables.append((kept, labels, columns))
+    reading.check()
+    reading.say_what_is_left_out()
     truth = [np.column_stack([_truth(t, name) for name in labels]) for t, labels, _ in tables]
     scores = [
         np.column_stack([probability(t, name, options) for name in columns])

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, label_column, number_column, read_table
+from .._files.tables import FileTable, label_column, number_column
 from .._show import markdown_of, quoted, sections_of
-from ._columns import check_scale, joined, whole_column, with_order, without_missing
-from ._options import add_files, add_reading, any_number, examples, form_of, share
-from ._printing import EXTRAS, Screen, check_writable, note, progress, write_json, write_text
+from ._columns import check_scale, joined, whole_column, with_order
+from ._options import add_files, add_reading, any_number, examples, share
+from ._printing import EXTRAS, Screen, check_writable, progress, write_json, write_text
 from ._remote import local_files
+from ._tables import Tables
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -179,25 +180,16 @@ def _read(files: Sequence[str], options: "argparse.Namespace") -> dict[str, Any]
     """Columns by their roles: pandas Series and arrays, of all files."""
     names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
     parts: dict[str, list[Any]] = {role: [] for role in names}
-    tables = [read_table(file, lambda _: [*names.values()], **form_of(options)) for file in files]
-    if options.drop_missing:
-        filled = [name for role, name in names.items() if role not in ("label", "weight")]
-        tables = [_without_missing(table, filled) for table in tables]
+    filled = [name for role, name in names.items() if role not in ("label", "weight")]
+    reading = Tables(options)
+    read = [reading.read(file, lambda _: [*names.values()]) for file in files]
+    tables = [table for each in read for table in reading.kept(each, columns=filled)]
+    reading.say_what_is_left_out()
     verdicts = all(_are_words(table, options.score) for table in tables)
     for table in tables:
         for role, name in names.items():
             parts[role].append(_column(table, role, name, verdicts, options))
     return {role: joined(columns).reset_index(drop=True) for role, columns in parts.items()}
-
-
-def _without_missing(table, names):
-    """Rows that have a value in these columns; says which have none."""
-    kept, found = without_missing(table._replace(frame=table.frame[names]))
-    if not found:
-        return table
-    note(f"left out, with missing values: {found}")
-    whole = table.frame[names].notna().all(axis=1).to_numpy()
-    return kept._replace(frame=table.frame[whole].reset_index(drop=True))
 
 
 def _are_words(table: FileTable, name: str) -> bool:
@@ -231,9 +223,8 @@ def _column(table, role, name, verdicts, options):
         return whole_column(table, name, role).astype(str)
     if role == "weight":
         there = table.frame[options.label].notna().to_numpy()
-        some = table._replace(frame=table.frame[there], rows=np.flatnonzero(there))
         values = np.full(len(there), np.nan)
-        values[there] = number_column(some, name)
+        values[there] = number_column(table.only(there), name)
         return pd.Series(values)
     if verdicts:
         filled = whole_column(table, name, "verdict").to_frame()

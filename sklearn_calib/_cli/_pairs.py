@@ -10,22 +10,25 @@ import numpy as np
 from .._files.tables import (
     FileTable,
     check_columns,
-    column_names,
     label_column,
     number_column,
-    read_table,
-    table_blocks,
     values_of_text,
 )
-from .._show import plain, quoted, rows_in_words
+from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..exceptions import placed
-from ._classes import check_two_classes, named_classes
-from ._columns import check_there, checked_labels, probability, right_of, shares_of, whole_column
+from ._classes import classes_of
+from ._columns import (
+    check_there,
+    checked_labels,
+    right_of,
+    scores_of,
+    shares_of,
+    whole_column,
+)
 from ._names import split_columns
-from ._options import absent_in, check_different, check_named, form_of, label_columns, tolerance_of
-from ._printing import note
+from ._options import check_different, check_named, label_columns
 from ._rows import soft_classes
+from ._tables import Tables
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -100,9 +103,8 @@ class Pairs:
     def __init__(self, models: Sequence[PairedModel], options: "argparse.Namespace") -> None:
         self.models, self.options, self.n_rows = models, options, 0
         self.one_file = models[0].file == models[1].file
+        self.tables = Tables(options)
         self._tables: list[FileTable] | None = None
-        self._holes: list[int] = []
-        self._n_holes = 0
         self.labels: list[str] = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._matched()
@@ -110,7 +112,7 @@ class Pairs:
         else:
             for model in models:  # what is wrong with it is said early
                 pick = partial(self._picked, [model])
-                present = column_names(model.file, pick, **form_of(options))
+                present = self.tables.names(model.file, pick)
                 check_columns(pick(present), present, model.file)
                 self.labels = self.labels or label_columns(options, present)
         self._check_columns()
@@ -123,12 +125,12 @@ class Pairs:
         """
         from ..canonical import check_votes
 
-        self.n_rows = self._n_holes = 0
-        self._holes.clear()
+        self.n_rows = 0
+        self.tables.begin()
         differing = _Differing(self.options)
         kinds: frozenset[str] = frozenset()
         for tables in self._aligned():
-            kept = self._complete(tables) if self.options.drop_missing else tables
+            kept = self.tables.kept(*tables)
             n = len(kept[0].frame)
             if self.options.soft_labels:
                 soft = self._shares(kept, differing)
@@ -138,7 +140,12 @@ class Pairs:
                 soft, labels = None, self._codes(kept, differing)
             if n and not differing.n_rows:
                 weight, together = self.options.weight, self.options.group
-                probas = [self._proba(*each) for each in zip(self.models, kept, strict=True)]
+                probas = [
+                    scores_of(table, model.columns, self.options, "compare")
+                    for model, table in zip(self.models, kept, strict=True)
+                ]
+                if self.flipped:
+                    probas = [np.asarray(proba)[:, ::-1] for proba in probas]
                 if soft is None:
                     for proba, table in zip(probas, kept, strict=True):
                         check_there(labels, proba, table, "compare")
@@ -158,14 +165,7 @@ class Pairs:
             advance(min(table.share for table in tables))
         differing.check()  # when all rows are counted: files of other lengths are told first
         check_votes(kinds, "compare")
-        if not self.n_rows:
-            refuse("rows without missing values", "none", "Check the files")
-
-    def say_what_is_left_out(self) -> None:
-        """Rows with holes, once all blocks have been given."""
-        if self._n_holes:
-            said = rows_in_words(self._holes, self._n_holes)
-            note(f"left out, with missing values: {said} of {plain(self.models[0].file)}")
+        self.tables.check()
 
     # -- tables -----------------------------------------------------------------------------------
 
@@ -192,17 +192,17 @@ class Pairs:
 
     def _stream(self, models):
         plain = self.options.soft_labels or self.options.prediction
-        given = {"as_text": [] if plain else [self.options.label], **form_of(self.options)}
+        how: dict[str, Any] = {"as_text": [] if plain else [self.options.label]}
         if self.options.prediction is not None or self.options.group is not None:
-            given["size"] = None  # all rows say what is right, and which names are one
-        return table_blocks(models[0].file, partial(self._picked, models), **given)
+            how["size"] = None  # all rows say what is right, and which names are one
+        return self.tables.blocks(models[0].file, partial(self._picked, models), **how)
 
     def _aligned(self):
         """Tables of the same rows by both models."""
         if self._tables is not None:
             n = len(self._tables[0].frame)
             for start in range(0, n, _ROWS):
-                part = (_part(table, start, start + _ROWS) for table in self._tables)
+                part = (table.only(slice(start, start + _ROWS)) for table in self._tables)
                 yield [table._replace(share=min(1.0, (start + _ROWS) / n)) for table in part]
         elif self.one_file:
             for table in self._stream(self.models):
@@ -212,10 +212,7 @@ class Pairs:
 
     def _matched(self):
         """Both tables in the order of the first; they are read whole."""
-        tables = [
-            read_table(m.file, partial(self._picked, [m]), **form_of(self.options))
-            for m in self.models
-        ]
+        tables = [self.tables.read(m.file, partial(self._picked, [m])) for m in self.models]
         name = self.options.id
         keys = [_keys(table, name) for table in tables]
         kinds = {each.dtype.kind for each in keys}
@@ -231,25 +228,7 @@ class Pairs:
                 f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}",
                 "Keep the rows that both have",
             )
-        frame = tables[1].frame.iloc[places].reset_index(drop=True)
-        return [tables[0], tables[1]._replace(frame=frame, rows=places)]
-
-    def _complete(self, tables):
-        """Both tables without the rows in which one of them has a hole."""
-        whole = np.logical_and(*(table.frame.notna().all(axis=1).to_numpy() for table in tables))
-        if whole.all():
-            return tables
-        holes = np.flatnonzero(~whole)
-        self._n_holes += len(holes)
-        self._holes += [tables[0].row(place) for place in holes[: 5 - len(self._holes)]]
-        kept = np.flatnonzero(whole)
-        return [
-            table._replace(
-                frame=table.frame[whole].reset_index(drop=True),
-                rows=kept if table.rows is None else table.rows[kept],
-            )
-            for table in tables
-        ]
+        return [tables[0], tables[1].only(places)]
 
     # -- labels -----------------------------------------------------------------------------------
 
@@ -264,29 +243,18 @@ class Pairs:
 
     def _classes(self):
         """The classes, and whether a single column is the probability of the first of them."""
-        import pandas as pd
-
-        from ..canonical import canonical_labels
-        from ..summary import find_classes
-
         options, n_columns = self.options, len(self.models[0].columns)
         if options.soft_labels:
             return soft_classes(options, self.labels, n_columns), False
         if options.prediction is not None:
             return np.arange(2), False
-        reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
-        found = find_classes(self.models[0].file, label=options.label, **reading)
-        given, positive = named_classes(options, pd.Series(found), n_columns)
-        given = found if given is None else given
-        classes, _ = canonical_labels(given, classes=given, _where="compare")
-        check_two_classes(classes, options)
+        classes, flipped = classes_of(self.models[0].file, n_columns, options, "compare")
         if max(n_columns, 2) != len(classes):
             refuse(
                 f"one class for each of the {max(n_columns, 2)} columns",
                 f"{len(classes)} classes",
                 "Name all of them with --classes",
             )
-        flipped = positive is not None and n_columns == 1 and classes[0] == positive
         return classes, flipped
 
     def _shares(self, tables, differing):
@@ -320,17 +288,6 @@ class Pairs:
         if not differing.n_rows:
             check_known(tables[0], label, codes, self.classes)
         return codes
-
-    def _proba(self, model, table):
-        from ..canonical import canonical_proba
-
-        options = self.options
-        scores = np.column_stack([probability(table, n, options) for n in model.columns])
-        given = {"tolerance": tolerance_of(options), "_where": "compare", "_first": table.first}
-        given["absent"] = absent_in(options)
-        with placed(plain(model.file)):
-            proba = canonical_proba(scores, **given)
-        return np.asarray(proba)[:, ::-1] if self.flipped else proba
 
 
 class _Differing:
@@ -407,25 +364,17 @@ def _keys(table, name):
     return keys
 
 
-def _part(table, start, stop):
-    """Some rows of a table."""
-    frame = table.frame.iloc[start:stop]
-    if table.rows is not None:
-        return table._replace(frame=frame, rows=table.rows[start:stop])
-    return table._replace(frame=frame, first=table.first + start)
-
-
 def _side_by_side(streams):
     """Blocks of two files, cut to the same rows; refuses it where one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]
     while None not in tables:
         n = min(len(table.frame) for table in tables)
-        yield [_part(table, 0, n) for table in tables]
+        yield [table.only(slice(n)) for table in tables]
         for number, table in enumerate(tables):
             counts[number] += n
             left = len(table.frame) > n
-            tables[number] = _part(table, n, None) if left else next(streams[number], None)
+            tables[number] = table.only(slice(n, None)) if left else next(streams[number], None)
     for number, table in enumerate(tables):
         if table is not None:
             rest = sum(len(block.frame) for block in streams[number])

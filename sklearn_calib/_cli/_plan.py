@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import number_column, read_table
+from .._files.tables import number_column
 from .._show import markdown_of, plain, sections_of
-from ._columns import probability, without_missing
+from ._columns import probability
 from ._names import split_columns
-from ._options import any_number, check_different, form_of, tolerance_of
-from ._printing import Screen, check_outputs, note, progress, write_json, write_text
+from ._options import any_number, check_different, tolerance_of
+from ._printing import Screen, check_outputs, progress, write_json, write_text
 from ._remote import local_files
+from ._tables import Tables
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
     from ..canonical import canonical_proba
     from ..inference import validation_sample_size
 
-    scores, weights = [], []
+    scores, weights, reading = [], [], Tables(options)
     for file in files:
         names: list[str] = []
 
@@ -104,14 +105,11 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
             check_different([], names)
             return [*names, *filter(None, [options.weight])]
 
-        table = read_table(file, pick, **form_of(options))
-        if options.drop_missing:
-            table, found = without_missing(table)
-            if found:
-                note(f"left out, with missing values: {found}")
+        (table,) = reading.kept(reading.read(file, pick))
         scores.append(np.column_stack([probability(table, name, options) for name in names]))
         if options.weight is not None:
             weights.append(number_column(table, options.weight))
+    reading.say_what_is_left_out()
     proba = np.vstack(scores)
     if proba.shape[1] > 2:
         refuse(

@@ -13,7 +13,6 @@ from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._names import split_names
 from ._options import absent_in, kind_of, tolerance_of
-from ._printing import note
 from ._wording import Said, refuse
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     absent = absent_in(options)
     columns = read_columns(files, options)
     names, scores = columns.names, columns.scores
-    if columns.left_out:
-        note(f"left out, with missing values: {columns.left_out}")
     if getattr(options, "soft_labels", None):
         with placed(called(files)):
             return _soft(columns, options)

@@ -69,6 +69,12 @@ class FileTable(NamedTuple):
         """The row of the file that stands at a place of the frame."""
         return self.first + int(place if self.rows is None else self.rows[place])
 
+    def only(self, chosen: Any) -> "FileTable":
+        """Some rows, by their places or a mask, which keep their rows of the file."""
+        rows = np.arange(len(self.frame)) if self.rows is None else self.rows
+        frame = self.frame.iloc[chosen].reset_index(drop=True)
+        return self._replace(frame=frame, rows=rows[chosen])
+
 
 #: What to do about cells that hold nothing.
 FILL = setting("fill", words="Fill them, or leave out such rows")
