@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._cli import _batches, _monitor, _streams, main
+from sklearn_calib._cli import _batches, _monitor, _streams, _tables, main
 from sklearn_calib._files import tables
 from sklearn_calib.export import to_json
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -44,7 +44,7 @@ def small(monkeypatch):
         def of_size(file, pick, size=characters, **given):
             return blocks(file, pick, **given | {"size": size})
 
-        monkeypatch.setattr(_batches, "table_blocks", of_size)
+        monkeypatch.setattr(_tables, "table_blocks", of_size)
         monkeypatch.setattr(tables, "_ROWS", rows)
 
     return set_size
@@ -226,7 +226,7 @@ def held(monkeypatch):
             yield table
 
     monkeypatch.setattr(tables, "_ROWS", 100)
-    for module in (_batches, _streams):
+    for module in (_tables, _streams):
         monkeypatch.setattr(module, "table_blocks", watched)
     return most
 

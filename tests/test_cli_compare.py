@@ -218,12 +218,12 @@ def tempered(proba, codes, weight):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch, weighted):
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
     files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
     whole = differences(*files)
-    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
     monkeypatch.setattr(tables, "_ROWS", 101)
     assert differences(*files) == whole  # in every bit
     rows = two_files
@@ -259,10 +259,10 @@ def test_cells_that_scores_share_are_said(two_files, monkeypatch, capsys):
 @pytest.mark.slow
 def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
     """Text of a csv file, numbers and booleans; a block in which all labels look like numbers."""
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=5000))
+    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=5000))
     for yes, no in ((1, 0), (True, False), ("1", "x"), (3, -2)):
         label = np.where(frame["outcome"] == "yes", yes, no).tolist()
         table = frame.assign(outcome=pd.Series(label))
@@ -296,10 +296,10 @@ def test_the_standard_input_is_one_of_the_files(frame, capsys, monkeypatch):
 
 
 def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=5000))
+    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=5000))
     holes = frame.index % 50 == 7
     frame.assign(p=frame["q"].where(~holes)).to_csv("holes.csv", index=False)
     assert compare("old.csv", "holes.csv", *AS_USUAL, "--drop-missing") == 0
@@ -314,7 +314,7 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
 @pytest.mark.slow
 def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
     """Of both files at a time, however many rows there are."""
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
     held, most = [], []
@@ -325,7 +325,7 @@ def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
             most.append(sum(ref() is not None for ref in held))
             yield table
 
-    monkeypatch.setattr(_pairs, "table_blocks", watched)
+    monkeypatch.setattr(_tables, "table_blocks", watched)
     monkeypatch.setattr(tables, "_ROWS", 70)
     differences("one.csv", "two.parquet")
     assert len(held) > 20 and max(most) <= 6
@@ -357,10 +357,10 @@ def three_classes(tmp_path, monkeypatch):
 
 
 def in_small_blocks(monkeypatch):
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
     monkeypatch.setattr(tables, "_ROWS", 101)
 
 
@@ -437,15 +437,15 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
     from sklearn_calib._cli import _pairs
 
     held, most = [], []
-    read = _pairs.Pairs._proba
+    read = _pairs.scores_of
 
-    def watched(self, model, table):
-        proba = read(self, model, table)
+    def watched(*given):
+        proba = read(*given)
         held.append(weakref.ref(proba))
         most.append(sum(ref() is not None for ref in held))
         return proba
 
-    monkeypatch.setattr(_pairs.Pairs, "_proba", watched)
+    monkeypatch.setattr(_pairs, "scores_of", watched)
     monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib._cli import _batches, _pairs, _streams, main
+from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._columns import probability
 from sklearn_calib._files import tables
 from sklearn_calib._files.tables import in_percent, number_column, table_blocks
@@ -31,7 +31,7 @@ def small(monkeypatch, tmp_path):
     def of_size(file, pick, **given):
         return blocks(file, pick, **{"size": SIZE, **given})
 
-    for room in (_batches, _pairs, _streams, _parts):
+    for room in (_tables, _streams, _parts):
         monkeypatch.setattr(room, "table_blocks", of_size)
     monkeypatch.setattr(_parts, "ROWS", 10)
     monkeypatch.setattr(tables, "_ROWS", 10)

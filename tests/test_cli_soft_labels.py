@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib import summary
-from sklearn_calib._cli import _large, _pairs, _rows, main, parser
+from sklearn_calib._cli import _large, _rows, _tables, main, parser
 from sklearn_calib._cli._columns import Shares
 from sklearn_calib._cli._repair import commands_of_repair
 from sklearn_calib._files import tables
@@ -280,7 +280,7 @@ def test_compare_shares_in_blocks_of_some_rows(votes, monkeypatch, more):
     words += ["--resamples", "20", "--json", str(out), *more]
     for size in (2**23, 400):
         blocks = partial(tables.table_blocks, size=size)
-        monkeypatch.setattr(_pairs, "table_blocks", blocks)
+        monkeypatch.setattr(_tables, "table_blocks", blocks)
         assert main(["compare", str(folder / "votes.csv"), *words]) == 0
         found.append(json.loads(out.read_text(encoding="utf-8"))["differences"])
     for one, other in zip(*found, strict=True):

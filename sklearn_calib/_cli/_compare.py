@@ -106,7 +106,7 @@ def _compare(files, options):
     names = [plain(model.name, 40) for model in pairs.models]
     with progress("comparing") as advance:
         found, notes = _measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
-    pairs.say_what_is_left_out()
+    pairs.tables.say_what_is_left_out()
     screen = Screen()
     together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}", highlight=False)

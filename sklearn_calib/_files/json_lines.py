@@ -328,6 +328,8 @@ def _first(value):
 
 def _count_rows(text):
     lines = text.count("\n") + (not text.endswith("\n"))
+    if text.count("}\n") + text.endswith("}") == lines:  # none is blank
+        return lines
     return lines - len(re.findall(r"^[ \t\r]*$", text.removesuffix("\n"), re.MULTILINE))
 
 
