@@ -15,6 +15,7 @@ from changelog import changes
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
 from sklearn_calib._cli._codes import MEANINGS
+from sklearn_calib._cli._options import GONE
 
 
 def write(folder):
@@ -33,6 +34,7 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
     _put(folder / "user_guide" / "generated" / "exit_codes.inc", exit_codes())
     _put(folder / "user_guide" / "generated" / "options_of_commands.inc", options_of_commands())
+    _put(folder / "user_guide" / "generated" / "options_gone.inc", options_gone())
     for name, text in command_tables().items():
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
@@ -73,6 +75,12 @@ def options_of_commands():
         if len(names) > 1
     ]
     return _table(("option", *(f"``{name}``" for name in readers)), rows)
+
+
+def options_gone():
+    """Options of earlier versions, and what says it now."""
+    rows = [(f"``{option}``", f"``{now}``") for option, now in GONE.items()]
+    return _table(("option", "now"), rows)
 
 
 def exit_codes():

@@ -301,7 +301,8 @@ def refuse_unknown(
     """Refuse a name that is not among the known ones, and name the nearest."""
     names = [str(other) for other in known]
     rule = f"{what} among {', '.join(names)}" if names else f"no {what}"
-    refuse(where, rule, repr(name)[:200], meant(name, names, otherwise), error)
+    known_as = what if what.isidentifier() else None
+    refuse(where, rule, repr(name)[:200], meant(name, names, otherwise), error, argument=known_as)
 
 
 def check_known(
@@ -338,7 +339,8 @@ def number_or_nan(value: object) -> float:
 def check_level(level: object, where: str) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
     if not (is_number(level) and 0 < level < 1):
-        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+        rule = "a " + named("level") + " between 0 and 1"
+        refuse(where, rule, repr(level), "Pass for instance 0.95")
 
 
 def check_count(
@@ -349,9 +351,11 @@ def check_count(
     What is computed so many times, or held so often, has an upper end, too.
     """
     if not (is_number(value) and value < math.inf and least <= value == int(value)):
-        refuse(where, f"a whole number {name} >= {least}", repr(value)[:60], cure)
+        rule = "a whole number " + named(name) + f" >= {least}"
+        refuse(where, rule, repr(value)[:60], cure)
     if value > _MOST.get(name, math.inf):
-        refuse(where, f"a whole number {name} <= {_MOST[name]}", repr(value)[:60], cure)
+        rule = "a whole number " + named(name) + f" <= {_MOST[name]}"
+        refuse(where, rule, repr(value)[:60], cure)
     return int(value)
 
 
@@ -390,7 +394,7 @@ def check_flag(value: object, name: str, where: str) -> bool:
     """True or false, also as numpy has them; None is false. Raises ValueError for anything else."""
     if value is not None and type(value).__name__ not in ("bool", "bool_"):
         cure = "Pass one of the two, for all rows"
-        refuse(where, f"{name} as True or False", repr(value)[:60], cure)
+        refuse(where, named(name) + " as True or False", repr(value)[:60], cure)
     return bool(value)
 
 
@@ -399,7 +403,12 @@ def check_jobs(n_jobs: object) -> None:
     fits = n_jobs is None or (is_number(n_jobs) and 0 < abs(n_jobs) < _JOBS)
     if not fits or (n_jobs is not None and n_jobs != int(n_jobs)):  # type: ignore[call-overload]
         cure = "Pass for instance n_jobs=2, or -1 for all cores"
-        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs)[:60], cure)
+        refuse(
+            called("n_jobs"),
+            named("n_jobs") + " as a whole number or None",
+            repr(n_jobs)[:60],
+            cure,
+        )
 
 
 _JOBS = 2**15
@@ -409,7 +418,7 @@ def check_progress(progress: object, where: str) -> None:
     """Raise ValueError unless what is told of the progress can be called, or is None."""
     if progress is not None and not callable(progress):
         cure = "Pass a function progress(done, total)"
-        refuse(where, "progress that can be called", repr(progress), cure)
+        refuse(where, named("progress") + " that can be called", repr(progress), cure)
 
 
 def caution(

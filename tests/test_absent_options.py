@@ -200,7 +200,7 @@ def read(path, names):
 def test_fit_and_apply(tmp_path, kind, capsys):
     path, names, p, y = table(tmp_path, kind)
     out, new = str(tmp_path / "map.json"), str(tmp_path / f"new.{kind}")
-    more = ["--prob", names, "--absent"]
+    more = ["--prob", names, "--missing", "absent"]
     fit = ["fit", path, "--label", "truth", *more, "--recalibrator", "temperature"]
     assert main([*fit, "--out", out]) == 0
     assert main(["apply", out, path, *more, "--out", new]) == 0
@@ -210,18 +210,29 @@ def test_fit_and_apply(tmp_path, kind, capsys):
     np.testing.assert_array_equal(np.isnan(found), np.isnan(p))
     np.testing.assert_allclose(found[~np.isnan(p)], wanted[~np.isnan(p)], atol=1e-12)
     assert main(["apply", out, path, "--prob", names, "--out", new]) == 2
-    assert "--absent" in capsys.readouterr().err
+    assert "--missing", "absent" in capsys.readouterr().err
 
 
 def test_audit(tmp_path, capsys):
     path, names, p, y = table(tmp_path, "csv")
     out = tmp_path / "numbers.json"
-    words = ["audit", path, "--label", "truth", "--prob", names, "--no-page", "--resamples", "5"]
-    assert main([*words, "--absent", "--json", str(out)]) == 0
+    words = [
+        "audit",
+        path,
+        "--label",
+        "truth",
+        "--prob",
+        names,
+        "--out",
+        "none",
+        "--resamples",
+        "5",
+    ]
+    assert main([*words, "--missing", "absent", "--json", str(out)]) == 0
     (model,) = json.loads(out.read_text(encoding="utf-8"))["models"]
     values = {row["measure"]: row["value"] for row in model["measures"]}
     assert values["brier_loss"] == pytest.approx(brier_loss(y, canonical_proba(p, absent="nan")))
-    assert re.search(r"fit .*--absent", capsys.readouterr().out)
+    assert re.search(r"fit .*--missing absent", capsys.readouterr().out)
     assert main(words) == 2
-    assert "--absent" in capsys.readouterr().err
-    assert main([*words, "--absent", "--drop-missing"]) == 2
+    assert "--missing", "absent" in capsys.readouterr().err
+    assert main([*words, "--missing", "absent", "--missing", "drop"]) == 2

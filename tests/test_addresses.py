@@ -72,7 +72,7 @@ def test_errors(address, capsys):
     assert main(["audit", address, *words]) == 2
     assert main(["monitor", address, *words]) == 2
     if address.startswith("postgres"):
-        assert main(["audit", address, *words, "--allow-remote"]) == 2
+        assert main(["audit", address, *words, "--allow", "remote"]) == 2
     said = capsys.readouterr()
     assert "SECRET" not in said.out + said.err
 
@@ -122,7 +122,7 @@ REPEATED = [
 @pytest.mark.parametrize("address", REPEATED)
 def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
     words = ["--label", "y", "--prob", "p"]
-    assert main(["audit", address, *words, "--allow-remote"]) == 2
+    assert main(["audit", address, *words, "--allow", "remote"]) == 2
     with pytest.raises(ValueError, match="expected an address") as error:
         summarize(address, label="y", prob="p")
     assert "SECRET" not in capsys.readouterr().err + "".join(

@@ -191,8 +191,8 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
     )
     for command in commands:
         assert main(command) == 2
-        assert "is read with --edited" in capsys.readouterr().err
-        assert main([*command, "--edited"]) == 0
+        assert "is read with --allow edited" in capsys.readouterr().err
+        assert main([*command, "--allow", "edited"]) == 0
     assert Path("out.csv").exists() and Path("map.py").exists()
 
 

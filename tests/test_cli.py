@@ -41,7 +41,7 @@ def quickly(*arguments):
 
 def unseen(*arguments):
     """And without the page."""
-    return quickly(*arguments, "--no-page")
+    return quickly(*arguments, "--out", "none")
 
 
 @pytest.mark.slow
@@ -175,16 +175,16 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
         ("noise.csv.gz", b"\x89PNG\r\n\xff\xfe\x80" * 9, [], "expected a readable table"),
         ("half.csv.gz", b"\x1f\x8b\x08\x00\x00", [], "expected a readable table"),
         ("t.parquet", b"PAR1" + b"x" * 50, [], "expected a readable table"),
-        ("latin.csv", LINES.replace("yes", "dé").encode("cp1252"), [], "--encoding cp1252"),
-        ("t.csv", LINES, ["--encoding", "klingon"], "expected a known encoding, got 'klingon'"),
-        ("t.csv", LINES, ["--sep", "ab"], "expected one character in --sep, got 'ab'"),
-        ("t.csv", LINES, ["--sep", ";"], "got p,label. Name the separator with --sep"),
-        ("t.csv", LINES.replace(",", "~"), [], "got p~label. Name the separator with --sep"),
+        ("latin.csv", LINES.replace("yes", "dé").encode("cp1252"), [], "--read encoding=cp1252"),
+        ("t.csv", LINES, ["--read", "encoding=klingon"], "a known encoding, got 'klingon'"),
+        ("t.csv", LINES, ["--read", "sep=ab"], "expected one character in --read sep, got 'ab'"),
+        ("t.csv", LINES, ["--read", "sep=;"], "got p,label. Name the separator with --read sep"),
+        ("t.csv", LINES.replace(",", "~"), [], "got p~label. Name the separator with --read sep"),
         ("t.csv", LINES.replace("p,", "p,p,", 1), [], "expected one column 'p' in t.csv, got 2"),
         ("t.csv", LINES.replace("no", "no,1"), [], "expected 2 cells in each row of t.csv"),
         ("t.csv", LINES + "0.2,no,3,4\n", [], "got more in row 40. Put cells"),
         ("t.csv", LINES.replace("0.", '"0,'). replace(",no", '",no').replace(",yes", '",yes'), [],
-         "got for instance '0,2' in row 0. If the comma is the decimal mark, add --decimal ,"),
+         "got for instance '0,2' in row 0. If the comma is the decimal mark, add --read decimal=,"),
         ("t.csv", LINES.replace(",", ";").replace("0.9", "1.234,5"), [], "got for instance '0.2'")
         ,
         ("t.csv", LINES.replace("0.9", "90%"), [], "Write all of them in percent, or none"),
@@ -319,10 +319,10 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     accents = quick.replace({"label": {"yes": "sí"}})
     accents.to_csv("accents.csv", index=False, encoding="cp1252")
     more = {
-        "tilde.csv": ["--sep", "~"],
-        "commas.csv": ["--decimal", ","],
-        "accents.csv": ["--encoding", "cp1252"],
-        "tabs.tsv": ["--sep", "tab"],
+        "tilde.csv": ["--read", "sep=~"],
+        "commas.csv": ["--read", "decimal=,"],
+        "accents.csv": ["--read", "encoding=cp1252"],
+        "tabs.tsv": ["--read", "sep=tab"],
     }
     for path in sorted(tmp_path.iterdir()):
         if path.suffix != ".html":
@@ -394,7 +394,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "as 2 decimals make them" in said
     assert "with --tolerance 0.015 this is not said" in said
-    assert unseen(*arguments, "--normalize") == 0
+    assert unseen(*arguments, "--tolerance", "any") == 0
     assert not capsys.readouterr().err
     write(1)
     assert run(*arguments) == 2
@@ -405,7 +405,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     )
     assert not (tmp_path / "report.html").exists()
     losses = []
-    for more in (["--tolerance", "0.15"], ["--normalize"]):
+    for more in (["--tolerance", "0.15"], ["--tolerance", "any"]):
         assert unseen(*arguments, *more) == 0
         losses.append(_brier(capsys))
     assert losses[0] == losses[1]
@@ -526,7 +526,7 @@ def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(capsys, monkeypatch,
     for module in ("recalibrators", "report._advice"):
         monkeypatch.setattr(f"sklearn_calib.{module}.get_recalibrator", named)
     columns = ["--label", "label", "--prob", ",".join(names)]
-    assert run("t.csv", *columns, "--no-page", "--resamples", "2") == 0
+    assert run("t.csv", *columns, "--out", "none", "--resamples", "2") == 0
     losses = capsys.readouterr().out.split("Would recalibration help?")[1]
     line = next(line for line in losses.splitlines() if "platt" in line)
     found = [float(value) for value in re.findall(r"\d\.\d+", line)]

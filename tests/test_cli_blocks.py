@@ -88,7 +88,7 @@ def test_blocks_leave_every_bit(frame, small, capsys, size, kind):
         file = "part*.csv"
         frame[:811].to_csv("part1.csv", index=False)
         frame[811:].to_csv("part2.csv", index=False)
-    words = [file, *TIMED, "--drop-missing", "--run-length", "1000"]
+    words = [file, *TIMED, "--missing", "drop", "--run-length", "1000"]
     at_once = result(capsys, *words)
     assert at_once[0] == 3 and "ALARM at row" in at_once[1].out
     assert at_once[1].err.count("left out, with missing values: row") == 1
@@ -109,7 +109,7 @@ def test_blocks_of_logits_and_of_each_class(frame, small, capsys):
     logits[::200, 0] = -1000  # probabilities of 0, whose logarithms are kept
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     pd.DataFrame(logits, columns=[*"abc"]).assign(y=y).to_csv("t.csv", index=False)
-    words = ["t.csv", "--label", "y", "--prob", "a,b,c", "--logits", "--classwise"]
+    words = ["t.csv", "--label", "y", "--prob", "a,b,c", "--scale", "logits", "--classwise"]
     words += ["--state", "state.json"]
     small(5000)
     found = result(capsys, *words)
@@ -172,7 +172,7 @@ def test_a_late_row_of_logits_is_named(frame, small, capsys):
     with pytest.raises(ValueError, match=r"inf in row 107, column 0"):
         canonical_proba([0.0] * 7 + [np.inf], kind="logits", _first=100)
     small(9000)
-    assert run("t.csv", *ROWS, "--logits") == 2
+    assert run("t.csv", *ROWS, "--scale", "logits") == 2
     assert "logits of size at most" in capsys.readouterr().err
 
 

@@ -127,9 +127,9 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
         (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "once in twice.csv, got '7'"),
         (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got the table itself"),
         (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5. Fill them, or leave out such rows "
-         "with --drop-missing"),
-        (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow-remote"),
-        (["old.csv", "large.csv", *AS_USUAL], "add --percent for percentages"),
+         "with --missing drop"),
+        (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow remote"),
+        (["old.csv", "large.csv", *AS_USUAL], "add --scale percent for percentages"),
     ],
 )  # fmt: skip
 def test_one_sentence(frame, capsys, tmp_path, arguments, message):
@@ -149,7 +149,7 @@ def test_one_sentence(frame, capsys, tmp_path, arguments, message):
 
 def test_holes_in_one_of_the_files(frame, capsys):
     frame.assign(p=frame["q"].where(frame.index != 5)).to_csv("holes.csv", index=False)
-    assert compare("old.csv", "holes.csv", *AS_USUAL, "--drop-missing") == 0
+    assert compare("old.csv", "holes.csv", *AS_USUAL, "--missing", "drop") == 0
     captured = capsys.readouterr()
     assert "left out, with missing values: row 5 of old.csv" in captured.err
     whole = frame.drop(5)
@@ -302,7 +302,7 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
     monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=5000))
     holes = frame.index % 50 == 7
     frame.assign(p=frame["q"].where(~holes)).to_csv("holes.csv", index=False)
-    assert compare("old.csv", "holes.csv", *AS_USUAL, "--drop-missing") == 0
+    assert compare("old.csv", "holes.csv", *AS_USUAL, "--missing", "drop") == 0
     captured = capsys.readouterr()
     left_out = "left out, with missing values: rows 7, 57, 107, 157, 207 and 3 more of old.csv"
     assert captured.err.count("left out") == 1 and left_out in captured.err

@@ -45,7 +45,7 @@ def written(table, tmp_path, kind):
 
 def audit(path, tmp_path, *more):
     out = tmp_path / "numbers.json"
-    words = ["audit", path, "--label", "truth", "--no-page", "--no-advice", "--resamples", "20"]
+    words = ["audit", path, "--label", "truth", "--out", "none", "--no-advice", "--resamples", "20"]
     code = main([*words, "--json", str(out), *more])
     return code, json.loads(out.read_text(encoding="utf-8")) if code == 0 else None
 
@@ -81,7 +81,10 @@ def test_marks_and_percent_signs(answers, tmp_path):
         (["--prediction", "answer", "--prob", "p,mark"], "one column of --prob with --prediction"),
         (["--prediction", "answer", "--prob", "p", "--save", "x"], "--prediction without --save"),
         (["--prediction", "answer", "--prob", "p", "--positive", "1"], "without --positive"),
-        (["--prob", "mark", "--scale", "0,10", "--percent"], "--scale without --percent"),
+        (
+            ["--prob", "mark", "--scale", "0,10", "--scale", "percent"],
+            "--scale without --scale percent",
+        ),
     ],
 )
 def test_what_is_refused(answers, tmp_path, capsys, more, said):
@@ -173,7 +176,7 @@ def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     frame, path = options_by_row
     frame.to_csv(path, index=False)
     words = ["--label", "y", "--prob", "p0,p1,p2,p3", "--prob", "q0,q1,q2,q3"]
-    found = compared(path, tmp_path, *words, "--absent")
+    found = compared(path, tmp_path, *words, "--missing", "absent")
     probas = [
         canonical_proba(frame[[f"{name}{n}" for n in range(4)]].to_numpy(), absent="nan")
         for name in "pq"
@@ -187,10 +190,10 @@ def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     after = found["log_loss, temperature"]
     assert [after["first"], after["second"]] == pytest.approx(scaled, rel=1e-5)
     assert main(["compare", path, *words]) == 2
-    assert "add --absent" in capsys.readouterr().err
+    assert "add --missing absent" in capsys.readouterr().err
     lost = frame.p3.isna().to_numpy().argmax()
     frame.assign(y=frame.y.where(frame.index != lost, 3)).to_csv(path, index=False)
-    assert main(["compare", path, *words, "--absent"]) == 2
+    assert main(["compare", path, *words, "--missing", "absent"]) == 2
     assert f"got option 3 in row {lost}" in capsys.readouterr().err
 
 
@@ -198,12 +201,12 @@ def test_monitor_of_options_by_row(options_by_row, capsys):
     frame, path = options_by_row
     frame.to_csv(path, index=False)
     words = ["monitor", path, "--label", "y", "--prob", "q0,q1,q2,q3", "--alarm", "test"]
-    assert main([*words, "--absent"]) in (0, 3)
+    assert main([*words, "--missing", "absent"]) in (0, 3)
     said = capsys.readouterr().out
     proba = frame[["q0", "q1", "q2", "q3"]].fillna(0).to_numpy()
     assert str(CalibrationMonitor("test").update(frame.y, proba)) in said
     assert main(words) == 2
-    assert "add --absent" in capsys.readouterr().err
+    assert "add --missing absent" in capsys.readouterr().err
 
 
 def test_monitor_of_confidences(answers, tmp_path, capsys):
@@ -217,5 +220,5 @@ def test_monitor_of_confidences(answers, tmp_path, capsys):
     assert (found["n_samples"], found["classes"]) == (150, [0, 1])
     answers[right].to_csv(path, index=False)  # a day on which every answer is right
     assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)
-    assert main(["monitor", path, *words, "--absent"]) == 2
-    assert "--prediction without --absent" in capsys.readouterr().err
+    assert main(["monitor", path, *words, "--missing", "absent"]) == 2
+    assert "--prediction without --missing absent" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_table_of_the_options_of_commands():
     cells = [[cell.strip(" `") for cell in row.splitlines()] for row in rows]
     names = [cell.removeprefix("- ").strip("`") for cell in cells[0]]
     has = {row[0]: [n for n, c in zip(names, row, strict=False) if c == "- yes"] for row in cells}
-    assert has["--absent"] == ["audit", "compare", "fit", "apply", "monitor"]
+    assert has["--tolerance"] == ["audit", "compare", "plan", "fit", "apply", "monitor"]
     assert has["--soft-labels"] == has["--prediction"] == ["audit", "compare", "fit", "monitor"]
 
 
@@ -77,7 +77,7 @@ def files(tmp_path, monkeypatch):
         (tmp_path / "scores" / f"day={day}").mkdir(parents=True)
         rows.to_parquet(f"scores/day={day}/a.parquet")
     main(["audit", "old.csv", "--label", "outcome", "--prob", "p", "--save", "may.parquet",
-          "--resamples", "2", "--no-advice", "--no-page"])  # fmt: skip
+          "--resamples", "2", "--no-advice", "--out", "none"])  # fmt: skip
     parts = pd.DataFrame(rng.dirichlet(np.ones(3), 120).round(1), columns=[*"abc"])
     parts.assign(y=np.arange(120) % 3).to_csv("rounded.csv", index=False)
 
@@ -105,11 +105,13 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
             data = io.BytesIO(Path(stdin).read_bytes())
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data, encoding="utf-8"))
         quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
-        quick += ["--no-advice", "--no-page"] if words[0] == "audit" else []
-        if words[0] in ("apply", "export", "mean", "monitor", "threshold") or "--plan" in words:
+        quick += ["--no-advice", "--out", "none"] if words[0] == "audit" else []
+        if words[0] in ("apply", "export", "mean", "monitor", "plan", "threshold"):
             quick = []
         if words[0] == "fit":  # what the stack does is tested elsewhere
-            quick = ["--force"] + ["--recalibrator", "platt"] * ("--recalibrator" not in words)
+            quick = ["--allow", "no-gain"] + ["--recalibrator", "platt"] * (
+                "--recalibrator" not in words
+            )
         codes[line] = main([*words, *quick])
     errors = [line for line in capsys.readouterr().err.splitlines() if "missing values" not in line]
     assert len(codes) > 18

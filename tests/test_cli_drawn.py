@@ -61,14 +61,16 @@ WAYS = (["u.parquet"], ["t.csv"], ["part2.parquet", "part0.parquet", "part1.parq
     "more",
     [
         ["--weight", "w"],
-        ["--group", "g"],
+        ["--cluster", "g"],
         pytest.param(["--tolerance", "0.1"], marks=pytest.mark.slow),
-        pytest.param(["--logits", "--prob", "u", "--any-order"], marks=pytest.mark.slow),
+        pytest.param(
+            ["--scale", "logits", "--prob", "u", "--allow", "order"], marks=pytest.mark.slow
+        ),
     ],
 )
 def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
     columns = COLUMNS
-    if "--logits" in more:
+    if "logits" in more:
         frame = frame[frame["y"] != "z"].drop(columns=["a", "b", "c"])
         for name, rows in (("t.csv", frame), ("u.parquet", frame.sample(frac=1, random_state=1))):
             rows.to_csv(name, index=False) if name == "t.csv" else rows.to_parquet(name)
@@ -76,7 +78,7 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
     assert fit(["t.csv"], *more, columns=columns, out="small.json") == 0
     small = capsys.readouterr().out.replace("small.json", "m.json")
     large()
-    for files in WAYS if "--logits" not in more else WAYS[:2]:
+    for files in WAYS if "logits" not in more else WAYS[:2]:
         assert fit(files, *more, columns=columns) == 0
         assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
             encoding="utf-8"
@@ -117,12 +119,12 @@ def test_groups_are_few_or_missing(frame, capsys, large):
     frame.assign(g=np.arange(600) % 3).to_parquet("u.parquet")
     frame.assign(g=frame["g"].where(frame.index != 7)).to_parquet("t.parquet")
     large()
-    assert fit(["u.parquet"], "--group", "g") == 2
+    assert fit(["u.parquet"], "--cluster", "g") == 2
     assert "expected at least 5 groups, one for each fold, got 3" in capsys.readouterr().err
-    assert fit(["t.parquet"], "--group", "g") == 2
+    assert fit(["t.parquet"], "--cluster", "g") == 2
     said = capsys.readouterr().err
     assert "expected a group in every row, got nan in row 7 of column 'g' of t.parquet" in said
-    assert fit(["t.parquet"], "--group", "g", "--drop-missing") == 0
+    assert fit(["t.parquet"], "--cluster", "g", "--missing", "drop") == 0
     assert "599 rows" in capsys.readouterr().out
 
 
@@ -135,14 +137,14 @@ def test_rows_that_are_wrong_are_named(frame, capsys, large):
         capsys.readouterr().err
     )
     assert fit(["turned.parquet"]) == 2
-    assert "Add --classes z,x,y, or --any-order" in capsys.readouterr().err
-    assert fit(["turned.parquet"], "--any-order", "--force") == 0
+    assert "Add --classes z,x,y, or --allow order" in capsys.readouterr().err
+    assert fit(["turned.parquet"], "--allow", "order", "--allow", "no-gain") == 0
     assert fit(["u.parquet"], columns=["--label", "y", "--prob", "a,b"]) == 2
     assert "got 3. Name one column of probabilities for each class" in capsys.readouterr().err
 
 
 def audit(files, *arguments):
-    words = ["audit", *files, *COLUMNS, "--resamples", "2", "--no-page", "--json", "r.json"]
+    words = ["audit", *files, *COLUMNS, "--resamples", "2", "--out", "none", "--json", "r.json"]
     assert main([*words, *arguments]) == 0
     content = json.loads(Path("r.json").read_text(encoding="utf-8"))
     for key in ("source", "created"):
@@ -176,7 +178,7 @@ def test_one_advice_at_every_size(frame, large, monkeypatch, capsys):
             assert one["loss"] == pytest.approx(two["loss"], abs=1e-9)
     audit(WAYS[0], "--save", "s.parquet", "--no-advice")
     capsys.readouterr()
-    assert main(["audit", "s.parquet", "--no-page", "--resamples", "2"]) == 0
+    assert main(["audit", "s.parquet", "--out", "none", "--resamples", "2"]) == 0
     assert "summaries of several classes hold no rows" in capsys.readouterr().out
     assert main(["fit", "s.parquet", "--out", "m.json"]) == 2
     assert "got one of 3 in s.parquet. Fit to the rows themselves" in capsys.readouterr().err
@@ -216,13 +218,13 @@ def test_remarks_and_refusals_are_those_of_the_command(frame, capsys, large):
     rounded = frame.round({"a": 2, "b": 2, "c": 2}).assign(zero=0)
     rounded.assign(b=rounded["b"].where(frame.index != 7)).to_parquet("t.parquet")
     for _ in range(2):
-        assert fit(["t.parquet"], "--drop-missing", "--tolerance", "0.02") == 0
+        assert fit(["t.parquet"], "--missing", "drop", "--tolerance", "0.02") == 0
         said = capsys.readouterr().err
         assert said.startswith("sklearn-calib: left out, with missing values: ")
         assert "row 7 of t.parquet" in said
-        assert fit(["t.parquet"], "--drop-missing") == 0
+        assert fit(["t.parquet"], "--missing", "drop") == 0
         assert "sklearn-calib: expected rows that sum to 1, got" in capsys.readouterr().err
-        assert fit(["t.parquet"], "--drop-missing", "--weight", "zero") == 2
+        assert fit(["t.parquet"], "--missing", "drop", "--weight", "zero") == 2
         assert "expected rows of positive weight, got none" in capsys.readouterr().err
         large()
 
@@ -233,7 +235,7 @@ def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
     said = []
     for at_once in (2**23, 0):
         monkeypatch.setattr(_large, "_AT_ONCE", at_once)
-        options = ["--label", "y", "--prob", "p", "--positive", "x", "--by", "v", "--no-page"]
+        options = ["--label", "y", "--prob", "p", "--positive", "x", "--by", "v", "--out", "none"]
         assert main(["audit", "t.parquet", *options, "--no-advice", "--resamples", "2"]) == 0
         said.append(capsys.readouterr().err)
     assert said[0] == said[1]
@@ -245,9 +247,9 @@ def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, 
     numbers = frame.assign(y=frame["y"].map({"x": 0, "y": 1, "z": 2}))
     numbers[numbers["y"] < 2].to_csv("t.csv", index=False)
     Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n", encoding="utf-8")
-    audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--no-page"]
+    audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--out", "none"]
     for _ in range(2):
-        assert fit(["t.csv"], "--classes", "0,1,2", "--force") == 0
+        assert fit(["t.csv"], "--classes", "0,1,2", "--allow", "no-gain") == 0
         assert json.loads(Path("m.json").read_text(encoding="utf-8"))["classes_type"] == "int"
         capsys.readouterr()
         assert fit(["none.csv"]) == 2

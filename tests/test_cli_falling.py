@@ -26,11 +26,11 @@ def table(tmp_path, monkeypatch):
 
 
 COMMANDS = {
-    "audit": ["audit", "t.csv", "--no-page"],
+    "audit": ["audit", "t.csv", "--out", "none"],
     "fit": ["fit", "t.csv", "--out", "map.json", "--recalibrator", "platt"],
     "monitor": ["monitor", "t.csv"],
     "compare": ["compare", "t.csv", "--prob", "q"],
-    "audit of blocks": ["audit", "t.csv", "--no-page"],
+    "audit of blocks": ["audit", "t.csv", "--out", "none"],
     "fit of blocks": ["fit", "t.csv", "--out", "map.json", "--recalibrator", "platt"],
 }
 
@@ -44,7 +44,7 @@ def test_every_command_stops(table, name, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "rises with 'nein'" in said and "Add --positive ja, or --positive nein" in said
     for label in ("ja", "nein"):
-        more = ["--any-order"] if label == "nein" and "compare" not in name else []
+        more = ["--allow", "order"] if label == "nein" and "compare" not in name else []
         assert main([*words, "--positive", label, *more]) in (0, 3)
 
 
@@ -78,7 +78,18 @@ def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(tmp_path, monke
     p = np.linspace(0.01, 0.99, 200)
     y = (np.arange(200) * 29 % 200 < 200 * (1 - p)).astype(int)
     pd.DataFrame({"y": y, "p": p}).to_csv("t.csv", index=False)
-    options = ["--label", "y", "--prob", "p", "--any-order", "--force", "--out", "m.json"]
+    options = [
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--allow",
+        "order",
+        "--allow",
+        "no-gain",
+        "--out",
+        "m.json",
+    ]
     assert main(["fit", "t.csv", *options, "--recalibrator", "isotonic"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "name it with --positive, or exchange the columns of --prob" in said
@@ -116,7 +127,7 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
         assert main([*words, "--label", label, *prob]) in (0, 3)
         assert "order" not in capsys.readouterr().err
     if not compared:
-        assert main([*words, "--label", "vb,vc,va", *several, "--any-order"]) in (0, 3)
+        assert main([*words, "--label", "vb,vc,va", *several, "--allow", "order"]) in (0, 3)
 
 
 def test_two_models_of_columns_in_another_order(shares, capsys):

@@ -31,9 +31,29 @@ COMMANDS = {
     "apply": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.json.csv"],
     "lines": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.jsonl"],
     "parquet": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.parquet"],
-    "fit": ["fit", "t.csv", *ROWS, "--recalibrator", "temperature", "--force", "--out", "out.json"],
+    "fit": [
+        "fit",
+        "t.csv",
+        *ROWS,
+        "--recalibrator",
+        "temperature",
+        "--allow",
+        "no-gain",
+        "--out",
+        "out.json",
+    ],
     "compare": ["compare", "t.csv", "u.csv", *ROWS, "--resamples", "20", "--json", "out.json"],
-    "audit": ["audit", "t.csv", *ROWS, "--no-advice", "--no-page", "--resamples", "2", "--json"],
+    "audit": [
+        "audit",
+        "t.csv",
+        *ROWS,
+        "--no-advice",
+        "--out",
+        "none",
+        "--resamples",
+        "2",
+        "--json",
+    ],
 }
 COMMANDS["audit"].append("out.json")
 SOME_SLOW = [
@@ -51,7 +71,7 @@ def folder(tmp_path, monkeypatch):
     frame = pd.DataFrame({"p": p, "y": (rng.random(200) < p).astype(int)})
     frame.to_csv("t.csv", index=False)
     frame.assign(p=p**1.1).to_csv("u.csv", index=False)
-    fit = ["--recalibrator", "temperature", "--force", "--out", "map.json"]
+    fit = ["--recalibrator", "temperature", "--allow", "no-gain", "--out", "map.json"]
     assert main(["fit", "t.csv", *ROWS, *fit]) == 0
     return tmp_path
 

@@ -129,7 +129,7 @@ def gain_of(text):
     return np.array(found.groups(), dtype=float)
 
 
-@pytest.mark.parametrize("more", [[], ["--weight", "w"], ["--positive", "no", "--any-order"]])
+@pytest.mark.parametrize("more", [[], ["--weight", "w"], ["--positive", "no", "--allow", "order"]])
 def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
     """As from rows in memory: the same map, nearly the same gain (other folds)."""
     frame = rows[0].assign(w=1 + np.arange(400) % 3)
@@ -150,7 +150,17 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
         assert 0 < np.abs(one - two).max() < 1e-5
     if more != ["--weight", "w"]:
         main(
-            ["audit", "cal.csv", *COLUMNS, *more, "--no-page", "--no-advice", "--save", "s.parquet"]
+            [
+                "audit",
+                "cal.csv",
+                *COLUMNS,
+                *more,
+                "--out",
+                "none",
+                "--no-advice",
+                "--save",
+                "s.parquet",
+            ]
         )
         again = ["fit", "s.parquet", "--out", "saved.json", "--recalibrator", "platt", *more[2:]]
         assert main(again) == 0
@@ -175,7 +185,7 @@ def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
     rows[0][rows[0].index < 4].to_csv("cal.csv", index=False)
     assert fit() == 2
     assert "expected at least 5 rows of each class" in one_sentence(capsys)
-    assert fit("--force") == 0
+    assert fit("--allow", "no-gain") == 0
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -191,7 +201,7 @@ def test_repeated_rows_are_told_once(rows, capsys, monkeypatch, large):
 
 def test_fewer_groups_than_folds(rows, capsys):
     rows[0].assign(g=np.arange(400) % 3).to_csv("cal.csv", index=False)
-    assert fit("--group", "g") == 2
+    assert fit("--cluster", "g") == 2
     said = capsys.readouterr().err
     assert "expected at least 5 groups, one for each fold, got 3. Name a column of more" in said
 
@@ -231,10 +241,10 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
 
 @pytest.mark.slow
 def test_a_method_that_needs_the_order_reads_all_rows(rows, monkeypatch):
-    assert fit("--force", method="online") == 0
+    assert fit("--allow", "no-gain", method="online") == 0
     expected = Path("new.json").read_text(encoding="utf-8")
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
-    assert fit("--force", method="online") == 0
+    assert fit("--allow", "no-gain", method="online") == 0
     assert Path("new.json").read_text(encoding="utf-8") == expected
 
 
@@ -255,8 +265,8 @@ def test_fit_refuses_where_recalibration_hurts(rows, capsys):
     assert fit(method="isotonic") == 3
     captured = capsys.readouterr()
     assert "nothing was written: isotonic does not lower the log loss" in captured.err
-    assert "--force" in captured.err and "new.json" not in left()
-    assert fit("--force", method="isotonic") == 0
+    assert "--allow", "no-gain" in captured.err and "new.json" not in left()
+    assert fit("--allow", "no-gain", method="isotonic") == 0
     assert from_json("new.json").classes_.tolist() == ["no", "yes"]
 
 
@@ -267,7 +277,7 @@ def test_fit_judges_only_with_five_rows_of_each_class(rows, capsys):
     assert 0 < (few["y"] == "no").sum() < 5
     assert fit() == 2
     assert "expected at least 5 rows of each class" in one_sentence(capsys)
-    assert fit("--force") == 0
+    assert fit("--allow", "no-gain") == 0
     assert "too few rows of some class" in capsys.readouterr().out
 
 
@@ -275,7 +285,7 @@ def test_several_classes_and_logits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(3, 300)
     logits = np.log(proba) + 1.5
-    for name, scores, more in (("p", proba, []), ("z", logits, ["--logits"])):
+    for name, scores, more in (("p", proba, []), ("z", logits, ["--scale", "logits"])):
         pd.DataFrame(scores, columns=[*"abc"]).assign(y=y + 1).to_csv(f"{name}.csv", index=False)
         words = ["fit", f"{name}.csv", "--label", "y", "--prob", "a,b,c", "--out", f"{name}.json"]
         assert main([*words, "--recalibrator", "temperature", *more]) == 0
@@ -454,10 +464,10 @@ def test_missing_probabilities(rows, capsys):
     for name in ("in.csv", "in.parquet"):
         assert apply(name, "out.parquet") == 2
         said = one_sentence(capsys)
-        assert "got nan in rows 3 and 7" in said and "keep them with --allow-missing." in said
+        assert "got nan in rows 3 and 7" in said and "keep them with --missing keep." in said
         assert "out.parquet" not in left()
         for out in ("out.csv", "out.parquet"):
-            assert apply(name, out, "--allow-missing") == 0
+            assert apply(name, out, "--missing", "keep") == 0
         capsys.readouterr()
         for found in (read_csv("out.csv"), pd.read_parquet("out.parquet")):
             new = found["p_calibrated"]
@@ -503,7 +513,7 @@ def bad_map(change):
         (["map.json", "cal.csv", "--prob", "p,id,y"], "expected one or 2 columns in --prob"),
         (["map.json", "cal.csv", "--prob", "p", "--classes", "no,maybe"], "classes of the map"),
         (["map.json", "cal.csv", "--prob", "p", "--positive", "maybe"], "--positive among no, yes"),
-        (["map.json", "cal.csv", "--prob", "p", "--logits"], "Leave --logits out"),
+        (["map.json", "cal.csv", "--prob", "p", "--scale", "logits"], "Leave --scale logits out"),
         (["map.json", "cal.csv", "--prob", "y"], "expected numbers in column 'y'"),
         (["map.json", "cal.csv", "high.csv", "--prob", "p"], "high.csv: expected probabilities in"),
         (["map.json", "cal.csv", "other.csv", "--prob", "p"], "the columns, separator and encod"),
@@ -609,8 +619,8 @@ def test_encodings_and_files_without_names(rows):
     frame, fitted = rows
     expected = fitted.predict_proba(frame["p"])[:, 1]
     frame.assign(note="größer").to_csv("in.csv", index=False, header=False, encoding="utf-16")
-    words = ["--header", "id,p,y,note", "--classes", "yes,no"]
-    assert apply("in.csv", "out.csv", *words, "--encoding", "utf-16") == 0
+    words = ["--read", "header=id,p,y,note", "--classes", "yes,no"]
+    assert apply("in.csv", "out.csv", *words, "--read", "encoding=utf-16") == 0
     found = pd.read_csv("out.csv", encoding="utf-16", header=None)
     assert (found[3] == "größer").all()
     other = fitted.predict_proba(1 - frame["p"])[:, 0]  # the column is that of "no" now
@@ -661,7 +671,7 @@ def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
         words, _, stdin = shlex.split(line), *line.partition(" < ")[1:]
         words = words[1 : words.index("<")] if stdin else words[1:]
         if words[0] == "fit":
-            words += ["--force", "--recalibrator", "temperature"]
+            words += ["--allow", "no-gain", "--recalibrator", "temperature"]
         if "digits.parquet" in words:
             assert main(["fit", "cal.parquet", "--label", "digit", "--prob", "p0,p1,p2", "--out",
                          "map.json", "--recalibrator", "temperature"]) == 0  # fmt: skip
@@ -735,7 +745,7 @@ def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
     given = ["t.csv", "--label", "y", "--prob", "p"]
     assert main(["monitor", *given]) == 2
     assert "the texts NA, N/A, None, null" in capsys.readouterr().err
-    assert main(["monitor", *given, "--drop-missing"]) in (0, 3)
+    assert main(["monitor", *given, "--missing", "drop"]) in (0, 3)
     assert "where one of them is a label, write it in other words" in capsys.readouterr().err
 
 
@@ -762,7 +772,7 @@ def test_fit_keeps_a_record_and_export_reads_it_out(rows, capsys):
     assert Path("map.txt").read_text(encoding="utf-8") == said
     Path("new.json").write_text(first.replace('"rows": 400', '"rows": 4000'), encoding="utf-8")
     assert main(["export", "new.json", "--to", "sentences"]) == 2
-    assert "is read with --edited" in capsys.readouterr().err
+    assert "is read with --allow edited" in capsys.readouterr().err
 
 
 def test_a_wrong_date_is_refused_before_the_work(rows, capsys):

@@ -91,7 +91,18 @@ def test_mixed_ways_in_files_of_types(small, make):
     for draw in (None, Draw(0, percent=True)):
         with pytest.raises(ValueError, match="all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
-    words = ["--label", "y", "--prob", "p", "--positive", "yes", "--percent", "--any-order"]
+    words = [
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--positive",
+        "yes",
+        "--scale",
+        "percent",
+        "--allow",
+        "order",
+    ]
     assert main(["monitor", "t.x", *words]) == 2
 
 
@@ -125,7 +136,7 @@ def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):
     frame = pd.DataFrame({"y": rng.random(200) < p, "p": p.round(3)})
     frame.to_csv("cal.csv", index=False)
     words = ["--label", "y", "--prob", "p", "--recalibrator", "platt", "--out", "map.json"]
-    assert main(["fit", "cal.csv", *words, "--force"]) == 0
+    assert main(["fit", "cal.csv", *words, "--allow", "no-gain"]) == 0
     file = written(["0", "1"] * 10 + ["0,25"] * 12, ";")
     assert main(["apply", "map.json", file, "--prob", "p", "--out", "out.csv"]) == 0
     lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()

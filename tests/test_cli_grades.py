@@ -55,24 +55,34 @@ def open_text(file):
 
 @pytest.mark.slow
 def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
-    assert audit("loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--no-page") == 0
+    assert audit("loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--out", "none") == 0
     assert sum(row["n_rows"] for row in graded("r.json")["grades"]) == 1520
-    flipped = [*OPTIONS, "--positive", "no", "--json", "r.json", "--no-page", "--any-order"]
+    flipped = [
+        *OPTIONS,
+        "--positive",
+        "no",
+        "--json",
+        "r.json",
+        "--out",
+        "none",
+        "--allow",
+        "order",
+    ]
     assert audit("loans.csv", *flipped) == 0
     good = (rows["default"] == "no").sum()
     assert sum(row["events"] for row in graded("r.json")["grades"]) == good
     rows.assign(n=0.5).to_csv("half.csv", index=False)
-    assert audit("half.csv", *OPTIONS, "--weight", "n", "--no-page") == 2
+    assert audit("half.csv", *OPTIONS, "--weight", "n", "--out", "none") == 2
     said = "whole numbers >= 0 in the column of --weight, got 0.5. Leave one of the two options out"
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_summaries(rows):
-    more = ["--save", "s.parquet", "--json", "a.json", "--no-page"]
+    more = ["--save", "s.parquet", "--json", "a.json", "--out", "none"]
     assert audit("loans.csv", *OPTIONS, *more) == 0
-    assert audit("s.parquet", *OPTIONS[:3], "--json", "b.json", "--no-page") == 0
-    assert audit("loans.csv", *OPTIONS, "--json", "c.json", "--no-page") == 0
+    assert audit("s.parquet", *OPTIONS[:3], "--json", "b.json", "--out", "none") == 0
+    assert audit("loans.csv", *OPTIONS, "--json", "c.json", "--out", "none") == 0
     one, other, third = map(graded, ("a.json", "b.json", "c.json"))
     assert one == other and one["n_unsure"] == 0
     assert [r["events"] for r in one["grades"]] == [r["events"] for r in third["grades"]]
@@ -100,7 +110,7 @@ def test_several_classes_are_refused_before_the_rows_are_read(
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", rows_at_once)
     with open("three.csv", "w", encoding="utf-8") as file:
         file.write("y,a,b,c\n0,not,a,number\n")
-    options = ["--label", "y", "--prob", "a,b,c", "--no-page"]
+    options = ["--label", "y", "--prob", "a,b,c", "--out", "none"]
     assert audit("three.csv", *options) == 2
     said = "expected the column of one class in --prob, whose probability has --grades, got 3"
     assert said in capsys.readouterr().err

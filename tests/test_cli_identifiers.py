@@ -26,7 +26,7 @@ def said(capsys, table, path, *words, command="audit"):
         table.to_json(path, orient="records", lines=True)
     else:
         table.to_csv(path, index=False, sep=";" if "semi" in path.stem else ",")
-    rest = ["--no-page", "--no-advice", "--resamples", "5"] if command == "audit" else []
+    rest = ["--out", "none", "--no-advice", "--resamples", "5"] if command == "audit" else []
     main([command, str(path), "--label", "y", "--prob", "p", *words, *rest])
     return capsys.readouterr().err
 
@@ -42,7 +42,14 @@ def test_said_of_every_form(capsys, tmp_path, table, name):
 
 @pytest.mark.slow
 def test_said_by_every_command(capsys, tmp_path, table):
-    more = ("--out", str(tmp_path / "map.json"), "--recalibrator", "temperature", "--force")
+    more = (
+        "--out",
+        str(tmp_path / "map.json"),
+        "--recalibrator",
+        "temperature",
+        "--allow",
+        "no-gain",
+    )
     assert REMARK in said(capsys, table, tmp_path / "t.csv", *more, command="fit")
     more = ("--prob", "q")
     assert REMARK in said(capsys, table, tmp_path / "t.csv", *more, command="compare")
@@ -81,7 +88,7 @@ def test_identifiers_of_mixed_kinds_stop_nothing(capsys, tmp_path, table):
     rows[3]["id"], rows[4]["id"] = "text", {"a": [1]}
     path = tmp_path / "mixed.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    quick = ["--no-page", "--no-advice", "--resamples", "5"]
+    quick = ["--out", "none", "--no-advice", "--resamples", "5"]
     main(["audit", str(path), "--label", "y", "--prob", "p", *quick])
     assert "different values" not in capsys.readouterr().err
 

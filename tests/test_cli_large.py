@@ -91,7 +91,7 @@ def test_saved_summaries_are_merged(frame, capsys, tmp_path):
 
 
 def groups_of(capsys, *arguments):
-    assert run(*arguments, "--no-page", "--json", "r.json") == 0
+    assert run(*arguments, "--out", "none", "--json", "r.json") == 0
     with open("r.json", encoding="utf-8") as file:
         return json.load(file)["models"][0]["groups"]
 

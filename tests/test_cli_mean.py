@@ -111,8 +111,8 @@ def test_missing_scores(frame, capsys):
     frame.loc[[3, 5], "judge"] = np.nan
     frame.to_csv("holes.csv", index=False)
     assert main(["mean", "holes.csv", *USUAL]) == 2
-    assert "--drop-missing" in capsys.readouterr().err
-    (found,) = run(*USUAL, "--drop-missing", file="holes.csv")["means"]
+    assert "--missing", "drop" in capsys.readouterr().err
+    (found,) = run(*USUAL, "--missing", "drop", file="holes.csv")["means"]
     assert found["n_labelled"] + found["n_unlabelled"] == 298 and found["n_labelled"] == 59
     assert "rows 3 and 5" in capsys.readouterr().err
 

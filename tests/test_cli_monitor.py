@@ -133,7 +133,7 @@ def test_late_labels(days, capsys):
     rows = days[:600].copy()
     rows.loc[::3, "outcome"] = None
     rows.to_csv("some.csv", index=False)
-    assert run("some.csv", *COLUMNS, "--drop-missing") == 0
+    assert run("some.csv", *COLUMNS, "--missing", "drop") == 0
     out, err = capsys.readouterr()
     assert "400 rows" in out and "left out, with missing values" in err
 
@@ -179,7 +179,7 @@ def test_several_classes_logits_and_standard_input(tmp_path, monkeypatch, capsys
     frame = pd.DataFrame(logits, columns=[*"abc"]).assign(y=y)
     text = io.BytesIO(frame.to_csv(index=False).encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(text, encoding="utf-8"))
-    assert run("-", "--label", "y", "--prob", "a,b,c", "--logits", "--classwise") == 0
+    assert run("-", "--label", "y", "--prob", "a,b,c", "--scale", "logits", "--classwise") == 0
     expected = CalibrationMonitor(multiclass="classwise").update(y, proba)
     assert f"e = {expected.e_value_:.3g}" in capsys.readouterr().out
 
@@ -247,9 +247,9 @@ def test_columns_of_other_classes(days, capsys):
     days[:600].assign(p=1 - days["p"][:600]).to_csv("swapped.csv", index=False)
     assert run("swapped.csv", *COLUMNS, "--state", "s.json") == 2
     said = capsys.readouterr().err
-    assert "columns that fit yes, no" in said and "--positive no, or --any-order" in said
+    assert "columns that fit yes, no" in said and "--positive no, or --allow order" in said
     assert not os.path.exists("s.json")
-    assert run("swapped.csv", *COLUMNS, "--any-order") == 3
+    assert run("swapped.csv", *COLUMNS, "--allow", "order") == 3
     assert run("good.csv", *COLUMNS, "--state", "s.json") == 0
     capsys.readouterr()
     assert run("swapped.csv", *COLUMNS, "--state", "s.json") == 3

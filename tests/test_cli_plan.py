@@ -1,4 +1,4 @@
-"""``audit --plan``: rows with labels that a validation needs, of a table without labels."""
+"""The command ``plan``: rows with labels that a validation needs, of a table without labels."""
 
 import json
 
@@ -21,12 +21,12 @@ def scores(tmp_path, monkeypatch):
 
 
 def plan(*arguments):
-    return main(["audit", "s.csv", "--prob", "p", *arguments])
+    return main(["plan", "s.csv", "--prob", "p", *arguments])
 
 
 def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
     written = ("--json", "plan.json", "--markdown", "plan.md")
-    assert plan("--plan", ".02,.05", "--level", ".95", *written) == 0
+    assert plan("--error", ".02,.05", "--level", ".95", *written) == 0
     expected = validation_sample_size(P, error=[0.02, 0.05])
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8")) == {
         "plan": expected.to_dict()
@@ -44,7 +44,7 @@ def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
 @pytest.mark.slow
 def test_options_count(scores, tmp_path, capsys):
     def content(*more):
-        assert plan("--plan", ".05", "--json", "plan.json", *more) == 0
+        assert plan("--error", ".05", "--json", "plan.json", *more) == 0
         return json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["plan"]
 
     plain = content()
@@ -56,13 +56,13 @@ def test_options_count(scores, tmp_path, capsys):
     assert content("--weight", "w") == weighted.to_dict() != plain
     both = "\n".join(["a,b", *(f"{1 - p:.4f},{p:.4f}" for p in P)])
     (tmp_path / "s.csv").write_text(both.replace("0.", "."), encoding="utf-8")
-    assert main(["audit", "s.csv", "--prob", "a,b", "--plan", ".05", "--json", "p.json"]) == 0
+    assert main(["plan", "s.csv", "--prob", "a,b", "--error", ".05", "--json", "p.json"]) == 0
     two = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
     same_targets(two, plain)
     (tmp_path / "s.csv").write_text(
         "\n".join(["p", "", *(f"{100 * p:.2f}" for p in P)]) + "\n", encoding="utf-8"
     )
-    same_targets(content("--percent", "--drop-missing"), plain)
+    same_targets(content("--scale", "percent", "--missing", "drop"), plain)
 
 
 def same_targets(found, expected):
@@ -77,17 +77,14 @@ def same_targets(found, expected):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--plan", "2"], "expected errors between 0 and 0.5, got 2. Write 0.02 for 2 percentage"),
-        (["--plan", "0,05"], "expected errors between 0 and 0.5, got 0"),
-        (["--plan", "x"], "expected a number, got 'x'"),
-        (["--plan", ".02", "--by", "id"], "expected --plan without --by, got both"),
-        (["--plan", ".02", "--features", "id"], "expected --plan without --features, got both"),
-        (["--plan", ".02", "--fail-if", "ece > 1"], "expected --plan without --fail-if"),
-        (["--plan", ".02", "--save", "x.parquet"], "expected --plan without --save"),
-        (["--plan", ".02", "--recalibrate"], "expected --plan without --recalibrate"),
-        (["--plan", ".02", "--prob", "w,id"], "expected one column in --prob for --plan, got 3"),
-        (["--plan", "1e-9"], "expected an error that some 1e12 rows of such predictions"),
-        (["--plan", ".02", "--json", "s.csv"], "the table itself"),
+        (["--error", "2"], "expected errors between 0 and 0.5, got 2. Write 0.02 for 2 percentage"),
+        (["--error", "0,05"], "expected errors between 0 and 0.5, got 0"),
+        (["--error", "x"], "expected a number, got 'x'"),
+        (["--error", ".02", "--by", "id"], "unrecognized arguments: --by id"),
+        (["--error", ".02", "--percent"], "--percent is now --scale percent"),
+        (["--error", ".02", "--prob", "w,id"], "expected one column in --prob, got 3"),
+        (["--error", "1e-9"], "expected an error that some 1e12 rows of such predictions"),
+        (["--error", ".02", "--json", "s.csv"], "the table itself"),
     ],
 )
 def test_bad_input(scores, arguments, said, capsys):
@@ -101,34 +98,22 @@ def test_bad_input(scores, arguments, said, capsys):
 
 def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
     (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n", encoding="utf-8")
-    assert plan("--plan", ".02") == 2
-    assert "expected at least 50 rows of --prob, got 2. Plan with a table of more." in (
-        capsys.readouterr().err
-    )
-    assert main(["audit", "s.csv", "--plan", ".02"]) == 2
+    assert plan("--error", ".02") == 2
+    assert "expected at least 50 rows of --prob, got 2. Pass more." in (capsys.readouterr().err)
+    assert main(["plan", "s.csv", "--error", ".02"]) == 2
     assert "expected --prob" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "name"),
-    [(("--resamples", "50"), "--resamples"), (("--no-advice",), "--no-advice"),
-     (("--name", "forest"), "--name")],
-)  # fmt: skip
-def test_options_that_a_plan_does_nothing_with(scores, capsys, option, name):
-    assert plan("--plan", "0.02", *option) == 2
-    assert f"expected --plan without {name}, got both" in capsys.readouterr().err
 
 
 def test_a_plan_of_a_summary(scores, capsys):
     CalibrationSummary().update([0, 1], [0.2, 0.7]).to_parquet("june.parquet")
-    assert main(["audit", "june.parquet", "--plan", "0.02"]) == 2
+    assert main(["plan", "june.parquet", "--prob", "p", "--error", "0.02"]) == 2
     said = capsys.readouterr().err
-    assert "expected a table of scores for --plan, got the summary june.parquet" in said
+    assert "expected a table of scores, got the summary june.parquet" in said
 
 
 def test_a_report_of_an_empty_summary(scores, capsys):
     CalibrationSummary().to_parquet("june.parquet")
-    assert main(["audit", "june.parquet", "--no-page"]) == 2
+    assert main(["audit", "june.parquet", "--out", "none"]) == 2
     said = capsys.readouterr().err
     assert "expected a summary of at least one row, got an empty one" in said
     assert "CalibrationSummary" not in said and "samples" not in said
@@ -136,7 +121,7 @@ def test_a_report_of_an_empty_summary(scores, capsys):
 
 def test_weight_and_level(scores, tmp_path):
     """Of a plan without a table of targets: the C statistic is that of the weighted rows."""
-    assert plan("--plan", ".05", "--weight", "w", "--level", ".8", "--json", "p.json") == 0
+    assert plan("--error", ".05", "--weight", "w", "--level", ".8", "--json", "p.json") == 0
     found = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
     expected = validation_sample_size(
         np.repeat(P, np.arange(200) % 3 + 1), error=0.05, level=0.8

@@ -20,7 +20,7 @@ from sklearn_calib.recalibrators import PlattScaling, get_recalibrator
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary, _sampled
 
-AUDIT = ["--label", "yes", "--prob", "p", "--no-page", "--resamples", "20", "--no-advice"]
+AUDIT = ["--label", "yes", "--prob", "p", "--out", "none", "--resamples", "20", "--no-advice"]
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ VOTES = ["--label", "na,nb,nc", "--classes", "a,b,c", "--soft-labels"]
 @pytest.mark.parametrize("label", [SHARES, VOTES])
 def test_audit_reads_a_column_per_class(votes, label):
     folder, frame = votes
-    given = [str(folder / "votes.csv"), *PROB, *label, "--no-page", "--resamples", "20"]
+    given = [str(folder / "votes.csv"), *PROB, *label, "--out", "none", "--resamples", "20"]
     assert main(["audit", *given, "--no-advice", "--json", str(folder / "r.json")]) == 0
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     report = calibration_report(
@@ -131,7 +131,10 @@ def test_audit_reads_a_column_per_class(votes, label):
 
 def fitted(folder, *words):
     out = folder / "map.json"
-    assert main(["fit", str(folder / "votes.csv"), *words, "--force", "--out", str(out)]) == 0
+    assert (
+        main(["fit", str(folder / "votes.csv"), *words, "--allow", "no-gain", "--out", str(out)])
+        == 0
+    )
     return from_dict(json.loads(out.read_text(encoding="utf-8")))
 
 
@@ -158,7 +161,7 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     [
         [],
         pytest.param(["--cluster", "question"], marks=pytest.mark.slow),
-        pytest.param(["--logits"], marks=pytest.mark.slow),
+        pytest.param(["--scale", "logits"], marks=pytest.mark.slow),
     ],
 )
 def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
@@ -207,7 +210,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ("--label a --prob a", "expected different columns for --label and --prob, got 'a'"),
         ("--label a --prob pb,pc,n", "Name one column of --label for each of them"),
         ("--label na --prob pb --weight n", "name both columns of votes, --label no,yes"),
-        ("--label na,nb --prob pb --drop-missing", "Drop rows that nobody judged"),
+        ("--label na,nb --prob pb --missing drop", "Drop rows that nobody judged"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
         ("--label ma,mb,mc --prob pb,pc,n", "shares, or numbers of votes, in all rows, got both"),
         ("--label x,y,z --prob pb,pc,n", "For many labels per row name"),
@@ -227,7 +230,7 @@ def test_hostile_columns(votes, command, words, said, capsys):
     frame[["x", "y", "z"]] = np.where(half[:, None], [[1, 1, 0]], [[0, 0, 1]])
     frame = frame.assign(text="yes", hole=frame.a.where(frame.index > 3))
     frame.to_csv(folder / "votes.csv", index=False)
-    more = ["--out", str(folder / "map.json")] if command == "fit" else ["--no-page"]
+    more = ["--out", str(folder / "map.json")] if command == "fit" else ["--out", "none"]
     given = [command, str(folder / "votes.csv"), *words.split(), "--soft-labels", *more]
     assert main(given) == 2
     assert said in " ".join(capsys.readouterr().err.split())
@@ -345,7 +348,7 @@ def test_saved_summaries_of_shares_are_refused(votes, capsys):
     folder, frame = votes
     path = str(folder / "soft.parquet")
     CalibrationSummary().update(frame.a, frame.pb, frame.n, soft_labels=True).to_parquet(path)
-    for words in (["audit", path, "--no-page"], ["fit", path, "--out", str(folder / "m.json")]):
+    for words in (["audit", path, "--out", "none"], ["fit", path, "--out", str(folder / "m.json")]):
         assert main(words) == 2
         assert "got a summary of soft labels. Pass the rows" in capsys.readouterr().err
     more = ["--label", "a", "--prob", "pb", "--soft-labels"]

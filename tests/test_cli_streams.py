@@ -25,7 +25,7 @@ from sklearn_calib._files.whole import temporary_folder
 from sklearn_calib.exceptions import Refusal
 
 AS_USUAL = ("--label", "y", "--prob", "p")
-REPORT = ("--no-page", "--no-advice")
+REPORT = ("--out", "none", "--no-advice")
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 
 
@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
     for name, labels in (("good.csv", y), ("bad.csv", fewer)):
         rows = "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), labels, strict=True))
         (tmp_path / name).write_text(f"p,y\n{rows}", encoding="utf-8")
-    fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--force")
+    fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--allow", "no-gain")
     assert main([*fit, "--out", "map.json"]) == 0
     return tmp_path
 
@@ -70,14 +70,14 @@ def shell(line):
         ("apply map.json - --prob p --out - <&-", 2, "got a closed one"),
         ("export map.json --to sql > /dev/full", 2, "No space left"),
         ("export map.json --to sql >&-", 2, "it is closed. Name a file with --out"),
-        ("audit good.csv --label y --prob p --no-page --no-advice >&-", 2, "it is closed"),
+        ("audit good.csv --label y --prob p --out none --no-advice >&-", 2, "it is closed"),
         (
-            "audit good.csv --label y --prob p --no-page --no-advice --fail-if 'log_loss > 0'"
+            "audit good.csv --label y --prob p --out none --no-advice --fail-if 'log_loss > 0'"
             " > /dev/full",
             3,
             "No space left",
         ),
-        ("fit good.csv --label y --prob p --force --out m.json >&-", 2, "The map is in"),
+        ("fit good.csv --label y --prob p --allow no-gain --out m.json >&-", 2, "The map is in"),
         (
             "compare good.csv <(cat good.csv) --label y --prob p --name a --name b > /dev/full",
             2,
@@ -289,7 +289,7 @@ def test_a_header_of_many_names(folder, capsys, sep, count):
 @pytest.mark.parametrize(("name", "option"), [("y", "--label"), ("p", "--prob")])
 @pytest.mark.parametrize("files", [["good.csv"], ["good.csv", "bad.csv"]])
 def test_groups_that_labels_or_scores_make(folder, capsys, name, option, files):
-    assert main(["audit", *files, *AS_USUAL, *REPORT, "--any-order", "--by", name]) == 2
+    assert main(["audit", *files, *AS_USUAL, *REPORT, "--allow", "order", "--by", name]) == 2
     assert f"got '{name}', the column of {option}" in capsys.readouterr().err
 
 

@@ -126,7 +126,7 @@ def test_several_classes_and_changed_maps(fitted, capsys):
     changed["map"]["parts"][1]["coef"][0] += 1.0
     Path("map.json").write_text(json.dumps(changed), encoding="utf-8")
     assert run("map.json", "--at", "0.5") == 2
-    assert run("map.json", "--at", "0.5", "--edited") == 0
+    assert run("map.json", "--at", "0.5", "--allow", "edited") == 0
 
 
 def test_dialects_are_those_of_to_sql():

@@ -71,5 +71,5 @@ def test_backwards_labels_in_words_of_the_command():
     assert said.value.settings == {"other_column": ..., "check_columns": False}
     assert said.value.worded(in_options()).endswith(
         "Name the other class with --positive, or the other column with --prob; where they are "
-        "meant, --any-order."
+        "meant, --allow order."
     )

@@ -156,7 +156,7 @@ def test_what_is_read(write, text, found, name):
         (json.dumps({"p": dict.fromkeys("abc" * 9, 1)}), "t.json", r"Do you mean 'p\.a'\?"),
         (json.dumps({"p": {i: 1 for i in range(99)}}), "t.json", "orient='records', lines=True"),
         ('{"p.a": 1, "p": {"a": 2}}', "t.jsonl", "got 2 of that name"),
-        (GOOD.encode("utf-16-le"), "t.jsonl", "add --encoding utf-16-le"),
+        (GOOD.encode("utf-16-le"), "t.jsonl", "add --read encoding=utf-16-le"),
         ("p,y\n0.5,1\n", "t.jsonl", "expected a JSON object in each line, got 'p,y'"),
     ],
 )
@@ -276,12 +276,12 @@ def test_audit_compare_and_fit_of_json_lines(tables, capsys):
     said = []
     for name, column in (("t.csv", "p"), ("t.jsonl", "scores.yes")):
         prob = ["--label", "y", "--prob", column]
-        assert main(["audit", name, *prob, "--name", "m", "--no-page", "--no-advice"]) == 0
+        assert main(["audit", name, *prob, "--name", "m", "--out", "none", "--no-advice"]) == 0
         audit = capsys.readouterr().out.partition("\n")[2]
         both = ["--prob", "q", "--name", "a", "--name", "b"]
         assert main(["compare", name, *prob, *both, "--resamples", "20"]) == 0
         compare = capsys.readouterr().out
-        fit = ["--recalibrator", "platt", "--force", "--out", "new.json"]
+        fit = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "new.json"]
         assert main(["fit", name, *prob, *fit]) == 0
         said.append((audit, compare, capsys.readouterr().out))
     assert said[0] == said[1]
@@ -338,7 +338,7 @@ def test_missing_probabilities_become_null(write, tables):
     write('{"p": 0.5}\n{"q": 1}\n{}\n')
     apply = ["apply", "map.json", "t.jsonl", "--prob", "p", "--out", "out.jsonl"]
     assert main(apply) == 2
-    assert main([*apply, "--allow-missing"]) == 0
+    assert main([*apply, "--missing", "keep"]) == 0
     lines = [
         json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()
     ]

@@ -319,7 +319,7 @@ def test_folds_of_cells_keep_squares_and_are_left_out():
 def test_a_gate_names_the_end_that_it_judges(tmp_path, capsys):
     y, p, _ = rows()
     pd.DataFrame({"y": y, "p": p}).to_csv(tmp_path / "t.csv", index=False)
-    given = ["audit", str(tmp_path / "t.csv"), "--label", "y", "--prob", "p", "--no-page"]
+    given = ["audit", str(tmp_path / "t.csv"), "--label", "y", "--prob", "p", "--out", "none"]
     assert main([*given, "--resamples", "5", "--no-advice", "--fail-if", "log_loss.low > 0"]) == 3
     assert "log_loss.low is 0." in capsys.readouterr().err
 
@@ -333,10 +333,21 @@ def test_weights_of_labels_in_two_files(tmp_path, capsys):
     frame.to_csv(tmp_path / "all.csv", index=False)
     frame[:40].to_csv(tmp_path / "one.csv", index=False)
     frame[40:].to_csv(tmp_path / "two.csv", index=False)
-    more = ["--labels", "a,b", "--prob", "pa,pb", "--weight", "w", "--resamples", "2", "--no-page"]
+    more = [
+        "--label",
+        "a,b",
+        "--prob",
+        "pa,pb",
+        "--weight",
+        "w",
+        "--resamples",
+        "2",
+        "--out",
+        "none",
+    ]
     for files in (["all.csv"], ["one.csv", "two.csv"]):
         where = [str(tmp_path / file) for file in files]
-        assert main(["audit", *where, *more, "--json", str(tmp_path / "r.json")]) == 0
+        assert main(["labels", *where, *more, "--json", str(tmp_path / "r.json")]) == 0
         content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
         found.append((content["labels"], content["averages"]))
     capsys.readouterr()

@@ -160,13 +160,13 @@ def table(tmp_path):
 
 def numbers(table, command, *more):
     out = table.parent / "numbers.json"
-    options = ["--no-page", "--resamples", "40", "--no-advice"] if command == "audit" else []
+    options = ["--out", "none", "--resamples", "40", "--no-advice"] if command == "audit" else []
     words = [command, str(table), "--label", "y", "--prob", "p", "--json", str(out)]
     assert main([*words, *options, *more]) == 0
     return json.loads(out.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("option", ["--cluster", "--group"])
+@pytest.mark.parametrize("option", ["--cluster", "--cluster"])
 def test_audit_by_cluster(table, option, capsys):
     found = numbers(table, "audit", option, "q_id")
     y, p, groups = rows(60)

@@ -139,7 +139,7 @@ def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame["age"] += 0.5
     frame.to_csv("t.csv", index=False, sep=";", decimal=",")
-    assert audit("t.csv", "--by", "age", "--no-page", "--json", "r.json") == 0
+    assert audit("t.csv", "--by", "age", "--out", "none", "--json", "r.json") == 0
     (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     names = {one["group"] for one in model["groups"]["groups"]}
     assert any(name.startswith("age <= ") for name in names), names
@@ -152,7 +152,7 @@ def test_dates_in_a_csv_file_are_ordered(folder, capsys, last):
     frame.loc[5, "day"] = None
     frame.loc[6, "day"] = last
     frame.to_csv("t.csv", index=False)
-    assert audit("t.csv", "--by", "day", "--no-page", "--json", "r.json") == 0
+    assert audit("t.csv", "--by", "day", "--out", "none", "--json", "r.json") == 0
     (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     names = [one["group"] for one in model["groups"]["groups"]]
     ordered = any(name.startswith("day <= 2024-0") for name in names)
@@ -160,7 +160,7 @@ def test_dates_in_a_csv_file_are_ordered(folder, capsys, last):
 
 
 def test_an_empty_name_after_by_is_refused(folder, capsys):
-    assert audit("t.csv", "--by", "", "--no-page") == 2
+    assert audit("t.csv", "--by", "", "--out", "none") == 2
     assert "expected a column after --by, got an empty text" in capsys.readouterr().err
 
 
@@ -168,16 +168,18 @@ def test_advice_is_quoted_for_the_shell(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame["y"] = frame["y"].map({1: "a|b", 0: "c"})
     frame.to_csv("t.csv", index=False)
-    assert audit("t.csv", "--no-page") == 2
+    assert audit("t.csv", "--out", "none") == 2
     assert "Add --positive 'a|b', or" in " ".join(capsys.readouterr().err.split())
 
 
 def test_missing_groups_are_rows_all_the_same(folder, capsys):
-    """--drop-missing is for the columns that are measured."""
+    """--missing drop is for the columns that are measured."""
     frame = pd.read_csv("t.csv")
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
-    assert audit("t.csv", "--by", "age", "--drop-missing", "--no-page", "--json", "r.json") == 0
+    assert (
+        audit("t.csv", "--by", "age", "--missing", "drop", "--out", "none", "--json", "r.json") == 0
+    )
     (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     sizes = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
     assert sizes["all rows"] == 2990
@@ -187,9 +189,9 @@ def test_missing_groups_are_rows_all_the_same(folder, capsys):
 @pytest.mark.slow
 def test_conditions_are_about_all_rows(folder, capsys):
     """Wrong groups change no exit code, as in the audit of large files."""
-    assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.9") == 0
+    assert audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.9") == 0
     assert "not calibrated; the worst is" in capsys.readouterr().out.replace("\n", " ")
-    assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.1") == 3
+    assert audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.1") == 3
 
 
 @pytest.mark.slow
@@ -197,7 +199,7 @@ def test_rounded_rows_and_several_classes_have_groups_too(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame = frame.assign(q=1 - frame["p"]).round(2)
     frame.to_csv("t.csv", index=False)
-    given = ("--label", "y", "--prob", "q,p", "--resamples", "2", "--no-advice", "--no-page")
+    given = ("--label", "y", "--prob", "q,p", "--resamples", "2", "--no-advice", "--out", "none")
     assert main(["audit", "t.csv", *given, "--tolerance", "0.02", "--by", "site,site"]) == 0
     assert "in 4 groups" in capsys.readouterr().out
 
@@ -240,7 +242,7 @@ def audit_of(kind, monkeypatch, capsys, size, *by):
     """The groups of the numbers, the table on the screen and that of the text."""
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
     small_blocks(monkeypatch)
-    assert audit(kind, *by, "--no-page", "--json", "r.json", "--markdown", "r.md") == 0
+    assert audit(kind, *by, "--out", "none", "--json", "r.json", "--markdown", "r.md") == 0
     with open("r.json", encoding="utf-8") as numbers, open("r.md", encoding="utf-8") as text:
         (model,) = json.load(numbers)["models"]
         told = capsys.readouterr().out.partition("Groups\n")[2]
@@ -334,7 +336,7 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
 def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     file = write(three_classes(odd_rows()), "csv")
-    given = [file, "--label", "y", "--prob", "a,b,c", "--by", "site,age", "--no-page"]
+    given = [file, "--label", "y", "--prob", "a,b,c", "--by", "site,age", "--out", "none"]
     found = []
     for size in (2**23, 100):
         monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
@@ -353,8 +355,19 @@ def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, cap
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
-    given = ("--by", "age", "--weight", "w", "--drop-missing", "--positive", "no", "--any-order")
-    assert audit("t.csv", *given, "--no-page", "--json", "r.json") == 0
+    given = (
+        "--by",
+        "age",
+        "--weight",
+        "w",
+        "--missing",
+        "drop",
+        "--positive",
+        "no",
+        "--allow",
+        "order",
+    )
+    assert audit("t.csv", *given, "--out", "none", "--json", "r.json") == 0
     (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     kept = frame[10:][frame["w"][10:] > 0]
     groups = {one["group"]: one for one in model["groups"]["groups"]}

@@ -341,8 +341,8 @@ def folder(tmp_path_factory):
 
 
 def audit(folder, file, *more, prob="pa,pb,p c", labels="a,b,c"):
-    options = ["--labels", labels, "--prob", prob, "--resamples", "2", *more]
-    return main(["audit", str(folder / file), *options])
+    options = ["--label", labels, "--prob", prob, "--resamples", "2", *more]
+    return main(["labels", str(folder / file), *options])
 
 
 def test_command(folder, tmp_path, capsys):
@@ -364,7 +364,7 @@ def test_forms(folder, tmp_path, file, capsys):
     found = []
     for name in ("t.csv", file):
         out = str(tmp_path / "r.json")
-        assert audit(folder, name, "--no-page", "--json", out, "--weight", "w") == 0
+        assert audit(folder, name, "--out", "none", "--json", out, "--weight", "w") == 0
         found.append(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
     one, other = ([line["measures"]["log_loss"]["value"] for line in f["labels"]] for f in found)
     assert one == pytest.approx(other, abs=1e-12)
@@ -376,16 +376,14 @@ def test_forms(folder, tmp_path, file, capsys):
 @pytest.mark.parametrize(
     ("more", "how", "said"),
     [
-        (["--label", "a"], {}, "no --label beside --labels"),
-        (["--by", "w"], {}, "no --by beside --labels"),
         ([], {"prob": "pa,pb"}, "one column of --prob for each of the 3 columns"),
-        ([], {"prob": "pa,pb,a"}, "different columns for --labels and --prob, got 'a'"),
-        ([], {"labels": "a,b,b"}, "each column once in --labels"),
+        ([], {"prob": "pa,pb,a"}, "different columns for --label and --prob, got 'a'"),
+        ([], {"labels": "a,b,b"}, "each column once in --label"),
         ([], {"labels": "pb", "prob": "pa"}, "labels 0, 1 or NaN"),
     ],
 )
 def test_bad_commands(folder, more, how, said, capsys):
-    assert audit(folder, "t.csv", "--no-page", *more, **how) == 2
+    assert audit(folder, "t.csv", "--out", "none", *more, **how) == 2
     assert said in capsys.readouterr().err
 
 
@@ -395,12 +393,12 @@ def test_any_order(folder, capsys):
     table = pd.DataFrame(np.column_stack([Y, P]), columns=list("abcdpqrs"))
     table.to_csv(folder / "swapped.csv", index=False)
     given = {"labels": "a,b,c", "prob": "r,q,p"}
-    assert audit(folder, "swapped.csv", "--no-page", **given) == 2
+    assert audit(folder, "swapped.csv", "--out", "none", **given) == 2
     assert "rank far better: 'a' by the column of 'c'" in capsys.readouterr().err
-    assert audit(folder, "swapped.csv", "--no-page", "--any-order", **given) == 0
+    assert audit(folder, "swapped.csv", "--out", "none", "--allow", "order", **given) == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_calib._cli._labels._MOST_BYTES", 100)
-        assert audit(folder, "t.csv", "--no-page") == 2
+        assert audit(folder, "t.csv", "--out", "none") == 2
     assert "audit one label at a time with --label, which reads any" in capsys.readouterr().err
 
 

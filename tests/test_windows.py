@@ -106,7 +106,7 @@ def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", ["C://tables/new.csv", "C:\\tables\\new.csv", "C:/tables/new.csv"])
 def test_a_drive_is_no_address(path):
-    with _remote.local_files([path], allow_remote=False) as found:  # no --allow-remote needed
+    with _remote.local_files([path], allow_remote=False) as found:  # no --allow remote needed
         assert found == [path]
     assert files_of(path, "audit") == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
@@ -152,7 +152,7 @@ def test_a_console_of_8_bits_takes_tables(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text(
         (tmp_path / "t.csv").read_text("utf-8").replace("miasto Łódź", "by"), encoding="utf-8"
     )
-    words = "audit t.csv --label y --prob p --by by --resamples 20 --no-page --markdown m.md"
+    words = "audit t.csv --label y --prob p --by by --resamples 20 --out none --markdown m.md"
     code, shown = in_console("cp1252", "stdout", words, monkeypatch)
     assert code == 0 and "\\u0141" in shown and "\\u25b2" in shown
     assert "Łódź" in (tmp_path / "m.md").read_text("utf-8")

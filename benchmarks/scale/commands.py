@@ -85,8 +85,8 @@ def words_of(command, file, k):
         given = {"file": str(file), "columns": columns_of(k), "classes": [*range(k)]}
         return ["-c", _SUMMARIZE.format(**given)], columns
     line = {
-        "audit": ["audit", str(file), *rows, "--no-page"],
-        "fit": ["fit", str(file), *rows, "--force", "--out", "fitted.json"],
+        "audit": ["audit", str(file), *rows, "--out", "none"],
+        "fit": ["fit", str(file), *rows, "--allow", "no-gain", "--out", "fitted.json"],
         "compare": ["compare", str(file), *rows, "--prob", q, "--name", "p", "--name", "q"],
         "apply": ["apply", "map.json", str(file), "--prob", p, "--out", "out.parquet"],
         "monitor": ["monitor", str(file), *rows],
@@ -104,7 +104,7 @@ def rows_of(commands, n, k):
         folder = Path(place)
         make(folder / "few.parquet", 5000, k)
         few = ["fit", "few.parquet", *words_of("audit", "", k)[0][4:-1], "--out", "map.json"]
-        few += ["--recalibrator", "temperature", "--force"]
+        few += ["--recalibrator", "temperature", "--allow", "no-gain"]
         measured(["-m", "sklearn_calib", *few], folder)
         make(folder / "t.parquet", n, k)
         for command in commands:

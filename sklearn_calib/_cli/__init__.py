@@ -22,8 +22,10 @@ from . import (
     _demo,
     _export,
     _fit,
+    _labels,
     _mean,
     _monitor,
+    _plan,
     _threshold,
 )
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
@@ -129,7 +131,7 @@ def _run(options):
 def _remarks(any_order):
     """What shows each remark of the library once, without the place in its code.
 
-    Commands with ``--any-order`` speak of the order of the columns themselves.
+    Commands with ``--allow order`` speak of the order of the columns themselves.
     """
     shown = set()
 
@@ -185,7 +187,7 @@ def parser() -> Parser:
     )
     whole.add_argument("--version", action="version", version=__version__)
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
-    several = (_demo, _audit, _compare, _fit, _apply, _export, _threshold, _mean, _monitor)
-    for command in (*several, _compile):
+    several = (_demo, _audit, _labels, _compare, _plan, _fit, _apply, _export, _threshold, _mean)
+    for command in (*several, _monitor, _compile):
         command.add_to(commands)
     return whole

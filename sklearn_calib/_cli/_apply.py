@@ -11,14 +11,13 @@ from .._typing import FloatArray
 from ..exceptions import placed
 from ._classes import named_classes
 from ._columns import probability
-from ._map import add_edited, add_map, check_kind, label_names, read_map
+from ._map import EDITED, add_map, check_kind, label_names, read_map
 from ._names import split_columns, split_names
 from ._options import (
     absent_in,
     add_files,
-    add_logits,
-    add_marks,
     add_reading,
+    add_scale,
     add_scores,
     check_confidence,
     check_different,
@@ -66,17 +65,15 @@ def add_to(commands: Any) -> None:
     )
     columns = parser.add_argument_group("columns")
     add_scores(columns, "the classes of the map")
-    add_marks(columns)
-    add_logits(columns)
+    add_scale(columns, logits=True)
     columns.add_argument(
         "--name",
         action="append",
-        metavar="NAME[,NAME...]",
+        metavar="NAME,...",
         help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
         "or p_calibrated_2 and so on where the table has such a column)",
     )
-    add_edited(parser)
-    add_reading(parser, rows_go=False)
+    add_reading(parser, missing=("keep", "absent"), edited=EDITED)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out",
@@ -84,11 +81,6 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="the table to write: .parquet, or .csv, .tsv, .txt, .jsonl, also with .gz, .bz2 or "
         ".xz behind it; - is the standard output (JSON lines where they are read, else csv)",
-    )
-    results.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="leave the new cells of rows empty whose probability is missing (default: refuse)",
     )
     parser.set_defaults(run=apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
 

@@ -39,7 +39,7 @@ class Columns(NamedTuple):
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
     groups: Any  # pandas DataFrame of the columns of --by, or None
-    together: Any = None  # ndarray of the column of --group, or None
+    together: Any = None  # ndarray of the column of --cluster, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
     shares: Sequence[str] = ()  # names of the columns of labels
 
@@ -235,7 +235,7 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
     except Refusal as error:
         several = len(split_names(options.prob)) > 1 or name not in options.prob
         if several and "fill" in error.settings and hasattr(options, "absent"):
-            cure = "Where that is an option which the row does not have, add --absent."
+            cure = "Where that is an option which the row does not have, add --missing absent."
             error.place(remark=cure)
         raise
     signed = in_percent(table, name)

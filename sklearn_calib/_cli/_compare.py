@@ -11,13 +11,14 @@ from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
     add_columns,
-    add_confidence,
     add_files,
+    add_level,
+    add_prediction,
     add_reading,
+    add_scale,
     add_soft_labels,
     check_confidence,
     examples,
-    share,
     whole_number,
 )
 from ._pairs import PairRows, Pairs, models_of
@@ -62,7 +63,8 @@ def add_to(commands: Any) -> None:
         "both tables are then read whole",
     )
     add_soft_labels(columns)
-    add_confidence(columns)
+    add_scale(columns)
+    add_prediction(columns)
     add_clusters(columns, "intervals count these clusters, not the rows")
     add_reading(parser)
     work = parser.add_argument_group("work")
@@ -73,13 +75,7 @@ def add_to(commands: Any) -> None:
         metavar="N",
         help="draws behind the interval of the calibration error (default: %(default)s)",
     )
-    work.add_argument(
-        "--level",
-        type=share,
-        default=0.9,
-        metavar="L",
-        help="of the intervals, between 0 and 1 (default: %(default)s)",
-    )
+    add_level(work)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--name",

@@ -141,7 +141,7 @@ def _with_numbers(column, decimal):
 
 
 def groups_of(drawn: "DrawnRows", options: "argparse.Namespace") -> Any:
-    """The column of ``--group`` as numbers from 0, of the drawn rows; None without."""
+    """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import group_codes
 
     name = getattr(options, "group", None)
@@ -177,7 +177,7 @@ def soft_sample(
     Parameters
     ----------
     drawn : DrawnRows
-        Which keep their shares before the column of ``--group``.
+        Which keep their shares before the column of ``--cluster``.
     classes : ndarray of shape (n_classes,)
     names : list of str
         The columns of scores.
@@ -229,7 +229,7 @@ def cross_validated(
         refuse(
             f"at least {n_folds} groups, one for each fold",
             f"{groups.max() + 1}",
-            "Name a column of more groups with --group",
+            "Name a column of more groups with --cluster",
         )
     with progress("judging"):
         held = sample.held_out(method, sample.folds(n_folds, groups), groups, "fit")

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
-from ._map import DIALECTS, add_edited, add_map, read_map
+from ._map import DIALECTS, EDITED, add_map, read_map
 from ._names import split_names
-from ._options import examples
+from ._options import add_allow, examples
 from ._printing import Output, check_writable, refuse_out, standard_output
 from ._wording import refuse
 
@@ -53,13 +53,13 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
     )
-    add_edited(parser)
+    add_allow(parser, edited=EDITED)
     sql = parser.add_argument_group("sql")
     sql.add_argument("--dialect", choices=DIALECTS, help="the database (default: ansi)")
     sql.add_argument(
         "--prob",
         action="append",
-        metavar="COLUMN[,COLUMN...]",
+        metavar="COLUMN,...",
         help="the column of the positive class (default: p), which gives an expression; or one "
         "column per class, which gives a query",
     )
@@ -67,7 +67,7 @@ def add_to(commands: Any) -> None:
     sql.add_argument(
         "--keep",
         action="append",
-        metavar="COLUMN[,COLUMN...]",
+        metavar="COLUMN,...",
         help="columns of the table that a query has too, such as a key",
     )
     sql.add_argument(

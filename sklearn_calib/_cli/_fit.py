@@ -26,11 +26,11 @@ from ._names import split_names
 from ._options import (
     add_clusters,
     add_columns,
-    add_confidence,
     add_dask,
     add_files,
-    add_logits,
+    add_prediction,
     add_reading,
+    add_scale,
     add_soft_labels,
     any_number,
     check_confidence,
@@ -57,7 +57,7 @@ EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
     "sklearn-calib fit cal.parquet --label digit --prob p0,p1,p2 --recalibrator temperature "
     "--out map.json",
-    "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
+    "sklearn-calib fit cal.csv --label outcome --prob score --scale logits --out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json --date 2026-11-23",
 )
 _LEVEL = 0.9
@@ -80,19 +80,19 @@ def add_to(commands: Any) -> None:
     )
     add_files(parser)
     columns = add_columns(parser)
-    add_logits(columns)
+    add_scale(columns, logits=True)
     add_soft_labels(columns)
-    add_confidence(columns)
+    add_prediction(columns)
     add_clusters(
         columns,
         "none of them is split between the folds by which the map is chosen and judged",
     )
-    columns.add_argument(
-        "--any-order",
-        action="store_true",
-        help="fit also where another order of the columns fits far better",
+    add_reading(
+        parser,
+        order="fit also where another order of the columns fits far better",
+        no_gain="write the map also where it does not lower the log loss, or where a class has "
+        "too few rows to say so",
     )
-    add_reading(parser)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--recalibrator",
@@ -117,12 +117,6 @@ def add_to(commands: Any) -> None:
     add_dask(work)
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
-    results.add_argument(
-        "--force",
-        action="store_true",
-        help="write the map also where it does not lower the log loss, or where a class has too "
-        "few rows to say so",
-    )
     results.add_argument(
         "--date",
         metavar="DATE",
@@ -273,7 +267,7 @@ def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
         refuse(
             f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
             "those of the other class",
-            "Add --positive with the other label, or --any-order where they are meant as they are",
+            "Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
     fine, summary = summary, summary.coarsen(min(summary.max_cells, _CELLS))
@@ -305,7 +299,7 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
         return screen.finish({"map": options.out})
     note(
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
-        "Use the probabilities as they are, choose another --recalibrator, or add --force."
+        "Use the probabilities as they are, choose another --recalibrator, or add --allow no-gain."
     )
     return FOUND
 
@@ -332,7 +326,7 @@ def _are_enough(counts, options):
             f"at least {_FOLDS} rows of each class, to judge the map by rows that its fit has not "
             "seen",
             f"{counts.min()} of one",
-            "Add rows, or --force",
+            "Add rows, or --allow no-gain",
         )
     return counts.min() >= _FOLDS
 

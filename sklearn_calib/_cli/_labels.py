@@ -1,4 +1,4 @@
-"""The command ``audit --labels``: a report on tables with a column for each of many labels."""
+"""The command ``labels``: a report on tables with a column for each of many labels."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,11 +16,28 @@ from .._files.tables import (
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
 from ._columns import probability
-from ._gate import Condition
+from ._gate import Condition, conditions_of
 from ._names import split_columns
-from ._options import check_different
-from ._printing import Screen, progress, write_json, write_report, write_text
-from ._result import judged, settings_of
+from ._options import (
+    add_draws,
+    add_files,
+    add_reading,
+    add_scale,
+    add_weight,
+    check_different,
+    examples,
+)
+from ._printing import (
+    EXTRAS,
+    Screen,
+    check_outputs,
+    progress,
+    write_json,
+    write_report,
+    write_text,
+)
+from ._remote import local_files
+from ._result import add_report, judged, settings_of
 from ._rows import called
 from ._tables import Tables
 from ._wording import refuse
@@ -33,51 +50,57 @@ if TYPE_CHECKING:
 _MOST_BYTES = 2**30  # of tables that are read as a whole
 _TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 _TEXTS |= {"0.0": 0.0, "1.0": 1.0, "0,0": 0.0, "1,0": 1.0}
-_ALONE: tuple[str, ...] = (
-    "label",
-    "by",
-    "features",
-    "grades",
-    "plan",
-    "save",
-    "dask",
-    "classes",
-    "positive",
-    "group",
-    "prediction",
-    "scale",
-    "absent",
-    "soft_labels",
+EXAMPLES = (
+    "sklearn-calib labels films.csv --label comedy,drama --prob p_comedy,p_drama",
+    "sklearn-calib labels films.csv --label comedy,drama --prob p_comedy,p_drama --fail-if "
+    '"log_loss > 0.6"',
 )
-_ALONE += ("recalibrate", "normalize", "tolerance")
 
 
-def check_labels(options: "argparse.Namespace") -> None:
-    """Refuse beside ``--labels`` what only rows of one label can have."""
-    given = next((name for name in _ALONE if getattr(options, name) not in (None, False)), None)
-    if given is not None:
-        given = "cluster" if given == "group" else given
-        refuse(
-            f"no --{given.replace('_', '-')} beside --labels",
-            "both",
-            "Leave it out, or audit one label with --label",
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "labels",
+        help="report on a table with many labels per row",
+        description="Report on a table with a column of 0 and 1 for each of many labels, and one "
+        "of probabilities: the measures of each label and their means. Writes a page for a "
+        "browser.",
+        epilog=examples(*EXAMPLES),
+    )
+    add_files(parser)
+    columns = parser.add_argument_group("columns")
+    for option, text in (
+        ("--label", "the labels: 0 and 1, true and false, yes and no; empty: not known"),
+        ("--prob", "the probability of each label, in the same order"),
+    ):
+        columns.add_argument(
+            option, action="append", required=True, metavar="COLUMN,...", help=text
         )
-    if options.prob is None:
-        refuse("--prob beside --labels", "none", "Name one column of probabilities for each label")
+    add_weight(columns)
+    add_scale(columns, marks=False)
+    order = "report also where other columns fit the labels far better"
+    add_reading(parser, missing=("drop",), sums=False, order=order)
+    add_draws(parser.add_argument_group("work"))
+    add_report(parser.add_argument_group("results"))
+    parser.set_defaults(run=audit_labels, modules=EXTRAS)
 
 
-def audit_labels(
-    files: Sequence[str], options: "argparse.Namespace", conditions: Sequence[Condition]
-) -> int:
+def audit_labels(options: "argparse.Namespace") -> int:
     """Report on the labels of all rows; returns the exit code."""
+    conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
+    with local_files(options.files, options.allow_remote, copied=True) as files:
+        check_outputs(options, files)
+        return _report(files, options, conditions)
+
+
+def _report(files, options, conditions):
     from ..report import calibration_report
 
     if weigh_more(files, _MOST_BYTES):
         refuse(
-            "tables of at most 1 GB, unpacked, for --labels",
+            "tables of at most 1 GB, unpacked, for many labels",
             "larger ones",
-            "Give a sample of the rows, or audit one label at a time with --label, which reads "
-            "any size",
+            "Give a sample of the rows, or audit one label at a time, which reads any size",
         )
     names, labels, scores, weight = _read(files, options)
     screen = Screen()
@@ -158,19 +181,19 @@ def _read(files, options):
 
 def _columns(options, present):
     """The columns of the labels, and those of their probabilities."""
-    labels, columns = (split_columns(given, present) for given in (options.labels, options.prob))
-    check_different([], labels, "--labels")
+    labels, columns = (split_columns(given, present) for given in (options.label, options.prob))
+    check_different([], labels, "--label")
     check_different([], columns)
     both = next((name for name in labels if name in columns), None)
     if both is not None:
         refuse(
-            "different columns for --labels and --prob",
+            "different columns for --label and --prob",
             f"{quoted(both)} for both",
             "Name the columns of the probabilities with --prob",
         )
     if len(labels) != len(columns):
         refuse(
-            f"one column of --prob for each of the {len(labels)} columns of --labels, in their "
+            f"one column of --prob for each of the {len(labels)} columns of --label, in their "
             "order",
             f"{len(columns)}",
             "Name as many",
@@ -193,10 +216,10 @@ def _truth(table: FileTable, name: str) -> Any:
     wrong = np.flatnonzero(numbers.isna().to_numpy() & column.notna().to_numpy())
     if len(wrong):
         refuse(
-            f"0 and 1, true and false or yes and no in column {quoted(name)} of --labels of "
+            f"0 and 1, true and false or yes and no in column {quoted(name)} of "
             f"{plain(table.file)}",
             f"{quoted(column.iloc[wrong[0]])} in row {table.row(wrong[0])}",
             "An empty cell is a label that is not known; one label of several classes goes with "
-            "--label",
+            "audit",
         )
     return numbers.to_numpy(dtype=float)

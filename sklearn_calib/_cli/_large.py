@@ -19,7 +19,6 @@ from ._options import (
     check_groups,
     check_named,
     form_of,
-    kind_of,
     label_columns,
 )
 from ._printing import Screen, progress
@@ -57,7 +56,7 @@ _WHOLE = {
     "prediction": "--prediction",
     "scale": "--scale",
     "soft_labels": "--soft-labels",
-    "absent": "--absent",
+    "absent": "--missing absent",
 }
 
 
@@ -223,9 +222,8 @@ def _check_of_summaries(summary, options):
             "summaries, which keep the weights that they were made with",
             "Leave --weight out, or give the rows",
         )
-    given = {"--group": getattr(options, "group", None) is not None, "--percent": options.percent}
-    given |= {"--logits": kind_of(options) == "logits", "--normalize": options.normalize}
-    given["--tolerance"] = options.tolerance is not None
+    words = {"--cluster": "group", "--scale": "numbers", "--tolerance": "sums"}
+    given = {option: getattr(options, name, None) is not None for option, name in words.items()}
     for option, there in given.items():
         if there:
             refuse(f"rows for {option}", "summaries", "Leave it out, or give the rows")

@@ -19,14 +19,8 @@ def add_map(parser: Any) -> None:
     parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
 
 
-def add_edited(parser: Any) -> None:
-    """Add the option that says that a map was changed by hand."""
-    parser.add_argument(
-        "--edited",
-        action="store_true",
-        help="the map was changed by hand: read it although its checksum or its check rows do not "
-        "fit (default: refuse)",
-    )
+#: What ``--allow edited`` does.
+EDITED = "read a map that was changed by hand, although its checksum or its check rows do not fit"
 
 
 def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
@@ -49,7 +43,7 @@ def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
     wanted = found.document["input"]
     if kind == wanted:
         return
-    cure = "Add --logits" if wanted == "logits" else "Leave --logits out"
+    cure = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
     words = {"proba": "probabilities", "logits": "logits"}
     refuse(
         f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",

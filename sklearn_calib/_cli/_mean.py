@@ -10,7 +10,7 @@ import numpy as np
 from .._files.tables import FileTable, label_column, number_column
 from .._show import markdown_of, quoted, sections_of
 from ._columns import check_scale, joined, whole_column, with_order
-from ._options import add_files, add_reading, any_number, examples, share
+from ._options import add_files, add_numbers, add_reading, any_number, examples, share
 from ._printing import EXTRAS, Screen, check_writable, progress, write_json, write_text
 from ._remote import local_files
 from ._tables import Tables
@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
     )
     add_files(parser)
     _add_columns(parser.add_argument_group("columns"))
-    add_reading(parser, probabilities=False)
+    add_reading(parser, missing=("drop",), sums=False)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--recalibrator",
@@ -60,8 +60,7 @@ def add_to(commands: Any) -> None:
         help="also say how many labels an interval of this width takes",
     )
     results = parser.add_argument_group("results")
-    results.add_argument("--json", metavar="FILE", help="write the numbers")
-    results.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
+    add_numbers(results)
     parser.set_defaults(run=mean, modules=EXTRAS, no_page=True)
 
 
@@ -88,7 +87,6 @@ def _add_columns(group):
     )
     group.add_argument(
         "--positive",
-        "--pos-label",
         metavar="LABEL",
         help="the class whose share is asked for (default: the second of two)",
     )

@@ -16,11 +16,11 @@ from ..exceptions import CalibrationWarning, Refusal
 from ._batches import Batches, MixedTimes, Order
 from ._codes import DONE, FOUND
 from ._options import (
-    add_confidence,
     add_files,
     add_label,
-    add_logits,
+    add_prediction,
     add_reading,
+    add_scale,
     add_scores,
     add_soft_labels,
     check_confidence,
@@ -62,9 +62,9 @@ def add_to(commands: Any) -> None:
     columns = parser.add_argument_group("columns")
     add_label(columns)
     add_scores(columns)
-    add_logits(columns)
+    add_scale(columns, logits=True)
     add_soft_labels(columns, ": a row counts once, however many it had")
-    add_confidence(columns)
+    add_prediction(columns)
     columns.add_argument(
         "--time",
         metavar="COLUMN",
@@ -73,13 +73,9 @@ def add_to(commands: Any) -> None:
         "in order and new); where labels come late, the time at which the label came; a table that "
         "is not sorted so is held in memory",
     )
-    columns.add_argument(
-        "--any-order",
-        action="store_true",
-        help="take the columns as they are, although they fit other classes (default: refuse them "
-        "in the first table, and say so in later ones)",
-    )
-    add_reading(parser)
+    order = "take the columns as they are, although they fit other classes (default: refuse them "
+    order += "in the first table, and say so in later ones)"
+    add_reading(parser, order=order)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--alarm",

@@ -3,26 +3,64 @@
 import argparse
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
+from .._files.tables import FORM
 from .._show import plain, quoted
 from ..exceptions import nearest
 from ._names import split_columns, split_names
 from ._wording import refuse
+
+#: Options that are no more, and what says it now.
+GONE = {
+    "--sep": "--read sep=CHARACTER",
+    "--decimal": "--read decimal=,",
+    "--encoding": "--read encoding=NAME",
+    "--header": "--read header=NAME,NAME",
+    "--percent": "--scale percent",
+    "--logits": "--scale logits",
+    "--normalize": "--tolerance any",
+    "--drop-missing": "--missing drop",
+    "--allow-missing": "--missing keep",
+    "--absent": "--missing absent",
+    "--allow-remote": "--allow remote",
+    "--any-order": "--allow order",
+    "--force": "--allow no-gain",
+    "--edited": "--allow edited",
+    "--no-page": "--out none",
+    "--plan": "a command: plan FILE --prob COLUMN --error 0.02",
+    "--labels": "a command: labels FILE --label COLUMN,COLUMN --prob COLUMN,COLUMN",
+    "--group": "--cluster COLUMN",
+    "--pos-label": "--positive LABEL",
+}
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Examples keep their lines; the usage has what must be there, the rest is in the list."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=20)
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any = None) -> None:
+        needed = [one for one in actions if one.required or not one.option_strings]
+        super().add_usage(usage, needed, [], prefix)
 
 
 class Parser(argparse.ArgumentParser):
     """Examples keep their lines, options are written in full."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        options["allow_abbrev"] = False
-        super().__init__(*args, **options)
+        options.setdefault("formatter_class", _Help)
+        super().__init__(*args, **options, allow_abbrev=False, add_help=False)
+        self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does; an option that is not known gets the nearest one."""
         given = sys.argv[1:] if args is None else [*args]
+        for option in (text.partition("=")[0] for text in given[1:]):
+            if option in GONE and option not in self._options_of(given[0]):
+                self.error(f"{option} is now {GONE[option]}")
         found, extra = self.parse_known_args(given, namespace)
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
@@ -80,7 +118,7 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
     group = parser.add_argument_group("columns")
     add_label(group)
     add_scores(group)
-    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+    add_weight(group)
     return group
 
 
@@ -95,26 +133,27 @@ def add_label(group: Any) -> None:
     )
 
 
-def add_scores(group: Any, order: str = "the sorted labels") -> None:
+def add_scores(group: Any, order: str = "the sorted labels", *, classes: bool = True) -> None:
     """Add the options that say which columns hold the scores of which class; `order` by default."""
     group.add_argument(
         "--prob",
         action="append",
-        metavar="COLUMN[,COLUMN...]",
+        metavar="COLUMN,...",
         help="one column: the probability of the positive class; several: one per class, in the "
-        f"order of {order} or of --classes; may be given several times, which also "
-        'serves names that hold a comma: --prob "a,b" --prob c',
+        f"order of {order} or of --classes; may be given several times, also for names that hold "
+        "a comma",
     )
+    if not classes:
+        return
     group.add_argument(
         "--classes",
         action="append",
-        metavar="LABEL[,LABEL...]",
+        metavar="LABEL,...",
         help="the classes in the order of the columns, where it is not that of "
         f"{order} or the table misses a class; may be given several times",
     )
     group.add_argument(
         "--positive",
-        "--pos-label",
         metavar="LABEL",
         help="the positive class of two (default: the second)",
     )
@@ -124,7 +163,6 @@ def add_clusters(group: Any, more: str) -> None:
     """Add the option that says which rows belong together; `more`: what follows from it."""
     group.add_argument(
         "--cluster",
-        "--group",
         dest="group",
         metavar="COLUMN",
         help="rows that belong together, such as the samples of one question, have one value of "
@@ -141,39 +179,166 @@ def add_soft_labels(
         "--soft-labels",
         action="store_const",
         const=True,
-        help="labels are shares, from 0 to 1, such as those of several annotators. One column of "
-        "--label: the share of the class of --prob; a --weight may hold the number of annotators. "
-        "One per class, --label a,b,c in the order of --prob: shares, or whole numbers of "
-        f"annotators{weigh}",
+        help="labels are shares, from 0 to 1, such as those of several annotators: one column of "
+        "--label, the share of the class of --prob, or one per class in the order of --prob, "
+        f"shares or whole numbers of annotators{weigh}",
     )
 
 
-def add_confidence(group: Any) -> None:
-    """Add the options of tables that hold a predicted class and how sure the model was of it."""
+def add_weight(group: Any) -> None:
+    """Add the option that names the weights."""
+    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+
+
+def add_draws(group: Any) -> None:
+    """Add the options of intervals that are drawn."""
+    group.add_argument(
+        "--resamples",
+        type=whole_number(2),
+        metavar="N",
+        help="draws behind each interval (default: 200, fewer where rows are many and a measure "
+        "needs all of them)",
+    )
+    add_level(group)
+
+
+def add_level(group: Any) -> None:
+    """Add the option of the level of intervals."""
+    group.add_argument(
+        "--level",
+        type=share,
+        default=0.9,
+        metavar="L",
+        help="of the intervals, between 0 and 1 (default: %(default)s)",
+    )
+
+
+def add_numbers(group: Any) -> None:
+    """Add the options that write the numbers and the tables."""
+    group.add_argument("--json", metavar="FILE", help="write all numbers")
+    group.add_argument("--markdown", metavar="FILE", help="write the tables as text for a wiki")
+
+
+def add_page(group: Any) -> None:
+    """Add the option that names the page of a report."""
+    group.add_argument(
+        "--out",
+        dest="pages",
+        action=_Meaning,
+        means=lambda word: {"out": word, "no_page": word == "none"},
+        metavar="FILE",
+        help="the page to write, or none (default: report.html)",
+    )
+    group.set_defaults(out="report.html", no_page=False)
+
+
+def add_prediction(group: Any) -> None:
+    """Add the option of tables that hold a predicted class and how sure the model was of it."""
     group.add_argument(
         "--prediction",
         metavar="COLUMN",
-        help="the predicted class, where the one column of --prob is the confidence in it: what is "
-        "looked at is whether it is the class of --label (the tables are then read whole)",
+        help="the predicted class, where the one column of --prob is the confidence in it: looked "
+        "at is whether it is the class of --label (tables are read whole)",
     )
-    add_marks(group)
 
 
-def add_marks(group: Any) -> None:
-    """Add the options of numbers that are no probabilities yet, and of options that differ."""
+class _Meaning(argparse.Action):
+    """An option whose words set attributes, as `means` says; the words themselves are kept, too."""
+
+    def __init__(self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any) -> None:
+        super().__init__(*names, **how)
+        self.means = means
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        try:
+            meant = self.means(values)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        vars(namespace).update(meant)
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
+
+
+#: What --allow lets happen, and the attribute that says so.
+_ALLOWED = {
+    "remote": "allow_remote",
+    "order": "any_order",
+    "no-gain": "force",
+    "edited": "edited",
+}
+#: What the other attributes are called that a word of an option sets.
+_SAID = {"absent": "missing absent", "drop_missing": "missing drop", "logits": "scale logits"}
+_REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
+
+
+def add_allow(group: Any, **texts: str) -> None:
+    """Add the option that allows what is refused by default; the texts say what that is."""
+    what = {name.replace("_", "-"): text for name, text in texts.items()}
     group.add_argument(
-        "--absent",
-        action="store_const",
-        const="nan",
-        help="an empty cell (null) in a column of --prob, or the missing end of a list, is an "
-        "option that the row does not have, as for questions of three to five choices",
+        "--allow",
+        action=_Meaning,
+        means=lambda word: {_ALLOWED[word]: True},
+        choices=(*what,),
+        metavar="WORD",
+        help="; ".join(f"{name}: {text}" for name, text in what.items()),
     )
+    group.set_defaults(**{_ALLOWED[name]: False for name in what})
+
+
+_MISSING = {
+    "drop": ("drop_missing", True, "leave out rows with a missing value, and say which"),
+    "keep": (
+        "allow_missing",
+        True,
+        "leave the new cells empty where the probability is missing",
+    ),
+    "absent": (
+        "absent",
+        "nan",
+        "an empty cell (null) of --prob, or the missing end of a list, is an option that the row "
+        "does not have, as for questions of three to five choices",
+    ),
+}
+
+
+def _add_missing(group, words):
+    texts = "; ".join(f"{word}: {_MISSING[word][2]}" for word in words)
+    group.add_argument(
+        "--missing",
+        action=_Meaning,
+        means=lambda word: dict([_MISSING[word][:2]]),
+        choices=words,
+        metavar="WORD",
+        help=f"{texts} (default: refuse)",
+    )
+    group.set_defaults(drop_missing=False, absent=None)
+
+
+def add_scale(group: Any, *, marks: bool = True, logits: bool = False) -> None:
+    """Add the option that says what numbers the columns of scores hold, if no probabilities."""
+    kinds = {"percent": "from 0 to 100"}
+    if logits:
+        kinds["logits"] = "of a single column the log-odds of the positive class"
+    if marks:
+        kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
+
+    def means(word):
+        found: dict[str, Any] = {"percent": False, "logits": False, "scale": None}
+        if word in ("percent", "logits") and word in kinds:
+            return found | {word: True}
+        if not marks:
+            raise argparse.ArgumentTypeError(f"expected percent, got {quoted(word)}")
+        return found | {"scale": ends_of_scale(word)}
+
     group.add_argument(
         "--scale",
-        type=ends_of_scale,
-        metavar="LOW,HIGH",
-        help="the numbers of --prob are marks from LOW (0 %%) to HIGH (100 %%), such as 0,10",
+        dest="numbers",
+        action=_Meaning,
+        means=means,
+        metavar="KIND",
+        help="what the numbers of --prob are, if no probabilities: "
+        + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
     )
+    group.set_defaults(percent=False, logits=False, scale=None)
 
 
 def ends_of_scale(text: str) -> tuple[float, float]:
@@ -196,17 +361,16 @@ def absent_in(options: argparse.Namespace) -> Literal["nan"] | None:
 
 
 def check_confidence(options: argparse.Namespace) -> None:
-    """Refuse what would be wrong beside --prediction, --scale, --absent or --soft-labels."""
+    """Refuse what would be wrong beside --prediction, --missing or --soft-labels."""
     beside = {
         "soft_labels": ("positive", "prediction", "absent"),
         "prediction": ("classes", "positive", "features", "absent", "logits"),
-        "scale": ("percent", "logits"),
         "absent": ("drop_missing",),
     }
     for asked, others in beside.items():
         for name in others if getattr(options, asked, None) is not None else ():
             if getattr(options, name, None):
-                name, asked = (word.replace("_", "-") for word in (name, asked))
+                name, asked = (_SAID.get(word, word.replace("_", "-")) for word in (name, asked))
                 refuse(
                     f"--{asked} without --{name}",
                     f"both: what --{name} does would be wrong for these rows",
@@ -214,89 +378,62 @@ def check_confidence(options: argparse.Namespace) -> None:
                 )
 
 
-def add_logits(group: Any) -> None:
-    """Add the option that says that scores are no probabilities."""
-    group.add_argument(
-        "--logits",
-        action="store_true",
-        help="the columns of --prob hold logits; a single one the log-odds of the positive class",
-    )
-
-
 def add_reading(
     parser: argparse.ArgumentParser,
     *,
-    rows_go: bool = True,
+    missing: Sequence[str] = ("drop", "absent"),
     mends: bool = False,
-    probabilities: bool = True,
+    sums: bool = True,
+    **allowed: str,
 ) -> None:
     """Add the options that say how a file is to be read.
 
-    With `rows_go` rows may be left out, with `mends` rounded rows are divided by their sums. Some
-    options are for `probabilities` alone.
+    `missing` is what may become of holes. Rows of several `sums` may be divided by them; with
+    `mends` rounded ones are, unasked. What else may be `allowed` is said by texts.
     """
-    rounded = "rows that were rounded are divided with a warning, others refused"
-    others = rounded if mends else "such rows are refused"
     group = parser.add_argument_group("reading")
-    if rows_go:
+    _add_missing(group, tuple(missing))
+    if sums:
+        rounded = "rows that were rounded are divided with a warning, others refused"
         group.add_argument(
-            "--drop-missing",
-            action="store_true",
-            help="leave out rows with a missing value in one of the columns, and say which they "
-            "were",
+            "--tolerance",
+            dest="sums",
+            action=_Meaning,
+            means=_tolerance,
+            metavar="T",
+            help="divide rows of probabilities by their sums up to T from 1, or any, and say "
+            f"nothing (default: {rounded if mends else 'such rows are refused'})",
         )
-    if probabilities:
-        _add_repairs(group, others)
+    group.set_defaults(tolerance=None, normalize=False)
     group.add_argument(
-        "--sep",
-        metavar="CHARACTER",
-        help="between the cells of a csv file; tab is a name for the tab (default: the one of "
-        "comma, semicolon, tab and | under which the header holds the named columns)",
+        "--read",
+        dest="form",
+        action=_Meaning,
+        means=_form,
+        metavar="WHAT=HOW",
+        help="what a csv file does not tell by itself: sep=; or sep=tab, decimal=, for a decimal "
+        "comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a line of "
+        "names; may be given several times",
     )
-    group.add_argument(
-        "--decimal",
-        choices=(".", ","),
-        help="the decimal mark of a csv file (default: the point; a comma where cells are not "
-        "separated by commas and it fits)",
-    )
-    group.add_argument(
-        "--encoding",
-        metavar="NAME",
-        help="of a file of text, for instance cp1252 for older ones of Windows (default: utf-8; "
-        "UTF-16 is told by its mark)",
-    )
-    group.add_argument(
-        "--header",
-        action="append",
-        metavar="NAME[,NAME...]",
-        help="the names of all columns, for csv files without a line of names",
-    )
-    group.add_argument(
-        "--allow-remote",
-        action="store_true",
-        help="also read addresses (https://, s3://, file://); each file is copied to a temporary "
-        "folder first",
-    )
+    group.set_defaults(**dict.fromkeys(FORM))
+    add_allow(group, remote=_REMOTE, **allowed)
 
 
-def _add_repairs(group, others):
-    """Add the options that say how rows of probabilities become ones."""
-    group.add_argument(
-        "--percent", action="store_true", help="the probabilities are numbers from 0 to 100"
-    )
-    sums = group.add_mutually_exclusive_group()
-    sums.add_argument(
-        "--normalize",
-        action="store_true",
-        help="divide each row of probabilities by its sum, whatever it is, and say nothing "
-        f"(default: {others})",
-    )
-    sums.add_argument(
-        "--tolerance",
-        type=any_number,
-        metavar="T",
-        help="the same, for sums up to T from 1; others are refused",
-    )
+def _tolerance(word):
+    if word == "any":
+        return {"normalize": True, "tolerance": None}
+    return {"normalize": False, "tolerance": any_number(word)}
+
+
+def _form(word):
+    name, _, value = word.partition("=")
+    if name not in FORM or not value:
+        raise argparse.ArgumentTypeError(
+            f"expected {', '.join(FORM)} with = and a value, got {quoted(word)}"
+        )
+    if name == "decimal" and value not in (".", ","):
+        raise argparse.ArgumentTypeError(f"expected decimal=. or decimal=, got {quoted(word)}")
+    return {name: split_names([value]) if name == "header" else value}
 
 
 def add_dask(group: Any) -> None:
@@ -310,14 +447,13 @@ def add_dask(group: Any) -> None:
 
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """How csv files are to be read, as `read_table` takes it; only what was given."""
-    form = {name: getattr(options, name) for name in ("sep", "decimal", "encoding")}
-    form["header"] = None if options.header is None else split_names(options.header)
-    return {key: value for key, value in form.items() if value is not None}
+    form = {name: getattr(options, name) for name in FORM}
+    return {name: value for name, value in form.items() if value is not None}
 
 
 def kind_of(options: argparse.Namespace) -> Literal["proba", "logits"]:
     """What the columns of scores hold."""
-    return "logits" if getattr(options, "logits", False) else "proba"
+    return "logits" if options.logits else "proba"
 
 
 def tolerance_of(options: argparse.Namespace) -> float | None:
@@ -338,18 +474,15 @@ def check_named(
         refuse(
             "--label once",
             f"it {len(options.label)} times",
-            "For shares of several classes add --soft-labels; many labels per row go with audit "
-            "--labels",
+            "For shares of several classes add --soft-labels; many labels per row go with the "
+            "command labels",
         )
 
 
 def check_of_logits(options: argparse.Namespace) -> None:
     """Refuse what only probabilities can have."""
-    given = {"--percent": options.percent, "--normalize": options.normalize}
-    given["--tolerance"] = options.tolerance is not None
-    for option, there in given.items():
-        if there and kind_of(options) == "logits":
-            refuse(f"{option} with probabilities", "--logits", "Leave one out")
+    if options.sums is not None and kind_of(options) == "logits":
+        refuse("--tolerance with probabilities", "--scale logits", "Leave one out")
 
 
 def label_columns(options: argparse.Namespace, present: Collection[str] = ()) -> list[str]:

@@ -1,4 +1,4 @@
-"""``audit --plan``: how many rows with labels it takes, from the scores alone."""
+"""The command ``plan``: how many rows with labels it takes, from the scores alone."""
 
 import argparse
 from contextlib import suppress
@@ -10,8 +10,20 @@ from .._files.tables import number_column
 from .._show import markdown_of, plain, sections_of
 from ._columns import probability
 from ._names import split_columns
-from ._options import any_number, check_different, tolerance_of
-from ._printing import Screen, check_outputs, progress, write_json, write_text
+from ._options import (
+    add_files,
+    add_level,
+    add_numbers,
+    add_reading,
+    add_scale,
+    add_scores,
+    add_weight,
+    any_number,
+    check_different,
+    examples,
+    tolerance_of,
+)
+from ._printing import EXTRAS, Screen, check_outputs, progress, write_json, write_text
 from ._remote import local_files
 from ._tables import Tables
 from ._wording import refuse
@@ -19,26 +31,40 @@ from ._wording import refuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NOT_USED = (
-    "resamples",
-    "no_advice",
-    "name",
-    "by",
-    "features",
-    "fail_if",
-    "save",
-    "recalibrate",
-    "dask",
-    "classes",
-    "positive",
+EXAMPLES = (
+    "sklearn-calib plan scores.csv --prob p --error 0.02",
+    "sklearn-calib plan scores.parquet --prob p --error 0.02,0.05 --json plan.json",
 )
 
 
-class PlanAction(argparse.Action):
-    """What to plan for; there will be no page."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        namespace.plan, namespace.no_page = values, True
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "plan",
+        help="how many rows with labels a validation takes",
+        description="Say from the scores alone, of two classes, how many rows with labels it "
+        "takes: for a verdict that finds a mean error with probability 80 %, and for intervals of "
+        "O/E, slope and C statistic that are short enough.",
+        epilog=examples(*EXAMPLES),
+    )
+    add_files(parser)
+    columns = parser.add_argument_group("columns")
+    add_scores(columns, classes=False)
+    add_weight(columns)
+    add_scale(columns)
+    add_reading(parser, missing=("drop",))
+    work = parser.add_argument_group("work")
+    work.add_argument(
+        "--error",
+        type=errors,
+        required=True,
+        metavar="ERROR,...",
+        help="the mean error to be found, such as 0.02",
+    )
+    add_level(work)
+    results = parser.add_argument_group("results")
+    add_numbers(results)
+    parser.set_defaults(run=plan, modules=EXTRAS, no_page=True)
 
 
 def errors(text: str) -> list[float]:
@@ -54,9 +80,10 @@ def errors(text: str) -> list[float]:
 
 def plan(options: "argparse.Namespace") -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
+    if options.prob is None:
+        refuse("--prob, the column of the probabilities", "none", "Name it; a plan needs no labels")
     with local_files(options.files, options.allow_remote) as files:
         _check_rows(files)
-        _check(options)
         check_outputs(options, files)
         size = _size(files, options)
     screen = Screen()
@@ -68,16 +95,6 @@ def plan(options: "argparse.Namespace") -> int:
     return screen.finish({"numbers": options.json, "text": options.markdown})
 
 
-def _check(options):
-    """Refuse options that a plan does nothing with."""
-    if options.prob is None:
-        refuse("--prob, the column of the probabilities", "none", "Name it; a plan needs no labels")
-    given = next((name for name in _NOT_USED if getattr(options, name)), None)
-    if given is not None:
-        option = f"--{given.replace('_', '-')}"
-        refuse(f"--plan without {option}", "both: a plan reads the scores alone", "Leave one out")
-
-
 def _check_rows(files):
     """Refuse what is no table of scores."""
     from ..summary import is_summary_file
@@ -86,7 +103,7 @@ def _check_rows(files):
         with suppress(OSError, ValueError):  # reading it words the error
             if is_summary_file(file):
                 refuse(
-                    "a table of scores for --plan",
+                    "a table of scores",
                     f"the summary {plain(file)}",
                     "Name the file of the rows, with --prob",
                 )
@@ -113,17 +130,17 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
     proba = np.vstack(scores)
     if proba.shape[1] > 2:
         refuse(
-            "one column in --prob for --plan",
+            "one column in --prob",
             f"{proba.shape[1]}",
             "Name that of the class that counts; a plan is of two classes",
         )
     if proba.shape[1] == 2:
-        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="audit")
+        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="plan")
     given = np.concatenate(weights) if weights else None
     with progress("planning"):
         return validation_sample_size(
             proba if proba.shape[1] == 2 else proba[:, 0],
-            error=options.plan,
+            error=options.error,
             level=options.level,
             sample_weight=given,
         )

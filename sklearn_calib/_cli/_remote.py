@@ -1,4 +1,4 @@
-"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow-remote``."""
+"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow remote``."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def local_files(
         refuse(
             "the path of a local file",
             f"the address {quoted(remote[0])}",
-            "Download it, or add --allow-remote",
+            "Download it, or add --allow remote",
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
         refuse("the standard input alone", "also files", "Name files alone")

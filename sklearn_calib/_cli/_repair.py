@@ -7,9 +7,9 @@ from .._show import in_shell
 from ._options import (
     add_clusters,
     add_columns,
-    add_confidence,
-    add_marks,
+    add_prediction,
     add_reading,
+    add_scale,
     add_scores,
     add_soft_labels,
 )
@@ -21,13 +21,14 @@ def commands_of_repair(options: argparse.Namespace) -> str:
     """``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit, apply = (argparse.ArgumentParser(add_help=False) for _ in range(2))
     columns = add_columns(fit)
-    add_confidence(columns)
+    add_scale(columns)
+    add_prediction(columns)
     add_clusters(columns, "")
     add_soft_labels(columns)
     add_reading(fit)
     add_scores(apply)
-    add_marks(apply)
-    add_reading(apply, rows_go=False)
+    add_scale(apply)
+    add_reading(apply, missing=("absent",))
     ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
     new, repaired = f"new{ending}", f"repaired{ending}"
     lines = (
@@ -42,11 +43,10 @@ def _given(parser, options):
     words = []
     for action in parser._actions:
         value, name = getattr(options, action.dest), action.option_strings[0]
-        if value is True or (action.const is not None and value == action.const):
+        if value is True:
             words.append(name)
         elif value != action.default:
             many = value if isinstance(value, list) else [value]
-            if isinstance(value, tuple):  # the ends of a scale
-                many = [",".join(f"{end:.15g}" for end in value)]
-            words += [word for each in many for word in (name, str(each))]
+            known = [each for each in many if action.choices is None or each in action.choices]
+            words += [word for each in known for word in (name, str(each))]
     return words

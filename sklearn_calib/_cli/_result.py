@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import sections_of
 from ._codes import DONE, FOUND
-from ._gate import Condition, measures_for
+from ._gate import FORM, Condition, measures_for
+from ._options import add_numbers, add_page
 from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._remote import source_of
 from ._repair import commands_of_repair
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
 
 _NO_ROWS = "summaries of several classes hold no rows to say whether recalibration would help"
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
+
+
+def add_report(group: Any) -> None:
+    """Add the options of the results of a report."""
+    group.add_argument(
+        "--name", metavar="TEXT", help="what to call the model (default: its columns)"
+    )
+    add_page(group)
+    add_numbers(group)
+    group.add_argument(
+        "--fail-if",
+        action="append",
+        metavar="RULE",
+        help=f'exit with code 3 where it holds: "{FORM}", for instance '
+        '"smooth_calibration_error > if_calibrated" for more than chance, or "accuracy < 0.7"; may '
+        "be given several times",
+    )
 
 
 def settings_of(

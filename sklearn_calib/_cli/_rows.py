@@ -32,7 +32,7 @@ class LabelledRows(NamedTuple):
     names: list[str]  # of the columns of scores
     given: FloatArray  # scores as they are in the table; percentages as probabilities
     groups: Any = None  # pandas DataFrame of the columns of --by, or None
-    together: Any = None  # ndarray of the column of --group, or None
+    together: Any = None  # ndarray of the column of --cluster, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
 
 
@@ -45,7 +45,7 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     """The rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
-    refused, unless ``--any-order`` was given.
+    refused, unless ``--allow order`` was given.
     """
     from ..canonical import canonical_labels, canonical_proba
 
@@ -177,9 +177,9 @@ def another_order(
         return falling(ranks_of(np.asarray(proba)[:, -1], first), classes, options) if one else None
     fits = [str(label) for label in found.classes]
     cure = shlex.join(["--positive", fits[1]] if one else ["--classes", ",".join(fits)])
-    way = f"Add {plain(cure, 200)}, or --any-order"
+    way = f"Add {plain(cure, 200)}, or --allow order"
     if soft:
-        way = "Name the columns of --label in that order, or add --any-order"
+        way = "Name the columns of --label in that order, or add --allow order"
     return (
         f"columns in the order of the classes {plain(', '.join(map(str, classes)))}",
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
@@ -198,7 +198,7 @@ def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> Said
     way = f"Add {add}, or {keep}"
     if getattr(options, "soft_labels", False):
         way = "Name the column of --prob that --label has the shares of"
-        way += ", or add --any-order" if hasattr(options, "any_order") else ", or leave it"
+        way += ", or add --allow order" if hasattr(options, "any_order") else ", or leave it"
     return (
         f"one column that rises with {quoted(second)}, the second class",
         f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "

@@ -4,9 +4,9 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from ._map import DIALECTS, add_edited, add_map, read_map
+from ._map import DIALECTS, EDITED, add_map, read_map
 from ._names import split_names
-from ._options import any_number, as_number, examples
+from ._options import add_allow, any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
 from ._wording import refuse
 
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
         help="the scores are stored in single precision: thresholds are such numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
-    add_edited(parser)
+    add_allow(parser, edited=EDITED)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",
@@ -67,7 +67,7 @@ def add_to(commands: Any) -> None:
     sql.add_argument(
         "--names",
         action="append",
-        metavar="NAME[,NAME...]",
+        metavar="NAME,...",
         help="of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
     sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")

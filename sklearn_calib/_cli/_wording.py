@@ -14,10 +14,9 @@ AS_MISSING = (
 #: The option that sets an argument.
 OPTIONS = {
     "bounds": "--bounds",
-    "check_columns": "--any-order",
+    "check_columns": "--allow order",
     "classes": "--classes",
-    "edited": "--edited",
-    "encoding": "--encoding",
+    "edited": "--allow edited",
     "groups": "--cluster",
     "labels": "--classes",
     "pos_label": "--positive",
@@ -41,30 +40,34 @@ _VALUES = {
 _CHOICES = {
     "all_classes": "Name all of them with --classes",
     "coarser_groups": "name a column of larger groups with --by",
+    "csv_decimal": "--read decimal=,",
+    "csv_header": "--read header=NAME,NAME",
+    "csv_sep": "--read sep=CHARACTER",
+    "csv_encoding": "--read encoding=NAME",
     "columns": "Name one column per class with --prob, or all classes with --classes in the order "
     "of the columns",
     "confidence": "of a confidence in one predicted class name that class's column with "
     "--prediction",
     "exchange": "name it with --positive, or exchange the columns of --prob or the two names in "
     "--classes",
-    "fill": "Fill them, or leave out such rows with --drop-missing",
+    "fill": "Fill them, or leave out such rows with --missing drop",
     "folds": "Name a column of more groups with --cluster",
     "linear_predictor": "",
-    "many_labels": "name their columns with audit --labels",
+    "many_labels": "use the command labels",
     "missing_labels": f". {AS_MISSING}",
     "of_logits": "",
     "one_label": "add a column that says whether the label is the one whose share it is",
     "other_column": "Name the other class with --positive, or the other column with --prob",
-    "percentages": "add --percent for percentages, or audit --scale 0,10 for marks",
+    "percentages": "add --scale percent for percentages, or --scale 0,10 for marks",
 }
 
 
 #: The same cure of commands that can do something else.
-KEEP_THEM = {"fill": "Fill them, or keep them with --allow-missing"}
+KEEP_THEM = {"fill": "Fill them, or keep them with --missing keep"}
 WITHOUT_LABEL = {
     "exchange": "name it with --positive, or exchange the columns of --prob or the two names in "
     "--classes",
-    "fill": "Give such rows when their labels come, or leave them out with --drop-missing",
+    "fill": "Give such rows when their labels come, or leave them out with --missing drop",
 }
 
 Said = tuple[str, str, str]  # rule, value and cure

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._show import plain, quoted
 from .._typing import AnyArray
-from ..exceptions import nearest, refusal, refuse
+from ..exceptions import nearest, refusal, refuse, setting
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -40,7 +40,8 @@ def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
     if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         cure = "Export it as text."
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
-            cure += " If it is UTF-16 without its mark, add --encoding utf-16-le or utf-16-be."
+            cure += " If it is UTF-16 without its mark, name utf-16-le or utf-16-be as "
+            cure += setting("csv_encoding", words="csv={'encoding': ...}")
         refuse(
             "",
             "a table as text, or a parquet or Arrow file",
@@ -64,7 +65,7 @@ def separator_of(
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         if len(sep) != 1 or sep in '"\r\n':
-            refuse("", "one character in --sep", quoted(sep), "Use , ; | or tab")
+            refuse("", "one character as separator", quoted(sep), "Use , ; | or tab")
         return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
     if header is not None:
@@ -74,7 +75,7 @@ def separator_of(
         most = max(found, key=lambda candidate: len(candidate[1]))
         refuse(
             "",
-            f"{len(header)} cells in the first line, as many as --header names",
+            f"{len(header)} cells in the first line, as many as the names that were given",
             f"{len(most[1])}",
             "Name every column",
         )
@@ -105,9 +106,10 @@ def check_columns(
         near = inside or nearest(name, present)
         cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
-            cure = "Name the separator with --sep."
+            cure = "Name the separator with " + setting("csv_sep", words="csv={'sep': ...}")
         elif sep is not None and looks_like_data(present):
-            cure = "Where the first line is no line of names, add --header with all names."
+            cure = "Where the first line is no line of names, give all names with "
+            cure += setting("csv_header", words="csv={'header': [...]}")
         refuse("", f"a column {quoted(name)} in {plain(file)}", known, cure)
 
 

@@ -209,8 +209,8 @@ def unreadable(error: Exception, file: str) -> Refusal:
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, got = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
-        encoding = setting("encoding", "cp1252")
-        cure = "Name the encoding, for instance " + encoding + " (Western European Windows)"
+        encoding = setting("csv_encoding", words="csv={'encoding': ...}")
+        cure = "Name the encoding, such as cp1252 of Windows in Western Europe, with " + encoding
         return refusal("", rule, f"the byte 0x{got:02x}", cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
@@ -477,9 +477,10 @@ def _refuse_text(table, name, row, cure=None):
         if isinstance(value, str) and value.strip().endswith("%"):
             cure = _ALL_PERCENT
         elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
-            cure = "If the comma is the decimal mark, add --decimal ,"
+            mark = setting("csv_decimal", words="csv={'decimal': ','}")
+            cure = "If the comma is the decimal mark, add " + mark
             if table.decimal == ",":
-                cure = "Leave out --decimal , where the point is the decimal mark."
+                cure = "Leave " + mark + " out where the point is the decimal mark"
     refuse(
         "",
         f"numbers in column {quoted(name)} of {plain(table.file)}",

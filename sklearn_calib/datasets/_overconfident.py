@@ -5,7 +5,7 @@ import numpy as np
 from .._random import generator
 from .._typing import FloatArray, IntArray, RandomStateLike
 from ..canonical import canonical_proba
-from ..exceptions import check_count, is_number, refuse
+from ..exceptions import check_count, is_number, named, refuse
 
 
 def make_overconfident(
@@ -46,7 +46,7 @@ def make_overconfident(
     n_classes = check_count(n_classes, "n_classes", where, 2)
     n_samples = check_count(n_samples, "n_samples", where, 2 * n_classes)
     if not is_number(sharpness) or not 0 < sharpness < np.inf:
-        refuse(where, "a sharpness above 0", repr(sharpness), "Leave the default")
+        refuse(where, "a " + named("sharpness") + " above 0", repr(sharpness), "Leave the default")
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))

@@ -7,7 +7,7 @@ import numpy as np
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import read_numbers
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 
 
 def canonical_costs(
@@ -34,7 +34,7 @@ def canonical_costs(
     if not fits or (actions is not None and table.shape[-1] != len(actions)):
         refuse(
             where,
-            f"costs of shape {shape} with at least two actions",
+            named("costs") + f" of shape {shape} with at least two actions",
             f"shape {table.shape}",
             "costs[j, a] is the cost of action a where class j is true; actions that are not the "
             "classes need names, as in actions=['no', 'yes', 'ask']",
@@ -55,7 +55,7 @@ def _refuse_dominated(table, names, where):
             if one != other and (table[:, other] <= table[:, one]).all():
                 refuse(
                     where,
-                    "costs under which each action can be the cheaper one of any two",
+                    named("costs") + " under which each action can be the cheaper one of any two",
                     f"action {quoted(name)}, which never costs less than {quoted(better)}",
                     "Leave it out, or check that rows of costs are true classes and columns are "
                     "actions",

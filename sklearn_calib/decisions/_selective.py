@@ -15,7 +15,7 @@ from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from ..exceptions import caution, equals, is_number, refuse
+from ..exceptions import caution, equals, is_number, named, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
@@ -304,10 +304,10 @@ class SelectiveClassifier(DecidingClassifier):
         if share is not None:
             if not is_number(share) or not 0 < share <= 1:
                 cure = "Pass for instance 0.9"
-                refuse(where, "coverage above 0 and at most 1", repr(share), cure)
+                refuse(where, named("coverage") + " above 0 and at most 1", repr(share), cure)
             if self.max_risk is not None:
                 got = f"max_risk={self.max_risk!r} and coverage={share!r}"
-                refuse(where, "max_risk or coverage", got, "Leave one of them out")
+                refuse(where, named("max_risk") + " or coverage", got, "Leave one of them out")
         if not equals(self.method, "sgr"):
             refuse(where, "method 'sgr'", repr(self.method), "Leave the default")
 

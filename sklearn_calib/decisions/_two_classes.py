@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import ArrayLike, FloatArray
 from ..canonical import read_numbers
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ..metrics import canonical_case
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def canonical_thresholds(thresholds: ArrayLike | None, where: str) -> FloatArray
     if outside.any():
         got = f"{table[outside][0]:g}"
         cure = "At 0 everyone is acted on and at 1 nobody, so leave them out"
-        refuse(where, "thresholds strictly between 0 and 1", got, cure)
+        refuse(where, named("thresholds") + " strictly between 0 and 1", got, cure)
     if (np.diff(table) <= 0).any():
         row = int((np.diff(table) <= 0).argmax())
         got = f"{table[row]:g} before {table[row + 1]:g}"

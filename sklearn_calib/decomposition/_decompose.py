@@ -10,7 +10,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import check_flag, equals, is_number, no_cautions, refuse
+from ..exceptions import check_flag, equals, is_number, named, no_cautions, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
 from ._grouping import decompose_by_features
@@ -288,7 +288,7 @@ def refinement_error(
     rule = get_loss(loss, where)
     if start is not None and not (is_number(start) and 0 < start < np.inf):
         cure = "Pass an inverse temperature, or None"
-        refuse(where, "start above 0", repr(start), cure)
+        refuse(where, named("start") + " above 0", repr(start), cure)
     in_sample = _in_sample(where, rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
@@ -323,7 +323,7 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
     if check_flag(label_smoothing, "label_smoothing", where) and not in_sample:
         refuse(
             where,
-            "label_smoothing with temperature scaling, log loss and no folds",
+            named("label_smoothing") + " with temperature scaling, log loss and no folds",
             f"{recalibrator!r}, {loss.label}, cv={cv!r}",
             "Set label_smoothing=False",
         )

@@ -17,7 +17,7 @@ from .._typing import (
     Self,
 )
 from ..canonical import canonical_labels
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ..metrics import reliability_curve
 from ..recalibrators import resolve_recalibrator
 from ._base import Display, draw_diagonal, grid, shade
@@ -162,7 +162,7 @@ class CalibratingFunctionDisplay(Display):
             if len(fitted.classes_) != 2:
                 refuse(
                     where,
-                    "recalibrators of two classes",
+                    named("recalibrators") + " of two classes",
                     f"{len(fitted.classes_)} in {name}",
                     "Draw one class against the rest: fit on its column and y == label",
                 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Features, Self
-from ..exceptions import check_known, refuse
+from ..exceptions import check_known, named, refuse
 from ..metrics import reliability_curve
 from ._base import ModelsDisplay, grid
 from ._reliability_panel import Panel, scale_of
@@ -140,7 +140,7 @@ class ReliabilityDisplay(ModelsDisplay):
         if missing:
             refuse(
                 "ReliabilityDisplay.from_cv_results",
-                "cv_results with 'estimator' and 'indices'",
+                named("cv_results") + " with 'estimator' and 'indices'",
                 f"no {' and no '.join(repr(m) for m in sorted(missing))}",
                 "Call cross_validate(..., return_estimator=True, return_indices=True)",
             )
@@ -240,9 +240,9 @@ class ReliabilityDisplay(ModelsDisplay):
 
     def _draw(self, *axes, bands, logit):
         self.histogram_axes_ = []
-        for ax, (title, named) in zip(axes, self._panels(), strict=True):
-            panel = Panel(ax, [one for one in named.values() if one is not None], logit)
-            for name, curve in named.items():
+        for ax, (title, curves) in zip(axes, self._panels(), strict=True):
+            panel = Panel(ax, [one for one in curves.values() if one is not None], logit)
+            for name, curve in curves.items():
                 panel.add(name, curve, bands)
             ax.set_title(in_picture(title))
             panel.finish(legend=ax is axes[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ._dialects import Dialect
 from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
 from ._sql_text import Printer, distinct_pieces
@@ -93,7 +93,7 @@ class Query(Statement):
             into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
         if into is None or len(into) != count:
             got = "None" if into is None else f"{len(into)}"
-            refuse("to_sql", f"into: a text, or {count} names", got, "Name the results")
+            refuse("to_sql", named("into") + f": a text, or {count} names", got, "Name the results")
         different([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.name(name, "into") for name in into]
 

@@ -12,7 +12,7 @@ from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import canonical_labels
-from ..exceptions import check_count, check_level, is_number, refuse
+from ..exceptions import check_count, check_level, is_number, named, refuse
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
 
@@ -272,7 +272,7 @@ def grade_calibration(
     check_seed(random_state)
     check_level(level, where)
     if not is_number(prudent_level) or not 0 < prudent_level < 1:
-        refuse(where, "prudent_level between 0 and 1", repr(prudent_level), "Pass 0.75")
+        refuse(where, named("prudent_level") + " between 0 and 1", repr(prudent_level), "Pass 0.75")
     n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
     amber, red = _checked_lights(lights, where)
     bands = grades_of(grades, where)
@@ -337,7 +337,7 @@ def _checked_counts(counts, n, where):
     found = np.asarray(counts)
     if found.shape != (n,) or found.dtype.kind not in "iuf":
         got = f"{found.dtype} of shape {found.shape}"
-        refuse(where, f"counts, {n} whole numbers", got, "Pass one number for each row")
+        refuse(where, named("counts") + f", {n} whole numbers", got, "Pass one number for each row")
     if (
         not (found >= 0).all()
         or not (found == np.floor(found)).all()

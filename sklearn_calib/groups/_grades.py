@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 from .._show import Section, Shown, Table, plain
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import canonical_proba
-from ..exceptions import check_count, is_number, refuse
+from ..exceptions import check_count, is_number, named, refuse
 from ..metrics import canonical_case
 
 
@@ -184,7 +184,7 @@ class Grades(Shown):
         where = "Grades.fit"
         max_grades = check_count(max_grades, "max_grades", where, 2)
         if not is_number(min_events) or not min_events >= 1:
-            refuse(where, "min_events >= 1", repr(min_events), "Leave it out for 20")
+            refuse(where, named("min_events") + " >= 1", repr(min_events), "Leave it out for 20")
         _check_not_swapped(y_true, y_proba, where)
         case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
         check_two_classes(case, where)

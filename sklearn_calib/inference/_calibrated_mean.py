@@ -148,7 +148,7 @@ def calibrated_mean(
     check_same_length(outcome, scores.given, _WHERE)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
-        refuse(_WHERE, "no bounds where a class is counted", f"{bounds!r}", cure)
+        refuse(_WHERE, "no " + named("bounds") + " where a class is counted", f"{bounds!r}", cure)
     limits = check_bounds(bounds, outcome, _WHERE)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits

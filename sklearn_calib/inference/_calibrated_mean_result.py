@@ -17,7 +17,7 @@ from .._kernels._tuned_mean import (
 )
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
-from ..exceptions import number_or_nan, refuse
+from ..exceptions import named, number_or_nan, refuse
 
 
 class RowErrors(NamedTuple):
@@ -142,7 +142,7 @@ class CalibratedMean(Shown):
             refuse(where, "means", "a difference", "Subtract the means of two systems")
         if self.level != other.level:
             got = f"{self.level:g} and {other.level:g}"
-            refuse(where, "one level", got, "Compute both with the same level=")
+            refuse(where, "one " + named("level"), got, "Compute both with the same level=")
         errors = _paired(self._errors, other._errors, where)
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
@@ -189,7 +189,7 @@ class CalibratedMean(Shown):
         """
         where = "CalibratedMean.labels_needed"
         if not 0 < number_or_nan(width) < inf:
-            refuse(where, "a width > 0", repr(width), "Pass for instance 0.05")
+            refuse(where, "a " + named("width") + " > 0", repr(width), "Pass for instance 0.05")
         n, total = self.n_labelled, self.n_labelled + self.n_unlabelled
         ratio = self._errors.worth / n  # of what is independent to rows
         label = self.labels_se**2 * n

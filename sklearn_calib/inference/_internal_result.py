@@ -214,7 +214,7 @@ class InternalValidation(Shown):
         where = "InternalValidation.instability"
         if not (is_number(threshold) and 0 < threshold < 1):
             cure = "Pass for instance 0.1"
-            refuse(where, "a threshold between 0 and 1", repr(threshold), cure)
+            refuse(where, "a " + named("threshold") + " between 0 and 1", repr(threshold), cure)
         column = self._column(pos_label, where)
         models = self._of_models(column, where)
         own = self.proba[:, column]

@@ -18,6 +18,7 @@ from ..exceptions import (
     check_jobs,
     check_known,
     check_level,
+    named,
     refuse,
     refuse_unknown,
 )
@@ -317,7 +318,7 @@ def _measures(measures, n_classes):
         else:
             refuse(
                 _WHERE,
-                f"measures of {n_classes} classes, such as {', '.join(_OF_MORE)}",
+                named("measures") + f" of {n_classes} classes, such as {', '.join(_OF_MORE)}",
                 f"{name!r}, which is one of two",
                 "Leave measures out, or validate each class against the others: y == label",
             )

@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
-from ..exceptions import check_count, check_level, is_number, refuse
+from ..exceptions import check_count, check_level, is_number, named, refuse
 from ..metrics import canonical_case, lp_calibration_error
 
 
@@ -72,7 +72,7 @@ def lp_calibration_bound(
     """
     where = "lp_calibration_bound"
     if not is_number(p) or not p >= 2:
-        refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
+        refuse(where, named("p") + " >= 2", repr(p), "For smaller p use lp_calibration_test")
     check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     value = lp_calibration_error.of_case(case, p=p, n_levels=n_levels)

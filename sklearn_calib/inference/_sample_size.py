@@ -319,7 +319,7 @@ def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, wher
     if y_proba is not None:
         return _law_of_sample(y_proba, sample_weight, where)
     if sample_weight is not None:
-        refuse(where, "sample_weight with y_proba", "no y_proba", "Leave it out")
+        refuse(where, named("sample_weight") + " with y_proba", "no y_proba", "Leave it out")
     if linear_predictor is not None:
         mean, deviation = _mean_and_deviation(linear_predictor, where)
         means, parts = [mean], [1.0]
@@ -381,7 +381,7 @@ def _of_errors(law, error, where):
     for size in sizes:
         if not 0 < number_or_nan(size) < 0.5:
             cure = "Write 0.02 for 2 percentage points"
-            refuse(where, "an error strictly between 0 and 0.5", repr(size), cure)
+            refuse(where, "an " + named("error") + " strictly between 0 and 0.5", repr(size), cure)
     errors = Errors(*_pooled(law))
     for size in map(float, sizes):
         rows = errors.rows(size)

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
 from ..canonical import canonical_proba, read_numbers
-from ..exceptions import caution, equals, refuse
+from ..exceptions import caution, equals, named, refuse
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
 
@@ -145,7 +145,7 @@ def estimate_angle(
     if link_slope is None:
         caution(
             where,
-            "a covariance, more rows than features, or a known link_slope",
+            "a " + named("covariance") + ", more rows than features, or a known link_slope",
             "none of them",
             "Without, the likelihood determines the product of cosine and slope only",
         )
@@ -306,7 +306,7 @@ def _covariance(covariance, X, where):
     if given.ndim != 2 or given.shape[1] != d:
         refuse(
             where,
-            f"a covariance or rows of {d} features",
+            "a " + named("covariance") + f" or rows of {d} features",
             f"shape {given.shape}",
             "Pass it for the features as the linear model sees them",
         )

@@ -29,7 +29,7 @@ from .._typing import (
     Self,
 )
 from ..decomposition import RefinementCurve, refinement_curve
-from ..exceptions import caution, refuse, warn
+from ..exceptions import caution, named, refuse, warn
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
@@ -335,7 +335,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         if grid is None or isinstance(self.estimator, FrozenEstimator):
             refuse(
                 where,
-                "a param_grid of an estimator that can be fitted",
+                "a " + named("param_grid") + " of an estimator that can be fitted",
                 f"param_grid={grid!r}, n_iter={self.n_iter!r}, {type(self.estimator).__name__}",
                 "Leave out n_iter without a grid, and the grid for a FrozenEstimator",
             )
@@ -384,7 +384,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         if stages[-1] > max(counts):
             refuse(
                 job.where,
-                f"stages up to the {max(counts)} {staging.unit} of the fit",
+                named("stages") + f" up to the {max(counts)} {staging.unit} of the fit",
                 f"{stages[-1]}",
                 "Let the estimator train longer, or leave out the larger ones",
             )

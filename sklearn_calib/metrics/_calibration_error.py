@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
-from ..exceptions import check_flag, check_known, refuse
+from ..exceptions import check_flag, check_known, named, refuse
 from ._bins import checked_bins
 from ._case import BINARY, MANY_ROWS, Cells
 from ._measure import metric
@@ -127,7 +127,7 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
         check_known(where, name, value, _OPTIONS[name])
     debias = check_flag(debias, "debias", where)
     if debias and norm == "max":
-        refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
+        refuse(where, named("debias") + " with norm 'l1' or 'l2'", "'max'", "Set debias=False")
     if debias:
         case.check_single_labels("the variance that debias takes off", "Set debias=False")
     return checked_bins(where, n_bins, case)

@@ -11,7 +11,7 @@ from .._kernels._pairs_of_rows import (
     mean_of_pairs,
     median_bandwidth,
 )
-from ..exceptions import check_known, refuse
+from ..exceptions import check_known, named, refuse
 from ._case import BINARY
 from ._measure import metric
 
@@ -178,7 +178,7 @@ def kernel_calibration_error(
 
 def _check(where, kernel, estimator):
     if kernel != "laplace":
-        refuse(where, "kernel 'laplace'", repr(kernel), "Leave the default")
+        refuse(where, named("kernel") + " 'laplace'", repr(kernel), "Leave the default")
     check_known(where, "estimator", estimator, _ESTIMATORS)
 
 

@@ -8,7 +8,7 @@ from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import SLACK, canonical_proba
-from ..exceptions import check_count, check_known, is_number, refuse
+from ..exceptions import check_count, check_known, is_number, named, refuse
 from ._case import canonical_case
 from ._measure import metric
 
@@ -230,5 +230,5 @@ def _check(where, p, n_levels, estimator):
         refuse(where, rule, repr(n_levels), "Leave the default, 20")
     check_known(where, "estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:
-        refuse(where, "p = 2 for the unbiased estimator", repr(p), "Use the plug-in")
+        refuse(where, named("p") + " = 2 for the unbiased estimator", repr(p), "Use the plug-in")
     return float(p)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
-from ..exceptions import check_flag, equals, meant, nearest, refuse
+from ..exceptions import check_flag, equals, meant, named, nearest, refuse
 from ._case import BINARY, canonical_case
 from ._label_cases import label_cases
 
@@ -168,7 +168,7 @@ class Measure:
         if multilabel is not None:
             if soft:
                 cure = "Call it for the column of each label, with soft_labels=True"
-                refuse(self.spec.name, "soft_labels or multilabel", "both", cure)
+                refuse(self.spec.name, named("soft_labels") + " or multilabel", "both", cure)
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
         if not soft and is_label_table(y_true):
             refuse(

@@ -14,7 +14,7 @@ from .._kernels._log_odds import interpolated
 from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_weight, rows_per_weight, soft_rows
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import curve
 from ._platt import PlattScaling
@@ -159,14 +159,14 @@ class AdaptiveCalibration(Recalibrator):
             if self.neighborhood != "interval":
                 refuse(
                     where,
-                    'no intervals with neighborhood="nearest"',
+                    "no " + named("intervals") + ' with neighborhood="nearest"',
                     "intervals",
                     'Set neighborhood="interval"',
                 )
             if np.ndim(X) == 2 and np.shape(X)[1] > 2:
                 refuse(
                     where,
-                    "intervals for two classes only",
+                    named("intervals") + " for two classes only",
                     f"{np.shape(X)[1]} columns of scores",
                     "Leave intervals out",
                 )
@@ -202,7 +202,7 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood != "interval" or hasattr(self, "one_vs_rest_"):
             refuse(
                 where,
-                'intervals for two classes and neighborhood="interval" only',
+                named("intervals") + ' for two classes and neighborhood="interval" only',
                 f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
                 "Leave intervals out",
             )
@@ -316,7 +316,7 @@ def _checked(intervals, n, where):
     if intervals.shape != (n, 2):
         refuse(
             where,
-            f"intervals of shape ({n}, 2), a lower and an upper end for each row",
+            named("intervals") + f" of shape ({n}, 2), a lower and an upper end for each row",
             f"shape {intervals.shape}",
             "Pass the ends as two columns",
         )
@@ -326,7 +326,7 @@ def _checked(intervals, n, where):
         row = int(np.flatnonzero(bad)[0])
         refuse(
             where,
-            "intervals with 0 <= lower <= upper <= 1",
+            named("intervals") + " with 0 <= lower <= upper <= 1",
             f"{intervals[row].tolist()}",
             "Pass probabilities, the lower end first",
             row=row,

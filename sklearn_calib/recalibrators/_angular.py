@@ -12,7 +12,7 @@ from .._kernels._expected_link import CENTRE, LINKS, both_probabilities, log_lik
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
 from .._typing import Link
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import curve
 
@@ -174,7 +174,7 @@ class AngularCalibration(Recalibrator):
             if value.shape != t.shape or not (low >= 0 and high <= 1):
                 refuse(
                     "AngularCalibration.fit",
-                    "a link from any array to probabilities of its shape",
+                    "a " + named("link") + " from any array to probabilities of its shape",
                     f"shape {value.shape} and values from {low:.3g} to {high:.3g}",
                     "Pass the mean function, say scipy.special.expit for logits",
                 )

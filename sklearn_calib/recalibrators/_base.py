@@ -562,7 +562,7 @@ def fit_rows(
     if not weighs and not (weight == weight[0]).all():
         refuse(
             where,
-            "no sample_weight, which this method cannot use",
+            "no " + named("sample_weight") + ", which this method cannot use",
             "weights that differ",
             "Leave sample_weight out, or choose a method that declares it",
         )

@@ -32,7 +32,7 @@ from ..canonical import (
     read_numbers,
     warn_of_order,
 )
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 
 Kind = Literal["proba", "logits"]
 Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row, codes, weights
@@ -215,14 +215,14 @@ class Blocks:
     ) -> None:
         if kind not in ("proba", "logits"):
             cure = "Say which of the two the scores are"
-            refuse(where, "kind 'proba' or 'logits'", repr(kind), cure)
+            refuse(where, named("kind") + " 'proba' or 'logits'", repr(kind), cure)
         if isinstance(blocks, np.ndarray | str) or not isinstance(blocks, Iterable):
             cure = "Pass a list of tuples (scores, labels)"
             refuse(where, "a list of blocks", type(blocks).__name__, cure, error=TypeError)
         if isinstance(blocks, Iterator):
             refuse(
                 where,
-                "blocks that can be read more than once",
+                named("blocks") + " that can be read more than once",
                 f"a {type(blocks).__name__}, which is empty after the first time",
                 "Pass a list of functions that load one block each, or collect 50,000 rows and "
                 "call fit: the expected log loss is then 1e-5 nats above that of all rows",

@@ -20,7 +20,7 @@ from .._kernels._level_sets import (
 )
 from .._random import legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
-from ..exceptions import caution, refuse
+from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows
 
 
@@ -277,7 +277,7 @@ class MulticlassBinning(Recalibrator):
         if self.n_levels_ > MAX_LEVELS:
             refuse(
                 "MulticlassBinning.fit",
-                f"p and epsilon that ask for at most {MAX_LEVELS} levels",
+                named("p") + f" and epsilon that ask for at most {MAX_LEVELS} levels",
                 f"p={self.p}, epsilon={self.epsilon}, {self.n_levels_:.3g} levels",
                 "Take a larger one of the two, or give n_levels",
             )

@@ -15,7 +15,7 @@ from .._kernels._mixture_proportions import fit_proportions, proportions_uncerta
 from .._kernels._posterior import LOG_OF_NOTHING, log_ratio, moved_posterior
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight
-from ..exceptions import caution, check_level, refuse
+from ..exceptions import caution, check_level, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
 from ._frequencies import by_label, class_frequencies, offset_to_mean
@@ -322,7 +322,7 @@ class PriorShift(Recalibrator):
         if not to_mean and (not isinstance(self.prior, str) or self.prior not in ESTIMATED):
             refuse(
                 where,
-                f"a prior that is estimated, {', '.join(ESTIMATED)}",
+                "a " + named("prior") + f" that is estimated, {', '.join(ESTIMATED)}",
                 f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
                 "predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
@@ -417,7 +417,7 @@ class PriorShift(Recalibrator):
             if (source == 0).any():
                 refuse(
                     where,
-                    "a training_prior above 0 for every class",
+                    "a " + named("training_prior") + " above 0 for every class",
                     f"0 for {self.classes_[source == 0][:5].tolist()}",
                     "The model knows nothing of a class that it has not seen; leave its column out",
                 )
@@ -460,7 +460,7 @@ class PriorShift(Recalibrator):
         if self.training_prior is None:
             refuse(
                 where,
-                "training_prior with prior='undo_resampling'",
+                named("training_prior") + " with prior='undo_resampling'",
                 "None",
                 "Pass the class frequencies after the resampling, for instance [0.5, 0.5]",
             )

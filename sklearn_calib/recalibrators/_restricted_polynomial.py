@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
 from .._typing import AnyArray, FloatArray, Self
-from ..exceptions import caution, refuse
+from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import constant
 
@@ -276,7 +276,12 @@ class RestrictedPolynomialRegression(Recalibrator):
             cure = "Pass an int, a list of them or 'cv'"
             refuse(_WHERE, "degrees that are integers from 1 to 60", repr(self.degree), cure)
         if not len(bounds) or not bounds[0] > 0:
-            refuse(_WHERE, "bounds l1 above 0", repr(self.l1), "Pass None for no bound")
+            refuse(
+                _WHERE,
+                "bounds " + named("l1") + " above 0",
+                repr(self.l1),
+                "Pass None for no bound",
+            )
         return degrees.tolist(), bounds.tolist()
 
     def _solve(self, data, degree, bounds, own, tol=1e-10):
@@ -385,7 +390,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _refuse_impossible(self, known, what):
         got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")
         cure = "Use a higher degree, a larger bound l1, or fewer constraints"
-        refuse(_WHERE, f"constraints that {what} can fulfil", got, cure)
+        refuse(_WHERE, named("constraints") + f" that {what} can fulfil", got, cure)
 
 
 class _Known(NamedTuple):
@@ -412,10 +417,10 @@ def _parsed(entry, scale):
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
     if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
         between = "strictly between 0 and 1 on the log-odds" if scale == "logit" else "from 0 to 1"
-        refuse(_WHERE, f"constraints at probabilities {between}", got, cure)
+        refuse(_WHERE, named("constraints") + f" at probabilities {between}", got, cure)
     if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
         what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
-        refuse(_WHERE, f"constraints with bounds on {what}", got, cure)
+        refuse(_WHERE, named("constraints") + f" with bounds on {what}", got, cure)
     slope = quantity == "slope"
     name = "P'" if slope else "P"
     low = -np.inf if relation == "<=" else float(bound)

@@ -15,7 +15,7 @@ from .._kernels._temperature_blocks import fit_temperature_passes, temperature_p
 from .._simplex import absent_of, log_of_options, row_blocks
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, device_scores
-from ..exceptions import caution, refuse
+from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 from ._describe import UNIFORM, mixture
@@ -248,7 +248,7 @@ class TemperatureScaling(Recalibrator):
             start = getattr(self, "_last", None)
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
-            refuse(where, "start > 0", repr(start), cure)
+            refuse(where, named("start") + " > 0", repr(start), cure)
         with whole_or_not_at_all(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map, where), start)
         return self

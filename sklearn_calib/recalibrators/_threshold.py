@@ -11,7 +11,7 @@ from .._show import Section, Shown, Table
 from .._simplex import raised
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_proba
-from ..exceptions import check_known, is_number, refuse
+from ..exceptions import check_known, is_number, named, refuse
 from ._turning import Ranges
 
 ScoreKind = Literal["proba", "logits"]
@@ -163,10 +163,10 @@ def _checked(target, where):
     for one in given.ravel():
         if not is_number(one) or not 0 <= one <= 1:
             cure = "Pass a calibrated probability, such as 0.02; divide percentages by 100"
-            refuse(where, "targets from 0 to 1", repr(one)[:60], cure)
+            refuse(where, named("targets") + " from 0 to 1", repr(one)[:60], cure)
     if given.ndim > 1 or not len(given):
         cure = "Pass a number or a list of numbers"
-        refuse(where, "one target or a list of them", f"shape {given.shape}", cure)
+        refuse(where, "one " + named("target") + " or a list of them", f"shape {given.shape}", cure)
     return given.astype(np.float64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels._softmax_blocks import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ._blocks import Blocks, Kind
 from ._refit import whole_or_not_at_all
 from ._softmax_family import SoftmaxRegression
@@ -121,7 +121,7 @@ class VectorScaling(SoftmaxRegression):
         where = f"{type(self).__name__}.fit_blocks"
         self._validate_params()
         if tol is not None and not 0 < tol < np.inf:
-            refuse(where, "tol > 0", repr(tol), "Pass nats, for instance 1e-6, or None")
+            refuse(where, named("tol") + " > 0", repr(tol), "Pass nats, for instance 1e-6, or None")
         with whole_or_not_at_all(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map, where), tol)
         return self

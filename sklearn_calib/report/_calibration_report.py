@@ -8,7 +8,7 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from ..exceptions import check_level, check_progress, refuse
+from ..exceptions import check_level, check_progress, named, refuse
 from ..groups import audit_case
 from ..inference import clusters_of_case, warn_of_few_events
 from ..meta import check_gives_proba
@@ -361,7 +361,7 @@ def _of_many_labels(*, y_true, y_proba, multilabel, pos_label, columns, by, feat
     where = "calibration_report"
     if multilabel is not True:
         cure = "Pass True: macro and micro means are both reported"
-        refuse(where, "multilabel True or False", repr(multilabel)[:60], cure)
+        refuse(where, named("multilabel") + " True or False", repr(multilabel)[:60], cure)
     alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
     alone |= {name: options.pop(name) or None for name in ("normalize", "advice", "soft_labels")}
     alone |= {name: options.pop(name) for name in ("grades", "groups")}

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from .._random import generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, check_known, refuse
+from ..exceptions import check_count, check_known, named, refuse
 from ..inference import (
     bootstrap_distribution,
     distribution_of_draws,
@@ -92,7 +92,7 @@ def report_measures(
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
         cure = "Pass a list of names, also of one"
-        refuse(where, "measures as a list of names", repr(names), cure)
+        refuse(where, named("measures") + " as a list of names", repr(names), cure)
     names = [*names]
     for measure in names:
         check_known(where, "measures", measure, registered)

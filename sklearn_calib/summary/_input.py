@@ -81,7 +81,7 @@ class Labels:
             return
         if n_classes > 2:
             cure = "Leave pos_label out"
-            refuse(where, "pos_label with two classes", f"{n_classes} classes", cure)
+            refuse(where, named("pos_label") + " with two classes", f"{n_classes} classes", cure)
         match = np.flatnonzero(self.classes == self.pos_label)
         if len(match) != 1:
             rule = named("pos_label") + f" among {self.classes.tolist()}"

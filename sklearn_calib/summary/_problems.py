@@ -9,7 +9,7 @@ from .._kernels._cells import label_sums, mean_scores
 from .._kernels._exact_sums import UNIT_BITS
 from .._simplex import title_of_problem, two_class_problems
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
-from ..exceptions import refuse
+from ..exceptions import named, refuse
 from ..metrics import BinaryProblem
 from ._state import CellState
 
@@ -195,7 +195,7 @@ def check_kind(asked: Multiclass, kind: Multiclass, where: str) -> None:
     kind = "confidence" if kind == "auto" else kind
     if asked not in ("auto", kind):
         cure = f"Summarise the rows with CalibrationSummary(multiclass={asked!r})"
-        refuse(where, f"multiclass {kind!r}, which was summarised", repr(asked), cure)
+        refuse(where, named("multiclass") + f" {kind!r}, which was summarised", repr(asked), cure)
 
 
 def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:

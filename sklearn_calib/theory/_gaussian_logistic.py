@@ -10,7 +10,7 @@ from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import read_numbers
 from ..datasets import make_two_gaussians
-from ..exceptions import is_number, refuse
+from ..exceptions import is_number, named, refuse
 from ._gaussian_loss import ExpectedLoss, gaussian_loss, normal_rule
 
 _MEMORY = 5  # of Anderson's acceleration
@@ -90,7 +90,7 @@ class GaussianLogisticModel:
         if not (numbers and ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
             refuse(
                 where,
-                "ratio > 0, 0 < error_rate < 0.5 and smallest > 0",
+                named("ratio") + " > 0, 0 < error_rate < 0.5 and smallest > 0",
                 f"{ratio}, {error_rate} and {smallest}",
                 "Change the one that is out of range",
             )
@@ -98,7 +98,7 @@ class GaussianLogisticModel:
         if eigenvalues.ndim != 1 or not eigenvalues.size or not eigenvalues.min() > 0:
             refuse(
                 where,
-                "a spectrum of positive numbers",
+                "a " + named("spectrum") + " of positive numbers",
                 repr(spectrum),
                 "Pass (a, b) or eigenvalues",
             )

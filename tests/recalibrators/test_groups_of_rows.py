@@ -219,12 +219,12 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     frame.to_csv(table, index=False)
     out = tmp_path / "map.json"
     call = ["fit", str(table), "--label", "y", "--prob", "p", "--out", str(out)]
-    assert main([*call, "--recalibrator", "isotonic", "--force"]) == 0
+    assert main([*call, "--recalibrator", "isotonic", "--allow", "no-gain"]) == 0
     leaking = capsys.readouterr().out
     assert main([*call, "--recalibrator", "isotonic"]) == 0, leaking  # it seems to help
     capsys.readouterr()
-    assert main([*call, "--recalibrator", "isotonic", "--group", "race"]) == 3
-    assert main([*call, "--group", "race", "--force"]) == 0
+    assert main([*call, "--recalibrator", "isotonic", "--cluster", "race"]) == 3
+    assert main([*call, "--cluster", "race", "--allow", "no-gain"]) == 0
     assert "too short" not in capsys.readouterr().out
     rows, fitted = p[:50], StackedCalibration().fit(p, y, groups=[f"r{g}" for g in groups])
     assert np.allclose(from_json(out).predict_proba(rows), fitted.predict_proba(rows), atol=1e-9)
@@ -232,7 +232,7 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     assert not np.allclose(leaking, fitted.predict_proba(rows), atol=1e-3)
     frame.loc[3, "race"] = None
     frame.to_csv(table, index=False)
-    assert main([*call, "--group", "race"]) == 2
+    assert main([*call, "--cluster", "race"]) == 2
     assert "expected a group in every row" in capsys.readouterr().err
 
 
@@ -240,10 +240,10 @@ def test_few_groups_make_an_interval_that_is_too_short(tmp_path, capsys):
     p, y, groups = forecasts(49, 5)
     pd.DataFrame({"p": p, "y": y, "race": groups}).to_csv(table := tmp_path / "t.csv", index=False)
     call = ["fit", str(table), "--label", "y", "--prob", "p", "--out", str(tmp_path / "map.json")]
-    call += ["--recalibrator", "platt", "--force"]
+    call += ["--recalibrator", "platt", "--allow", "no-gain"]
     assert main(call) == 0
     assert "wants some" not in capsys.readouterr().out
-    assert main([*call, "--group", "race"]) == 0
+    assert main([*call, "--cluster", "race"]) == 0
     assert "wants some 50 groups, here are 49" in capsys.readouterr().out
 
 
