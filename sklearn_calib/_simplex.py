@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from ._typing import AnyArray, FloatArray, IntArray, Multiclass
+from .exceptions import refuse
 
 #: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
@@ -24,8 +25,8 @@ LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still sa
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 
-_ABSENT = """expected probabilities of all classes in every row, got rows without some of them \
-(absent='nan'). They are for 'temperature', log_loss, brier_loss and errors of the largest p."""
+_SOME = "rows without some of them (absent='nan')"
+_OF_ALL = "They are for 'temperature', log_loss, brier_loss and errors of the largest p"
 _EXPONENTS = 1076  # of float64 in [0, 1]
 _FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
 _MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
@@ -158,12 +159,12 @@ def log_proba(proba: FloatArray) -> FloatArray:
     [[-1000.0, -0.0]]
     """
     if absent_of(proba) is not None:
-        raise ValueError(_ABSENT)
+        refuse("log_proba", "probabilities of all classes in every row", _SOME, _OF_ALL)
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
     if np.isnan(positive.sum()):
-        raise ValueError("expected numbers as probabilities, got NaN. Call canonical_proba first.")
+        refuse("log_proba", "numbers as probabilities", "NaN", "Call canonical_proba first")
     return np.log(positive, out=positive)
 
 

@@ -16,8 +16,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
-    ("_typing", "_show"),
-    ("_simplex", "exceptions", "_sklearn_compat", "_version"),
+    ("_typing", "_show", "exceptions"),
+    ("_simplex", "_sklearn_compat", "_version"),
     ("_files", "_random", "canonical"),
     ("_kernels", "datasets", "staging"),
     ("metrics", "recalibrators"),
