@@ -74,17 +74,13 @@ def test_marks_and_percent_signs(answers, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--prob", "p"], "name that class's column with audit --prediction"),
-        (["--prediction", "answer", "--prob", "mark"], "audit --scale 0,10 for marks"),
+        (["--prob", "p"], "name that class's column with --prediction"),
+        (["--prediction", "answer", "--prob", "mark"], "or --scale 0,10 for marks"),
         (["--prediction", "answer", "--prob", "mark", "--scale", "0,9"], "from 0 to 9"),
         (["--prediction", "truth", "--prob", "p"], "some are right and some wrong"),
         (["--prediction", "answer", "--prob", "p,mark"], "one column of --prob with --prediction"),
         (["--prediction", "answer", "--prob", "p", "--save", "x"], "--prediction without --save"),
         (["--prediction", "answer", "--prob", "p", "--positive", "1"], "without --positive"),
-        (
-            ["--prob", "mark", "--scale", "0,10", "--scale", "percent"],
-            "--scale without --scale percent",
-        ),
     ],
 )
 def test_what_is_refused(answers, tmp_path, capsys, more, said):
@@ -194,7 +190,7 @@ def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     lost = frame.p3.isna().to_numpy().argmax()
     frame.assign(y=frame.y.where(frame.index != lost, 3)).to_csv(path, index=False)
     assert main(["compare", path, *words, "--missing", "absent"]) == 2
-    assert f"got option 3 in row {lost}" in capsys.readouterr().err
+    assert f"got option 3, whose probability is NaN, in row {lost}" in capsys.readouterr().err
 
 
 def test_monitor_of_options_by_row(options_by_row, capsys):

@@ -213,7 +213,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ("--label na,nb --prob pb --missing drop", "Drop rows that nobody judged"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
         ("--label ma,mb,mc --prob pb,pc,n", "shares, or numbers of votes, in all rows, got both"),
-        ("--label x,y,z --prob pb,pc,n", "For many labels per row name"),
+        ("--label x,y,z --prob pb,pc,n", "For many labels per row use the command labels"),
         ("--label text --prob pb", "expected numbers in column 'text'"),
         ("--label hole --prob pb", "expected a label in every row, got nan"),
         ("--label hole,a --prob pb", "expected a label in every row, got nan"),

@@ -399,7 +399,7 @@ def test_any_order(folder, capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_calib._cli._labels._MOST_BYTES", 100)
         assert audit(folder, "t.csv", "--out", "none") == 2
-    assert "audit one label at a time with --label, which reads any" in capsys.readouterr().err
+    assert "audit one label at a time, which reads any" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -310,7 +310,7 @@ def _add_missing(group, words):
         metavar="WORD",
         help=f"{texts} (default: refuse)",
     )
-    group.set_defaults(drop_missing=False, absent=None)
+    group.set_defaults(drop_missing=False, allow_missing=False, absent=None)
 
 
 def add_scale(group: Any, *, marks: bool = True, logits: bool = False) -> None:

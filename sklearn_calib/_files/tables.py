@@ -478,7 +478,7 @@ def _refuse_text(table, name, row, cure=None):
             cure = _ALL_PERCENT
         elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
             mark = setting("csv_decimal", words="csv={'decimal': ','}")
-            cure = "If the comma is the decimal mark, add " + mark
+            cure = "If the comma is the decimal mark, read it with " + mark
             if table.decimal == ",":
                 cure = "Leave " + mark + " out where the point is the decimal mark"
     refuse(
