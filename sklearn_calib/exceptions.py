@@ -180,20 +180,13 @@ def no_cautions() -> Iterator[None]:
 
 
 def refusal(
-    where: str,
-    rule: str,
-    got: str,
-    cure: str,
-    error: type[Exception] = ValueError,
-    *,
-    argument: str | None = None,
-    row: int | None = None,
-    column: int | None = None,
-    source: str = "",
+    where: str, rule: str, got: str, cure: str, error: type[Exception] = ValueError, **place: Any
 ) -> Refusal:
-    """A `Refusal` that is also the `error`; rule and cure may be `Words` with settings."""
-    fields = _fields(where, rule, got, cure, argument, row, column)
-    return _made(error, fields | {"source": source})
+    """A `Refusal` that is also the `error`; rule and cure may be `Words` with settings.
+
+    Its `place` is an argument, a row, a column, a source; the argument that the rule names is one.
+    """
+    return _made(error, _fields(where, rule, got, cure, **place))
 
 
 def refuse(
@@ -203,13 +196,12 @@ def refuse(
     raise refusal(where, rule, got, cure, error, **place)
 
 
-def _fields(where, rule, got, cure, argument, row=None, column=None):
-    if argument is None:
-        meant = (part.argument for part in _parts_of(rule) if isinstance(part, Setting))
-        argument = next(meant, None)
-    place = {"row": None if row is None else int(row)}
-    place["column"] = None if column is None else int(column)
-    return {"where": where, "rule": rule, "value": got, "cure": cure, "argument": argument} | place
+def _fields(where, rule, got, cure, argument=None, **place):
+    named_there = (part.argument for part in _parts_of(rule) if isinstance(part, Setting))
+    for axis in {"row", "column"} & {*place}:
+        place[axis] = None if place[axis] is None else int(place[axis])
+    said = {"where": where, "rule": rule, "value": got, "cure": cure}
+    return said | {"argument": argument or next(named_there, None)} | place
 
 
 @contextmanager
@@ -426,7 +418,7 @@ def caution(
 ) -> None:
     """Warn the line that called the package, by default with a `CalibrationWarning`."""
     given = CalibrationWarning()
-    given.place(**_fields(where, rule, got, cure, None))
+    given.place(**_fields(where, rule, got, cure))
     warn(given if category is None else category(str(given)))
 
 
