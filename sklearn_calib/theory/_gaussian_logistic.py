@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import root
 
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
@@ -13,7 +14,7 @@ from ..datasets import make_two_gaussians
 from ..exceptions import is_number, named, refuse
 from ._gaussian_loss import ExpectedLoss, gaussian_loss, normal_rule
 
-_MEMORY = 5  # of Anderson's acceleration
+_RESIDUAL = 1e-12  # of the logarithms of the unknowns
 
 
 class LogisticLimit(NamedTuple):
@@ -199,8 +200,12 @@ class GaussianLogisticModel:
             return np.log(new), 2 * mean, np.sqrt(variance)
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
-        solution = _fixed_point(lambda u: equations(u)[0], start)
-        _, inner, norm = equations(solution)
+        solution = root(lambda u: equations(u)[0] - u, start, tol=1e-14).x
+        new, inner, norm = equations(solution)
+        residual = np.abs(new - solution).max()
+        if not residual < _RESIDUAL:
+            rule, cure = f"a residual below {_RESIDUAL:g}", "Use a larger strength"
+            refuse("GaussianLogisticModel.limit", rule, f"{residual:.2g}", cure, error=RuntimeError)
         return float(inner), float(norm), solution
 
 
@@ -217,25 +222,3 @@ def _prox(t, kappa):
         if np.abs(step).max() <= 1e-14 * (1 + np.abs(p).max()):
             break
     return p
-
-
-def _fixed_point(function, u, tol=1e-13, max_iter=500):
-    """Anderson's acceleration of u = function(u)."""
-    values, residuals = [], []
-    for _ in range(max_iter):
-        value = function(u)
-        residual = value - u
-        if np.abs(residual).max() < tol:
-            return value
-        values, residuals = [*values, value][-_MEMORY:], [*residuals, residual][-_MEMORY:]
-        if len(residuals) == 1:
-            u = value
-            continue
-        differences = np.diff(residuals, axis=0).T
-        mix = np.linalg.lstsq(differences, residual, rcond=1e-10)[0]
-        candidate = value - np.diff(values, axis=0).T @ mix
-        u = candidate if np.abs(candidate - value).max() < 3 else value
-    raise RuntimeError(
-        f"GaussianLogisticModel.limit: expected a residual below {tol}, got "
-        f"{np.abs(residual).max():.2g} after {max_iter} iterations. Use a larger strength."
-    )

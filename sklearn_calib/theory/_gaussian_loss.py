@@ -14,6 +14,7 @@ from ..metrics import LossLike, get_loss
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
 ExpectedLoss: TypeAlias = LossLike | Callable[[Any, Any], Any]
 _REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
+_PANELS, _ORDER = 24, 20  # of the rule for expectations
 
 
 class GaussianLoss(NamedTuple):
@@ -94,10 +95,10 @@ def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> Gaus
     return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
 
 
-def normal_rule(n_panels: int = 24, order: int = 20) -> tuple[FloatArray, FloatArray]:
+def normal_rule() -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of expectations under the standard normal distribution."""
-    x, w = np.polynomial.legendre.leggauss(order)
-    edges = np.linspace(-_REACH, _REACH, n_panels + 1)
+    x, w = np.polynomial.legendre.leggauss(_ORDER)
+    edges = np.linspace(-_REACH, _REACH, _PANELS + 1)
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (x + 1)).ravel()
     weights = (half * w).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
