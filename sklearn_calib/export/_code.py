@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._document import Kind, MapDocument, document_of
-from ._head import head_of
 from ._languages import LANGUAGES, Language
 from ._lower import program_of
 from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
@@ -88,9 +87,8 @@ def to_code(
     >>> bool(abs(namespace["calibrate"]([0.7, 0.3])[1] - fitted.predict_proba([0.3])[0, 1]) < 1e-12)
     True
     """
-    known = LANGUAGES.get(language) if isinstance(language, str) else None
-    if known is None:
-        refuse_unknown("to_code", "a language", language, LANGUAGES, "Choose a language")
+    check_known("to_code", "a language", language, LANGUAGES, "Choose a language")
+    known = LANGUAGES[language]
     _check_name(name, known)
     document = document_of(fitted, input=input, tabulate=tabulate)
     program = program_of(document)
@@ -138,7 +136,7 @@ class _Printer:
         results = [self._said[id(one)] for one in program.outputs]
         tables = [language.table(name, values) for name, values in self._tables.values()]
         helpers = [language.helpers[one] for one in language.helpers if one in self._helpers]
-        parts = [language.head(head_of(document), self.name, program.n_inputs)]
+        parts = [language.head(document.head, self.name, program.n_inputs)]
         parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
         parts.append(language.function(self.name, program.n_inputs, check, valid, body, results))
         return "\n".join(parts)

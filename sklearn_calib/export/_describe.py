@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from .._show import plain, quoted
 from ._document import MapDocument
 from ._nodes import Chain, SoftmaxAffine
@@ -106,9 +108,10 @@ def _of_offset(document, record):
     last = node.parts[-1] if isinstance(node, Chain) else node
     if len(document.classes) != 2 or not isinstance(last, SoftmaxAffine):
         return []
-    added = _offset_of(last)
-    if added is None:
+    tree: Any = last.tree()
+    if tree["coef"] != 1 or np.shape(tree["intercept"]) != (2,):
         return []
+    added = tree["intercept"][1] - tree["intercept"][0]
     label = quoted(document.classes.tolist()[1])
     what = "The map" if last is node else "Its last step"
     factor = f"{math.exp(added):.4g}" if abs(added) < 700 else f"exp({added:.6g})"
@@ -125,14 +128,6 @@ def _of_offset(document, record):
     if "slope" in record and record.get("events"):
         lines.append(_verdict(record))
     return lines
-
-
-def _offset_of(node):
-    coef: Any = node.tree()["coef"]
-    intercept: Any = node.tree()["intercept"]
-    if coef != 1 or not isinstance(intercept, list) or len(intercept) != 2:
-        return None
-    return intercept[1] - intercept[0]
 
 
 def _verdict(record):

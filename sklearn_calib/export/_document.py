@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -36,6 +38,9 @@ _CHANGED = (
     + setting("edited", True)
 )
 _LARGEST_INTEGER = 2**64
+# What ends or nests comments, ends statements, or is a placeholder for some driver. None of it
+# stands in JSON but inside texts.
+_UNSAFE = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
 
 Kind = Literal["proba", "logits"]
 
@@ -92,6 +97,13 @@ class MapDocument:
         }
         found |= {"largest_error": self.largest_error} if self.largest_error else {}
         return found | {ENTRY: checksum(found)}
+
+    @property
+    def head(self) -> str:
+        """The JSON without the map, on one line, safe in the comments of any language."""
+        head = {name: value for name, value in self.to_dict().items() if name != "map"}
+        text = json.dumps(head, ensure_ascii=True, allow_nan=False)
+        return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
     @property
     def digest(self) -> str:

@@ -16,6 +16,14 @@ ARITHMETIC = {
     "less": "({} < {})",
     "at_most": "({} <= {})",
 }
+
+
+def _calls(form, *names):
+    """Operations that call a function, whose name is in `form` that of the operation."""
+    both = ("min", "max")
+    return {name: form.format(name) + ("({}, {})" if name in both else "({})") for name in names}
+
+
 _COMMON = ARITHMETIC | {"lookup": "{0}[{2}]"}
 _C_LIKE = _COMMON | {"and": "({} && {})", "where": "({} ? {} : {})"}
 
@@ -123,14 +131,10 @@ def _c_function(name, k, check, valid, body, results):
 _C = Language(
     "C",
     _C_LIKE
+    | _calls("{}", "floor", "exp", "expm1", "log")
+    | _calls("NAME_{}", "min", "max")
     | {
         "abs": "fabs({})",
-        "floor": "floor({})",
-        "exp": "exp({})",
-        "expm1": "expm1({})",
-        "log": "log({})",
-        "min": "NAME_min({}, {})",
-        "max": "NAME_max({}, {})",
         "search": "NAME_search({}, {}, {})",
         "chebyshev": "NAME_chebyshev({}, {}, {})",
     },
@@ -184,14 +188,8 @@ def _js_function(name, k, check, valid, body, results):
 _JAVASCRIPT = Language(
     "JavaScript",
     _C_LIKE
+    | _calls("Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max")
     | {
-        "abs": "Math.abs({})",
-        "floor": "Math.floor({})",
-        "exp": "Math.exp({})",
-        "expm1": "Math.expm1({})",
-        "log": "Math.log({})",
-        "min": "Math.min({}, {})",
-        "max": "Math.max({}, {})",
         "search": "NAME_search({0}, {2})",
         "chebyshev": "NAME_chebyshev({0}, {2})",
     },
@@ -237,16 +235,11 @@ def _py_function(name, k, check, valid, body, results):
 _PYTHON = Language(
     "Python",
     _COMMON
+    | _calls("math.{}", "floor", "exp", "expm1", "log")
+    | _calls("{}", "abs", "min", "max")
     | {
         "and": "({} and {})",
         "where": "({1} if {0} else {2})",
-        "abs": "abs({})",
-        "floor": "math.floor({})",
-        "exp": "math.exp({})",
-        "expm1": "math.expm1({})",
-        "log": "math.log({})",
-        "min": "min({}, {})",
-        "max": "max({}, {})",
         "search": "bisect_right({0}, {2})",
         "chebyshev": "NAME_chebyshev({0}, {2})",
     },

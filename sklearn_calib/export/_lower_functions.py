@@ -12,6 +12,7 @@ from functools import singledispatch
 import numpy as np
 from scipy.special import expit
 
+from .._kernels._float_order import first_beyond, keys_of, numbers_of
 from .._kernels._log_odds import gap
 from .._simplex import two_classes_of_margin, without_rounding_noise
 from .._typing import FloatArray
@@ -152,26 +153,11 @@ def least_reaching(
 
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
     """
-    below = np.full(len(targets), _place_of(low) - 1)
-    reached = np.full(len(targets), _place_of(high) + 1)
-    while (open_ := reached - 1 > below).any():
-        middle = (below >> 1) + (reached >> 1) + (below & reached & 1)
-        at = np.clip(_float_at(middle), low, high)
-        enough = function(at) >= targets
-        reached = np.where(open_ & enough, middle, reached)
-        below = np.where(open_ & ~enough, middle, below)
-    never = reached > _place_of(high)
-    return np.where(never, _NEVER, _float_at(np.where(never, 0, reached)))
-
-
-def _place_of(value):
-    """Where a float64 stands in the order of all of them; zero at 0."""
-    bits = np.float64(value).view(np.int64)
-    return int(bits) if bits >= 0 else -int(bits & np.int64(2**63 - 1))
-
-
-def _float_at(places):
-    return np.copysign(np.abs(places).view(np.float64), places)
+    first, last = keys_of([low, high], "float64")
+    ends = (np.full(len(targets), end) for end in (first - np.uint64(1), last + np.uint64(1)))
+    reaches = np.ones(len(targets), dtype=bool)
+    keys = first_beyond(function, *ends, targets, reaches, "float64")
+    return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
 
 
 def function_rows(node: Function, value: Expr) -> ExprRows:

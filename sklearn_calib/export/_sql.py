@@ -6,14 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import equals, is_number, refuse, refuse_unknown
+from ..exceptions import check_known, equals, is_number, refuse
 from ..recalibrators import Recalibrator
 from ._dialects import DIALECTS, Dialect
-from ._document import Kind, MapDocument, document_of
+from ._document import Kind, document_of
 from ._exported import ExportedMap
-from ._head import head_of
 from ._lower import program_of
-from ._program import Program
 from ._sql_query import Join, Query, different, entries
 from ._sql_text import Printer
 
@@ -128,50 +126,36 @@ def to_sql(
     ...     database.execute(f"SELECT ROUND({sql}, 3) FROM t").fetchall()
     [(0.132,), (0.836,), (None,)]
     """
-    known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
-    if known is None:
-        refuse_unknown("to_sql", "a dialect", dialect, DIALECTS, "Choose a dialect")
+    check_known("to_sql", "a dialect", dialect, DIALECTS, "Choose a dialect")
+    known = DIALECTS[dialect]
     document = document_of(fitted, input=input, tabulate=tabulate)
-    head = f"/* {head_of(document)} */"
+    head = f"/* {document.head} */"
     if not isinstance(columns, str | Sequence):
         cure = "Pass for instance columns='p'"
         refuse("to_sql", "columns as a name or a list of names", repr(columns), cure)
-    if bands is not None:
-        if not isinstance(columns, str):
-            cure = "Name one column, the score of the second class"
-            refuse("to_sql", "one column where there are bands", repr(columns)[:80], cure)
-        _check_two_classes(document)
-        return f"{head} {_bands(known, fitted, document, columns, into, bands)}"
-    if isinstance(columns, str):
-        _check_two_classes(document)
-        program = program_of(document, second_only=True)
-        if equals(into, "table"):
-            return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
-        return f"{head} {_expression(known, program, columns, into)}"
-    names = different(columns, "columns")
-    if len(names) == 1:
-        _check_two_classes(document)
-    elif len(names) != len(document.classes):
-        rule = f"{len(document.classes)} columns, one for each class"
-        refuse("to_sql", rule, f"{len(names)}", "Pass them in the order of the labels")
-    program = program_of(document, second_only=len(names) == 1)
-    return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
-
-
-def _check_two_classes(document: MapDocument) -> None:
-    k = len(document.classes)
-    if k != 2:
+    if bands is not None and not isinstance(columns, str):
+        cure = "Name one column, the score of the second class"
+        refuse("to_sql", "one column where there are bands", repr(columns)[:80], cure)
+    names, k = different(columns, "columns"), len(document.classes)
+    if len(names) == 1 and k != 2:
         cure = "Pass the names of all columns, one for each class"
         refuse("to_sql", "two classes where there is one column", f"{k}", cure)
-
-
-def _expression(
-    dialect: Dialect, program: Program, column: str, into: str | Sequence[str] | None
-) -> str:
-    (result,) = program.outputs
-    printer = Printer(dialect, entries(program, [dialect.column(column)]))
-    text = f"CASE WHEN {printer.text(program.valid)} THEN {printer.text(result)} END"
-    return _named(dialect, text, into)
+    if len(names) not in (1, k):
+        rule, cure = f"{k} columns, one for each class", "Pass them in the order of the labels"
+        refuse("to_sql", rule, f"{len(names)}", cure)
+    program = program_of(document, second_only=len(names) == 1)
+    if not isinstance(columns, str):
+        return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
+    if bands is None and equals(into, "table"):
+        return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
+    score = known.column(columns)
+    printer = Printer(known, entries(program, [score]))
+    valid = printer.text(program.valid)
+    if bands is None:
+        result = printer.text(program.outputs[0])
+    else:
+        result = _bands(known, fitted, document, score, bands)
+    return f"{head} {_named(known, f'CASE WHEN {valid} THEN {result} END', into)}"
 
 
 def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
@@ -182,31 +166,23 @@ def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str
     return f"{text} AS {dialect.name(into, 'into')}"
 
 
-def _bands(
-    dialect: Dialect,
-    fitted: Any,
-    document: MapDocument,
-    column: str,
-    into: str | Sequence[str] | None,
-    bands: Sequence[float] | Mapping[str, float],
-) -> str:
+def _bands(dialect, fitted, document, score, bands):
     """The band of each score: a CASE of comparisons, from the highest band on."""
     edges, names = _edges_of(bands, dialect)
     own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     kind: Any = document.input
     found = own.threshold(edges, input=kind) if edges else []
-    x, literal = dialect.column(column), dialect.literal
-    whens = []
+    literal, whens = dialect.literal, []
     for one, name in reversed([*zip(found, names[1:], strict=True)]):
-        ends = [f"{x} >= {literal(low)} AND {x} <= {literal(high)}" for low, high in one.intervals]
+        ends = [
+            f"{score} >= {literal(low)} AND {score} <= {literal(high)}"
+            for low, high in one.intervals
+        ]
         if one.side:
-            ends = [f"{x} {one.side} {literal(one.score)}"]
+            ends = [f"{score} {one.side} {literal(one.score)}"]
         if ends:
             whens.append(f"WHEN {' OR '.join(ends)} THEN {name}")
-    text = f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
-    program = program_of(document, second_only=True)
-    valid = Printer(dialect, entries(program, [x])).text(program.valid)
-    return _named(dialect, f"CASE WHEN {valid} THEN {text} END", into)
+    return f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
 
 
 def _edges_of(bands, dialect):
