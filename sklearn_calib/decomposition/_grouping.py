@@ -61,16 +61,6 @@ class Corrected(NamedTuple):
     losses_by_features: FloatArray
     gains: dict[Any, float]
 
-    def take(self, n_rows: int) -> "Corrected":
-        """The first rows only."""
-        return self._replace(
-            fold=self.fold[:n_rows],
-            recalibrated=self.recalibrated[:n_rows],
-            by_features=self.by_features[:n_rows],
-            losses_recalibrated=self.losses_recalibrated[:, :n_rows],
-            losses_by_features=self.losses_by_features[:, :n_rows],
-        )
-
 
 def decompose_by_features(
     case: "Case",

@@ -149,21 +149,23 @@ class DecompositionDisplay(ModelsDisplay):
         refinement, calibration = self._terms()
         loss = get_loss(parts[0].loss)
         best, unit = loss.range[0], in_picture(loss.label)
-        above = refinement - best
         split = all(part.grouping is not None for part in parts)
-        if split:
-            self._draw_split(ax, best)
-        else:
-            ax.barh(place, above, 0.6, left=best, color="C1", alpha=0.75, label="refinement")
-            _whiskers(ax, [part.interval("refinement") for part in parts], place + 0.12, 0.0)
-        ax.barh(
-            place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
-        )
-        _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
-        uncertainty = parts[0].uncertainty
-        ax.axvline(
-            uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label="class frequencies alone"
-        )
+        bars = [("refinement", "C1", "", refinement - best, best, 0.12)]
+        if split:  # what remains, and what the features gain
+            remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
+            bars = [
+                ("irreducible", "C1", " (at most)", remains - best, best, 0.2),
+                ("grouping", "C2", " (at least)", gained, remains, 0.0),
+            ]
+        bars.append(("calibration", "C0", "", calibration, refinement, -0.12))
+        for term, color, bound, width, left, above in bars:
+            label = f"{term}{bound}"
+            ax.barh(place, width, 0.6, left=left, color=color, alpha=0.75, label=label)
+            is_loss = term in ("refinement", "irreducible")  # and no difference of two
+            ends = [part.interval(term) for part in parts]
+            _whiskers(ax, ends, place + above, 0.0 if is_loss else left)
+        label = "class frequencies alone"
+        ax.axvline(parts[0].uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label=label)
         known = any(part.interval("refinement") for part in parts)
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels([in_picture(name) for name in self.parts])
@@ -202,17 +204,6 @@ class DecompositionDisplay(ModelsDisplay):
         said += f"{plane.uncertainty:.4g} by the class frequencies"
         ax.set_title(said, fontsize=9, pad=16)
         ax.spines[["top", "right"]].set_visible(False)
-
-    def _draw_split(self, ax, best):
-        """Refinement as what remains and what the features gain."""
-        place, parts = np.arange(len(self.parts)), self.parts.values()
-        remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
-        given = {"height": 0.6, "alpha": 0.75}
-        label = "irreducible (at most)"
-        ax.barh(place, remains - best, left=best, color="C1", label=label, **given)
-        ax.barh(place, gained, left=remains, color="C2", label="grouping (at least)", **given)
-        _whiskers(ax, [part.interval("irreducible") for part in parts], place + 0.2, 0.0)
-        _whiskers(ax, [part.interval("grouping") for part in parts], place, remains)
 
 
 def _whiskers(ax, intervals, place, left):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._show import in_picture
+from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, AxesLike, Features, Self
 from ..exceptions import check_known, named, refuse
 from ..metrics import reliability_curve
@@ -156,7 +157,7 @@ class ReliabilityDisplay(ModelsDisplay):
                     "Use stratified folds",
                 )
         parts = [
-            model.predict_proba(_take_rows(X, test))
+            model.predict_proba(safe_indexing(X, test))
             for model, test in zip(models, cv_results["indices"]["test"], strict=True)
         ]
         if options.get("sample_weight") is not None:
@@ -164,7 +165,7 @@ class ReliabilityDisplay(ModelsDisplay):
         if options.get("multilabel") is None:
             options.setdefault("labels", classes)
         return cls.from_predictions(
-            _take_rows(y, rows),
+            safe_indexing(y, rows),
             {name or type(models[0]).__name__: _stacked(parts)},
             ax=ax,
             **options,
@@ -261,9 +262,3 @@ def _stacked(parts):
     if isinstance(parts[0], list):
         return [np.vstack(part) for part in zip(*parts, strict=True)]
     return np.vstack(parts)
-
-
-def _take_rows(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
