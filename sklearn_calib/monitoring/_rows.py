@@ -73,8 +73,23 @@ def read_rows(
     if columns != len(classes):
         cure = setting("columns", words="Pass one column per class") + _OR_SECOND
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
-    if soft:
-        return _soft(y, proba, groups, time, classes, known_groups, multiclass, where), classes
+    label = (_shares if soft else _codes)(y, proba, classes, where)
+    every, hits, pairs = np.arange(len(proba)), [], []
+    for problem, pair in two_class_pairs(multiclass, proba):
+        pairs.append(exact_log(pair))
+        hits.append(label[every, problem.target] if soft else label == problem.target)
+    group = _group_codes(groups, known_groups, len(proba), where)
+    batch = np.stack(pairs, axis=1), np.column_stack(hits), label, group
+    if time is None:
+        return BatchRows(*batch, None, None), classes
+    with naming(time):
+        moment, given = _moments(time, len(proba), where)
+    order = np.argsort(moment, kind="stable")
+    return BatchRows(*batch, moment, given).take(order), classes
+
+
+def _codes(y, proba, classes, where):
+    """The class of each row, of shape (n,)."""
     try:
         _, codes = canonical_labels(y, classes=classes, _where=where)
     except Refusal as error:
@@ -84,43 +99,16 @@ def read_rows(
         raise
     check_same_length(codes, proba, where)
     warn_of_order(proba, codes, classes, "classes", where)
-    labelled = _problems(proba, lambda target: codes == target, multiclass)
-    return _in_order(labelled, codes, groups, time, known_groups, where), classes
+    return codes
 
 
-def _soft(y, proba, groups, time, classes, known_groups, multiclass, where):
-    """A batch whose labels are shares."""
-    n = len(proba)
-    if not n:
-        shares = np.zeros((0, len(classes)))
-    else:
-        rows = soft_rows(y, None, classes, n_rows=n, where=where)
-        shares = np.zeros((n, len(classes)))
+def _shares(y, proba, classes, where):
+    """The shares of the classes in each row, of shape (n, n_classes)."""
+    shares = np.zeros((len(proba), len(classes)))
+    if len(proba):
+        rows = soft_rows(y, None, classes, n_rows=len(proba), where=where)
         shares[rows.items, rows.codes] = rows.weight
-    every = np.arange(n)
-    labelled = _problems(proba, lambda target: shares[every, target], multiclass)
-    return _in_order(labelled, shares, groups, time, known_groups, where)
-
-
-def _in_order(labelled, label, groups, time, known_groups, where):
-    """Pairs of logarithms and labels with their groups, in the order of their times."""
-    log_pair, hit = labelled
-    group = _group_codes(groups, known_groups, len(hit), where)
-    if time is None:
-        return BatchRows(log_pair, hit, label, group, None, None)
-    with naming(time):
-        moment, given = _moments(time, len(hit), where)
-    rows = BatchRows(log_pair, hit, label, group, moment, given)
-    return rows.take(np.argsort(moment, kind="stable"))
-
-
-def _problems(proba, is_target, multiclass):
-    found = [
-        (exact_log(pair), is_target(problem.target))
-        for problem, pair in two_class_pairs(multiclass, proba)
-    ]
-    pairs, hits = zip(*found, strict=True)
-    return np.stack(pairs, axis=1), np.column_stack(hits)
+    return shares
 
 
 def exact_log(proba: FloatArray) -> FloatArray:
