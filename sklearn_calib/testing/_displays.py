@@ -92,10 +92,15 @@ def _plot(display, axes):
     return display.plot(**{name: axes[0] if len(axes) == 1 else axes})
 
 
+def _plotted(display):
+    """Axes that pyplot does not know, with the display on them."""
+    axes = _bare_axes(_n_panels(display))
+    _plot(display, axes)
+    return axes
+
+
 def _axes_of(display):
-    axes = getattr(display, "axes_", None)
-    if axes is None:
-        axes = getattr(display, "ax_", None)
+    axes = getattr(display, "axes_", getattr(display, "ax_", None))
     assert axes is not None, "neither axes_ nor ax_ after plot"
     return list(np.ravel(np.asarray(axes, dtype=object)))
 
@@ -165,8 +170,8 @@ def _inputs(display):
 def check_inputs_untouched(display: Any) -> None:
     before = digest(_inputs(display))
     twin = _with_inputs(display, _read_only)  # an array that was sorted earlier is seen, too
-    _plot(twin, _bare_axes(_n_panels(twin)))
-    _plot(display, _bare_axes(_n_panels(display)))
+    _plotted(twin)
+    _plotted(display)
     assert digest(_inputs(display)) == before, "plot changes what the constructor was given"
 
 
@@ -200,8 +205,7 @@ def check_attributes(display: Any) -> None:
 
 
 def check_shows_its_points(display: Any) -> None:
-    axes = _bare_axes(_n_panels(display))
-    _plot(display, axes)
+    axes = _plotted(display)
     _assert_shows(axes, display.points())
 
 
@@ -264,12 +268,10 @@ def check_settings_untouched(display: Any) -> None:
 
 def check_names(display: Any) -> None:
     """Each text in the picture that is a name in the inputs, under a hostile name."""
-    axes = _bare_axes(_n_panels(display))
-    _plot(display, axes)
+    axes = _plotted(display)
     for name in sorted(_names([*_inputs(display).values()]) & set(_texts(axes[0].figure))):
         renamed = _with_inputs(display, partial(_renamed, name=name))
-        axes = _bare_axes(_n_panels(display))
-        _plot(renamed, axes)
+        axes = _plotted(renamed)
         axes[0].figure.canvas.draw()
         seen = _texts(axes[0].figure)
         own_word = name in seen  # a word of the display itself that is an input by chance

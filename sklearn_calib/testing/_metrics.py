@@ -168,10 +168,7 @@ def check_perfect_value(metric: "Measure", k: int) -> None:
 def check_weight_scaling(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.random.default_rng(5).random(len(y)) + 0.1
-    first, second = (
-        metric(y, proba, sample_weight=weight),
-        metric(y, proba, sample_weight=7 * weight),
-    )
+    first, second = (metric(y, proba, sample_weight=factor * weight) for factor in (1, 7))
     assert abs(first - second) < 1e-12
 
 

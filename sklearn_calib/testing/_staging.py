@@ -75,6 +75,12 @@ def _fitted(estimator, X, y):
     return staging, model
 
 
+def _fitted_to_data(estimator, k, n_rows=None):
+    """Rows, and the learner fitted to all or the first of them: X, its adapter, the model."""
+    X, y = _data(k)
+    return X, *_fitted(estimator, X[:n_rows], y[:n_rows])
+
+
 def _staged(staging, model, X):
     """Scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
@@ -91,6 +97,14 @@ def _own(model, X):
     if not hasattr(model, "predict_proba"):
         return None
     return canonical_proba(model.predict_proba(X), n_classes=len(model.classes_))
+
+
+def _assert_says(model, X, score, own):
+    """A model says by itself what its last stage is said to give."""
+    if _own(model, X) is not None:
+        assert_same(own, _own(model, X))
+    if hasattr(model, "decision_function") and own_logits(model, X) is None:
+        assert_same(score, canonical_proba(model.decision_function(X), kind="logits"))
 
 
 def _some_stages(n_stages):
@@ -116,39 +130,24 @@ def check_unit_and_number(estimator: Estimator, k: int) -> None:
 
 
 def check_last_stage_is_the_model(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X[:160], y[:160])
+    X, staging, model = _fitted_to_data(estimator, k, 160)
     scores, own = _staged(staging, model, X)
-    if _own(model, X) is not None:
-        assert_same(own[-1], _own(model, X))
-    if hasattr(model, "decision_function") and own_logits(model, X) is None:
-        assert_same(scores[-1], canonical_proba(model.decision_function(X), kind="logits"))
+    _assert_says(model, X, scores[-1], own[-1])
 
 
 def check_stages_are_truncations(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X[:160], y[:160])
+    X, staging, model = _fitted_to_data(estimator, k, 160)
     scores, own = _staged(staging, model, X)
     for stage in _some_stages(len(scores)):
         short = staging.truncated(model, stage)
-        again, _ = _staged_or_none(staging, short, X)
-        if again is not None:
+        if staging_of(short) is not None:  # some (epochs) know their last stage only
+            again, _ = _staged(staging, short, X)
             assert len(again) == stage, f"truncated to {stage} stages, it has {len(again)}"
-        if _own(short, X) is not None:
-            assert_same(own[stage - 1], _own(short, X))
-        if hasattr(short, "decision_function") and own_logits(short, X) is None:
-            margin = canonical_proba(short.decision_function(X), kind="logits")
-            assert_same(scores[stage - 1], margin)
-
-
-def _staged_or_none(staging, short, X):
-    """Some truncated models (epochs) know their last stage only."""
-    return _staged(staging, short, X) if staging_of(short) is not None else (None, None)
+        _assert_says(short, X, scores[stage - 1], own[stage - 1])
 
 
 def check_stages_differ(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X[:160], y[:160])
+    X, staging, model = _fitted_to_data(estimator, k, 160)
     scores, _ = _staged(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
@@ -169,8 +168,7 @@ def check_fit_with_so_many_stages(estimator: Estimator, k: int) -> None:
 
 
 def check_truncation_leaves_the_model_alone(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X, y)
+    X, staging, model = _fitted_to_data(estimator, k)
     before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
     scores, _ = _staged(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
@@ -195,8 +193,7 @@ def check_preparation_leaves_the_estimator_alone(estimator: Estimator, k: int) -
 
 
 def check_truncated_models_travel(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X, y)
+    X, staging, model = _fitted_to_data(estimator, k)
     short = staging.truncated(model, 2)
     assert np.array_equal(short.classes_, model.classes_), "the truncated model has other classes"
     copy = pickle.loads(pickle.dumps(short))
@@ -204,8 +201,7 @@ def check_truncated_models_travel(estimator: Estimator, k: int) -> None:
 
 
 def check_rows_alone(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
-    staging, model = _fitted(estimator, X, y)
+    X, staging, model = _fitted_to_data(estimator, k)
     scores, some = _staged(staging, model, X)[0], _staged(staging, model, X[:3])[0]
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
