@@ -11,6 +11,8 @@ from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import IntArray
 from ..canonical import LARGEST_LOGIT, SLACK
+from . import _nodes as nodes
+from . import _program as ops
 from ._document import MapDocument
 from ._functions import Function
 from ._lower_functions import (
@@ -22,54 +24,14 @@ from ._lower_functions import (
     value_of,
 )
 from ._node import Node
-from ._nodes import (
-    Cells,
-    Chain,
-    CumulativeAffine,
-    Identity,
-    Mixture,
-    OneVsOne,
-    OneVsRest,
-    Raised,
-    SoftmaxAffine,
-    TopLabel,
-    Uniform,
-)
-from ._program import (
-    Expr,
-    Program,
-    accumulated,
-    at_most,
-    both,
-    clipped,
-    entry_of,
-    exp_of_negative,
-    floor,
-    larger,
-    largest,
-    less,
-    log,
-    log_floored,
-    log_sum,
-    lookup,
-    number,
-    of_others,
-    search,
-    sigmoid,
-    size,
-    smaller,
-    softmax,
-    total,
-    where,
-    without_repetition,
-)
+from ._program import Expr
 
 _ROUNDING = 1e-15  # sums that close to 1 are left as they are
 _LEAST = -1e300
 _EXACT_INTEGERS = 2**53
 
 
-def program_of(document: MapDocument, *, second_only: bool = False) -> Program:
+def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Program:
     """The program of a map: from its scores to the probabilities of all classes.
 
     Parameters
@@ -86,47 +48,49 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> Program:
     else:
         valid, rows = _all_numbers(document.input, k)
     outputs = _lower(document.root, rows).p
-    return without_repetition(Program(k, valid, tuple(outputs[1:] if second_only else outputs)))
+    return ops.without_repetition(
+        ops.Program(k, valid, tuple(outputs[1:] if second_only else outputs))
+    )
 
 
 def _one_number(kind):
-    x = entry_of(0)
+    x = ops.entry_of(0)
     if kind == "proba":
-        return both(at_most(0.0, x), at_most(x, 1.0)), ExprRows(
+        return ops.both(ops.at_most(0.0, x), ops.at_most(x, 1.0)), ExprRows(
             [1.0 - x, x], origin=of_probability(x)
         )
-    return at_most(size(x), LARGEST_LOGIT), _of_margin(x)
+    return ops.at_most(ops.size(x), LARGEST_LOGIT), _of_margin(x)
 
 
 def _all_numbers(kind, k):
     """As `canonical_proba`."""
-    x = [entry_of(c) for c in range(k)]
+    x = [ops.entry_of(c) for c in range(k)]
     if kind == "logits":
-        valid = both(*(at_most(size(one), LARGEST_LOGIT) for one in x))
-        x = [clipped(one, -LARGEST_LOGIT, LARGEST_LOGIT) for one in x]
-        top = largest(x)
-        parts = [exp_of_negative(one - top) for one in x]
-        whole = total(parts)
-        rows = ExprRows([part / whole for part in parts], [one - top - log(whole) for one in x])
+        valid = ops.both(*(ops.at_most(ops.size(one), LARGEST_LOGIT) for one in x))
+        x = [ops.clipped(one, -LARGEST_LOGIT, LARGEST_LOGIT) for one in x]
+        top = ops.largest(x)
+        parts = [ops.exp_of_negative(one - top) for one in x]
+        whole = ops.total(parts)
+        rows = ExprRows([part / whole for part in parts], [one - top - ops.log(whole) for one in x])
         return valid, rows
-    within = [both(at_most(-SLACK, one), at_most(one, 1 + SLACK)) for one in x]
-    whole = total([clipped(one, 0.0, 1.0) for one in x])
-    error = size(whole - 1.0)
-    divisor = where(less(_ROUNDING, error), larger(whole, _ROUNDING), 1.0)
-    valid = both(*within, at_most(error, SLACK))
-    return valid, ExprRows([clipped(one, 0.0, 1.0) / divisor for one in x])
+    within = [ops.both(ops.at_most(-SLACK, one), ops.at_most(one, 1 + SLACK)) for one in x]
+    whole = ops.total([ops.clipped(one, 0.0, 1.0) for one in x])
+    error = ops.size(whole - 1.0)
+    divisor = ops.where(ops.less(_ROUNDING, error), ops.larger(whole, _ROUNDING), 1.0)
+    valid = ops.both(*within, ops.at_most(error, SLACK))
+    return valid, ExprRows([ops.clipped(one, 0.0, 1.0) / divisor for one in x])
 
 
 def _of_margin(x):
     """As `two_classes_of_margin`."""
-    shared = log(1.0 + exp_of_negative(-size(x)))
-    log_of_both = [smaller(-x, 0.0) - shared, smaller(x, 0.0) - shared]
-    return ExprRows([sigmoid(-x), sigmoid(x)], log_of_both, of_margin(x))
+    shared = ops.log(1.0 + ops.exp_of_negative(-ops.size(x)))
+    log_of_both = [ops.smaller(-x, 0.0) - shared, ops.smaller(x, 0.0) - shared]
+    return ExprRows([ops.sigmoid(-x), ops.sigmoid(x)], log_of_both, of_margin(x))
 
 
 def _logs(rows: ExprRows) -> list[Expr]:
     """As `log_proba`."""
-    return [log_floored(p) for p in rows.p] if rows.log is None else rows.log
+    return [ops.log_floored(p) for p in rows.p] if rows.log is None else rows.log
 
 
 # -- the nodes --------------------------------------------------------------------------------
@@ -146,99 +110,105 @@ def _node(node: Node, rows: ExprRows) -> ExprRows:
 
 
 @_node.register
-def _identity(node: Identity, rows):
+def _identity(node: nodes.Identity, rows):
     return ExprRows(rows.p)
 
 
 @_node.register
-def _uniform(node: Uniform, rows):
-    return ExprRows([number(1.0 / len(rows.p))] * len(rows.p))
+def _uniform(node: nodes.Uniform, rows):
+    return ExprRows([ops.number(1.0 / len(rows.p))] * len(rows.p))
 
 
 @_node.register
-def _raised(node: Raised, rows):
+def _raised(node: nodes.Raised, rows):
     if rows.log is not None:
         return rows
-    smallest = -largest([-p for p in rows.p])
-    lifted = [larger(p, node.floor) for p in rows.p]
-    low, whole = less(smallest, node.floor), total(lifted)
-    return ExprRows([where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
+    smallest = -ops.largest([-p for p in rows.p])
+    lifted = [ops.larger(p, node.floor) for p in rows.p]
+    low, whole = ops.less(smallest, node.floor), ops.total(lifted)
+    return ExprRows([ops.where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
 
 
 @_node.register
-def _softmax_affine(node: SoftmaxAffine, rows):
+def _softmax_affine(node: nodes.SoftmaxAffine, rows):
     u, k = _logs(rows), len(rows.p)
     if node.centred:
-        top = largest(u)
+        top = ops.largest(u)
         u = [one - top for one in u]
     if node.least is not None:
-        u = [larger(one, node.least) for one in u]
+        u = [ops.larger(one, node.least) for one in u]
     shift = np.broadcast_to(node.intercept, k)
     if node.coef.ndim == 2:
-        moved = [total([float(c) * x for c, x in zip(row, u, strict=True)]) for row in node.coef]
+        moved = [
+            ops.total([float(c) * x for c, x in zip(row, u, strict=True)]) for row in node.coef
+        ]
     else:
         moved = [float(c) * x for c, x in zip(np.broadcast_to(node.coef, k), u, strict=True)]
-    return ExprRows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
+    return ExprRows(ops.softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
 
 
 @_node.register
-def _cumulative_affine(node: CumulativeAffine, rows):
+def _cumulative_affine(node: nodes.CumulativeAffine, rows):
     if rows.log is None:
-        lifted = [larger(p, SMALLEST_PROBABILITY) for p in rows.p]
-        below, above = (accumulated(lambda a, b: a + b, part) for part in (lifted, lifted[::-1]))
-        below, above = ([log(one) for one in part[:-1]] for part in (below, above))
+        lifted = [ops.larger(p, SMALLEST_PROBABILITY) for p in rows.p]
+        below, above = (
+            ops.accumulated(lambda a, b: a + b, part) for part in (lifted, lifted[::-1])
+        )
+        below, above = ([ops.log(one) for one in part[:-1]] for part in (below, above))
     else:
-        below, above = (accumulated(log_sum, part)[:-1] for part in (rows.log, rows.log[::-1]))
+        below, above = (
+            ops.accumulated(ops.log_sum, part)[:-1] for part in (rows.log, rows.log[::-1])
+        )
     pairs = zip(above[::-1], below, node.shifts.tolist(), strict=True)
     eta = [float(node.slope) * (up - down) + shift for up, down, shift in pairs]
-    higher = [sigmoid(one) for one in eta]
-    inner = [larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
-    table = [sigmoid(-eta[0]), *inner, higher[-1]]
-    whole = total(table)
+    higher = [ops.sigmoid(one) for one in eta]
+    inner = [ops.larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
+    table = [ops.sigmoid(-eta[0]), *inner, higher[-1]]
+    whole = ops.total(table)
     return ExprRows([one / whole for one in table])
 
 
 @_node.register
-def _mixture(node: Mixture, rows):
+def _mixture(node: nodes.Mixture, rows):
     parts = [_lower(part, rows).p for part in node.parts]
     weights = node.weights.tolist()
     columns = zip(*parts, strict=True)
-    return ExprRows([total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
+    return ExprRows([ops.total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
 
 
 @_node.register
-def _chain(node: Chain, rows):
+def _chain(node: nodes.Chain, rows):
     for part in node.parts:
         rows = _lower(part, rows)
     return rows
 
 
 @_node.register
-def _one_vs_rest(node: OneVsRest, rows):
+def _one_vs_rest(node: nodes.OneVsRest, rows):
     parts = node.parts * (len(rows.p) if len(node.parts) == 1 else 1)
     pairs = zip(parts, _each_against_rest(rows), strict=True)
     return _divided([_lower(part, pair).p[1] for part, pair in pairs], rows.p)
 
 
 def _each_against_rest(rows):
-    others = of_others(lambda a, b: a + b, rows.p)
+    others = ops.of_others(lambda a, b: a + b, rows.p)
     if rows.log is None:
         return [ExprRows([rest, p]) for rest, p in zip(others, rows.p, strict=True)]
-    log_others = of_others(log_sum, rows.log)
+    log_others = ops.of_others(ops.log_sum, rows.log)
     columns = zip(others, rows.p, log_others, rows.log, strict=True)
     return [ExprRows([rest, p], [log_rest, log_p]) for rest, p, log_rest, log_p in columns]
 
 
 def _divided(values, fallback):
-    whole, rest = total(values), total(fallback)
-    some = less(0.0, whole)
-    divisor = where(some, whole, rest)
+    whole, rest = ops.total(values), ops.total(fallback)
+    some = ops.less(0.0, whole)
+    divisor = ops.where(some, whole, rest)
     pairs = zip(values, fallback, strict=True)
-    return ExprRows([where(some, value, p) / divisor for value, p in pairs])
+    return ExprRows([ops.where(some, value, p) / divisor for value, p in pairs])
 
 
 @_node.register
-def _one_vs_one(node: OneVsOne, rows):
+def _one_vs_one(node: nodes.OneVsOne, rows):
     k, logs = len(rows.p), _logs(rows)
     pairwise = {}
     for part, (i, j) in zip(node.parts, itertools.combinations(range(k), 2), strict=True):
@@ -247,15 +217,15 @@ def _one_vs_one(node: OneVsOne, rows):
     if k == 2:
         return ExprRows([pairwise[0, 1], pairwise[1, 0]])
     low, high = MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
-    return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
+    return _coupled({at: ops.clipped(p, low, high) for at, p in pairwise.items()}, k)
 
 
 def _coupled(r, k):
     """As `couple_pairs`; the matrix is positive definite, so elimination needs no pivots."""
     table = [[1.0 - r[j, i] * r[i, j] if i != j else 1.0 for j in range(k)] for i in range(k)]
     for i in range(k):
-        table[i][i] = 1.0 + total([r[j, i] * r[j, i] for j in range(k) if j != i])
-    right = [number(1.0)] * k
+        table[i][i] = 1.0 + ops.total([r[j, i] * r[j, i] for j in range(k) if j != i])
+    right = [ops.number(1.0)] * k
     for pivot, i in itertools.combinations(range(k), 2):
         factor = table[i][pivot] / table[pivot][pivot]
         for j in range(pivot + 1, k):
@@ -264,68 +234,69 @@ def _coupled(r, k):
     p: list[Expr] = []
     for i in reversed(range(k)):
         known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
-        p.append((right[i] - total(known) if known else right[i]) / table[i][i])
-    positive = [larger(one, 0.0) for one in reversed(p)]
-    whole = total(positive)
+        p.append((right[i] - ops.total(known) if known else right[i]) / table[i][i])
+    positive = [ops.larger(one, 0.0) for one in reversed(p)]
+    whole = ops.total(positive)
     return ExprRows([one / whole for one in positive])
 
 
 @_node.register
-def _top_label(node: TopLabel, rows):
+def _top_label(node: nodes.TopLabel, rows):
     first = _is_first_largest(rows.p)
-    log_others = None if rows.log is None else of_others(log_sum, rows.log)
+    log_others = None if rows.log is None else ops.of_others(ops.log_sum, rows.log)
     pair = ExprRows(
-        [_chosen(first, of_others(lambda a, b: a + b, rows.p)), largest(rows.p)],
+        [_chosen(first, ops.of_others(lambda a, b: a + b, rows.p)), ops.largest(rows.p)],
         log_others and [_chosen(first, log_others), _chosen(first, rows.log)],
     )
     parts = [None if part is None else _lower(part, pair).p for part in node.parts]
     parts *= len(rows.p) if len(parts) == 1 else 1
-    unknown = [number(0.0)] * 2
+    unknown = [ops.number(0.0)] * 2
     rest, top = (_chosen(first, [(part or unknown)[side] for part in parts]) for side in (0, 1))
     shares = _shares_of_others(first, _logs(rows), node.rest)
-    new = [where(mine, top, rest * share) for mine, share in zip(first, shares, strict=True)]
+    new = [ops.where(mine, top, rest * share) for mine, share in zip(first, shares, strict=True)]
     for mine, part in zip(first, parts, strict=True):
         if part is None:
-            new = [where(mine, p, q) for p, q in zip(rows.p, new, strict=True)]
+            new = [ops.where(mine, p, q) for p, q in zip(rows.p, new, strict=True)]
     return ExprRows(new)
 
 
 def _shares_of_others(first, logs, exponent):
     """softmax(exponent log) over all classes but the one whose condition holds."""
     pairs = list(zip(first, logs, strict=True))
-    top = largest([where(mine, _LEAST, one) for mine, one in pairs])
-    z = [exponent * (where(mine, top, one) - top) for mine, one in pairs]
-    highest = largest(z)
+    top = ops.largest([ops.where(mine, _LEAST, one) for mine, one in pairs])
+    z = [exponent * (ops.where(mine, top, one) - top) for mine, one in pairs]
+    highest = ops.largest(z)
     parts = [
-        where(mine, 0.0, exp_of_negative(one - highest)) for mine, one in zip(first, z, strict=True)
+        ops.where(mine, 0.0, ops.exp_of_negative(one - highest))
+        for mine, one in zip(first, z, strict=True)
     ]
-    whole = total(parts)
+    whole = ops.total(parts)
     return [part / whole for part in parts]
 
 
 def _is_first_largest(p):
     """A condition for each class, one of which holds: the first of the largest."""
-    before, from_here = accumulated(larger, p), accumulated(larger, p[::-1])[::-1]
-    found = [at_most(top, one) for top, one in zip(from_here, p, strict=True)]
+    before, from_here = ops.accumulated(ops.larger, p), ops.accumulated(ops.larger, p[::-1])[::-1]
+    found = [ops.at_most(top, one) for top, one in zip(from_here, p, strict=True)]
     later = zip(found[1:], before[:-1], p[1:], strict=True)
-    return [found[0], *(both(same, less(top, one)) for same, top, one in later)]
+    return [found[0], *(ops.both(same, ops.less(top, one)) for same, top, one in later)]
 
 
 def _chosen(conditions, values):
     """The value of the condition that holds."""
     found = values[-1]
     for condition, value in zip(conditions[-2::-1], values[-2::-1], strict=True):
-        found = where(condition, value, found)
+        found = ops.where(condition, value, found)
     return found
 
 
 @_node.register
-def _cells(node: Cells, rows):
-    levels = [floor(p * float(node.n_levels) + node.slack) for p in rows.p]
+def _cells(node: nodes.Cells, rows):
+    levels = [ops.floor(p * float(node.n_levels) + node.slack) for p in rows.p]
     if node.keep:
         other = rows.p
     else:
-        share = (float(node.n_levels) - total(levels)) / len(levels)
+        share = (float(node.n_levels) - ops.total(levels)) / len(levels)
         other = [(level + share) / float(node.n_levels) for level in levels]
     known = (node.keys <= node.n_levels).all(axis=1) if len(node.keys) else np.zeros(0, bool)
     if not known.any():
@@ -334,9 +305,9 @@ def _cells(node: Cells, rows):
     tables = np.empty((number_of_key.max() + 2, len(levels)))
     tables[0] = 0.0
     tables[number_of_key + 1] = node.rows[known]
-    values = [lookup(place, tables[:, c]) for c in range(len(levels))]
+    values = [ops.lookup(place, tables[:, c]) for c in range(len(levels))]
     pairs = zip(values, other, strict=True)
-    return _divided([where(found, value, rest) for value, rest in pairs], rows.p)
+    return _divided([ops.where(found, value, rest) for value, rest in pairs], rows.p)
 
 
 def _found(levels: list[Expr], keys: IntArray, base: int):
@@ -345,7 +316,7 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.
     """
-    rank, conditions, at = number(0.0), [], 0
+    rank, conditions, at = ops.number(0.0), [], 0
     rank_of_keys: Any = np.zeros(len(keys))
     while at < len(levels):
         code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
@@ -355,11 +326,11 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
             largest_code = (largest_code + 1) * base
             at += 1
         codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
-        place = search(code, codes)
-        conditions.append(at_most(code, lookup(place, np.append(-1.0, codes))))
-        rank = lookup(place, np.append(0.0, np.arange(len(codes))))
+        place = ops.search(code, codes)
+        conditions.append(ops.at_most(code, ops.lookup(place, np.append(-1.0, codes))))
+        rank = ops.lookup(place, np.append(0.0, np.arange(len(codes))))
         rank_of_keys = rank_of_keys.ravel()
-    return both(*conditions), place, rank_of_keys
+    return ops.both(*conditions), place, rank_of_keys
 
 
 @_node.register

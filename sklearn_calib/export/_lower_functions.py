@@ -16,6 +16,7 @@ from .._kernels._float_order import first_beyond, keys_of, numbers_of
 from .._kernels._log_odds import gap
 from .._simplex import two_classes_of_margin, without_rounding_noise
 from .._typing import FloatArray
+from . import _program as ops
 from ._functions import (
     ClippedChebyshev,
     Curve,
@@ -28,24 +29,7 @@ from ._functions import (
 )
 from ._node import Node
 from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
-from ._program import (
-    SMALLEST_DIVISOR,
-    Expr,
-    at_most,
-    chebyshev_sum,
-    clipped,
-    expm1_of_negative,
-    larger,
-    less,
-    log_floored,
-    log_for_order,
-    lookup,
-    rounded,
-    search,
-    sigmoid,
-    smaller,
-    where,
-)
+from ._program import Expr
 
 _NEVER = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
@@ -108,8 +92,8 @@ class ExprRows:
             return of_margin(self.log[1] - self.log[0])
         zero, one = self.p
         scaled = zero * _INVERSE
-        beyond = where(less(scaled, 1.0), 2.0 - scaled, 1.0 / larger(scaled, 1.0))
-        order = where(at_most(one, zero), one, _INVERSE * beyond)
+        beyond = ops.where(ops.less(scaled, 1.0), 2.0 - scaled, 1.0 / ops.larger(scaled, 1.0))
+        order = ops.where(ops.at_most(one, zero), one, _INVERSE * beyond)
         return Origin(order, (0.0, 2.0 * _INVERSE), _pairs_of_order)
 
 
@@ -130,12 +114,15 @@ def score(rows: ExprRows, kind: str) -> Expr:
         return rows.p[1]
     if rows.log is not None:
         return rows.log[1] - rows.log[0]
-    log = log_floored if kind == "logit" else log_for_order
+    log = ops.log_floored if kind == "logit" else ops.log_for_order
     return log(rows.p[1]) - log(rows.p[0])
 
 
 def found_by(
-    node: Function, rows: ExprRows, targets: FloatArray, moved: Callable[[FloatArray], FloatArray]
+    node: Function,
+    rows: ExprRows,
+    targets: FloatArray,
+    moved: Callable[[FloatArray], FloatArray],
 ) -> Expr:
     """How many of the targets moved(x) reaches."""
     if node.input == "proba" and rows.origin is None:
@@ -143,7 +130,7 @@ def found_by(
     else:
         origin = rows.pair_origin()
     edges = origin.edges(lambda pairs: moved(score_of(pairs, node.input)), targets)
-    return search(origin.number, edges)
+    return ops.search(origin.number, edges)
 
 
 def least_reaching(
@@ -163,8 +150,8 @@ def least_reaching(
 def function_rows(node: Function, value: Expr) -> ExprRows:
     """Both probabilities from the value."""
     if getattr(node, "link", None) == "sigmoid":
-        return ExprRows([sigmoid(-value), sigmoid(value)])
-    one = clipped(value, 0.0, 1.0)
+        return ExprRows([ops.sigmoid(-value), ops.sigmoid(value)])
+    one = ops.clipped(value, 0.0, 1.0)
     return ExprRows([1.0 - one, one])
 
 
@@ -172,9 +159,9 @@ def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tu
     """The number x, rounded and moved into the domain, and what does the same to arrays."""
     x, ties = score(rows, node.input), getattr(node, "ties", False)
     if ties:
-        x = rounded(x, 0.0 if node.input == "proba" else 1.0)
+        x = ops.rounded(x, 0.0 if node.input == "proba" else 1.0)
     if domain is not None:
-        x = clipped(x, *domain)
+        x = ops.clipped(x, *domain)
 
     def moved(numbers):
         if ties:
@@ -193,7 +180,7 @@ def value_of(node: Function, rows: ExprRows) -> Expr:
 @value_of.register
 def _steps(node: Steps, rows: ExprRows) -> Expr:
     """A step function."""
-    return lookup(found_by(node, rows, node.edges, np.asarray), node.values)
+    return ops.lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
 @value_of.register
@@ -208,7 +195,7 @@ def _chebyshev(node: ClippedChebyshev, rows: ExprRows) -> Expr:
     low, high = node.domain
     x, _ = moved_score(node, rows, node.domain)
     z = (x - low) * (2.0 / (high - low)) - 1.0
-    return chebyshev_sum(clipped(z, -1.0, 1.0), node.coef)
+    return ops.chebyshev_sum(ops.clipped(z, -1.0, 1.0), node.coef)
 
 
 @value_of.register
@@ -217,19 +204,19 @@ def _curve(node: Curve, rows: ExprRows) -> Expr:
     x, moved = moved_score(node, rows, node.domain)
     place = found_by(node, rows, node.knots[1:-1], moved)
     low, high = node.knots[:-1], node.knots[1:]
-    start = lookup(place, low)
+    start = ops.lookup(place, low)
     if node.scale == "input":
         width = high - low
         with np.errstate(over="ignore"):
-            share = (x - start) * lookup(place, 1.0 / width)
+            share = (x - start) * ops.lookup(place, 1.0 / width)
         outside = node.domain is None or node.domain[0] < low[0] or node.domain[1] > high[-1]
     else:
         width, outside = gap(low, high), False
-        unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -SMALLEST_DIVISOR)
-        share = sigmoid(x) * expm1_of_negative(start - x) * lookup(place, unit)
-        share = clipped(share, 0.0, 1.0)
+        unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -ops.SMALLEST_DIVISOR)
+        share = ops.sigmoid(x) * ops.expm1_of_negative(start - x) * ops.lookup(place, unit)
+        share = ops.clipped(share, 0.0, 1.0)
     if not isinstance(node, PiecewiseCubic):
-        return lookup(place, node.values[:-1]) + share * lookup(place, np.diff(node.values))
+        return ops.lookup(place, node.values[:-1]) + share * ops.lookup(place, np.diff(node.values))
     return _cubic(node, place, share, width, outside)
 
 
@@ -237,14 +224,14 @@ def _cubic(node: PiecewiseCubic, place, at, width, outside):
     """The cubic in powers of t, and straight lines beyond the knots."""
     rise = np.diff(node.values)
     left, right = width * node.slopes[:-1], width * node.slopes[1:]
-    t = clipped(at, 0.0, 1.0) if outside else at
+    t = ops.clipped(at, 0.0, 1.0) if outside else at
     powers = [node.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
-    value = lookup(place, powers[3])
+    value = ops.lookup(place, powers[3])
     for power in powers[2::-1]:
-        value = lookup(place, power) + t * value
+        value = ops.lookup(place, power) + t * value
     if outside:
-        value = value + smaller(at - t, 0.0) * lookup(place, left)
-        value = value + larger(at - t, 0.0) * lookup(place, right)
+        value = value + ops.smaller(at - t, 0.0) * ops.lookup(place, left)
+        value = value + ops.larger(at - t, 0.0) * ops.lookup(place, right)
     return value
 
 

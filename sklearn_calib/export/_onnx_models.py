@@ -14,15 +14,8 @@ from .. import meta
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import Features
 from ..exceptions import refuse, require
+from . import _onnx_boosted as boosted
 from ._document import document_of
-from ._onnx_boosted import (
-    BoostedMargins,
-    convert_margins,
-    has_margins,
-    package_of,
-    parse_margins,
-    shape_of_margins,
-)
 from ._onnx_graph import Graph, side_by_side
 from ._onnx_nodes import GraphRows, of_logits, of_margin, written
 
@@ -75,11 +68,11 @@ def register_onnx_converters() -> None:
             cls, name, _shape_of_model, _convert_model, options=options
         )
     skl2onnx.update_registered_converter(
-        BoostedMargins,
+        boosted.BoostedMargins,
         "SklearnCalibBoostedMargins",
-        shape_of_margins,
-        convert_margins,
-        parser=parse_margins,
+        boosted.shape_of_margins,
+        boosted.convert_margins,
+        parser=boosted.parse_margins,
     )
 
 
@@ -196,7 +189,7 @@ def _scores(model, pair, scope, operator, container, graph):
     kind = _kind(last, model.response_method)
     _check_converter(container, last, kind)
     if kind == "margins":
-        estimator, last = _plain(pair.estimator, BoostedMargins)
+        estimator, last = _plain(pair.estimator, boosted.BoostedMargins)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     options = {name: v for name, v in options.items() if container.has_options(last, name)}
     for place in (scope, container):
@@ -221,7 +214,7 @@ def _as_predicted(rows, margins):
     p = rows.p
     if rows.k == 2:
         p = side_by_side(1.0 - p.column(1), p.column(1))
-    if package_of(margins.estimator) == "xgboost":
+    if boosted.package_of(margins.estimator) == "xgboost":
         p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=_DOUBLE)
     return GraphRows(p / p.sum(), rows.k)
 
@@ -270,7 +263,7 @@ def _reads_columns(estimator):
 
 def _kind(last, response_method):
     """Which scores `classifier_scores` takes."""
-    if has_margins(last):
+    if boosted.has_margins(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):
         return "raw"

@@ -8,21 +8,9 @@ import numpy as np
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
+from . import _nodes as nodes
 from ._functions import Function
 from ._node import Node
-from ._nodes import (
-    Cells,
-    Chain,
-    CumulativeAffine,
-    Identity,
-    Mixture,
-    OneVsOne,
-    OneVsRest,
-    Raised,
-    SoftmaxAffine,
-    TopLabel,
-    Uniform,
-)
 from ._onnx_graph import Tensor, log_sigmoid, side_by_side, sigmoid
 
 
@@ -78,17 +66,17 @@ def written(node: Node, rows: GraphRows) -> GraphRows:
 
 
 @written.register
-def _(node: Identity, rows):
+def _(node: nodes.Identity, rows):
     return GraphRows(rows.p, rows.k)
 
 
 @written.register
-def _(node: Uniform, rows):
+def _(node: nodes.Uniform, rows):
     return GraphRows(rows.p * 0.0 + 1.0 / rows.k, rows.k)
 
 
 @written.register
-def _(node: Raised, rows):
+def _(node: nodes.Raised, rows):
     if rows.exact is not None:
         return rows
     higher = rows.p.at_least(node.floor)
@@ -97,12 +85,12 @@ def _(node: Raised, rows):
 
 
 @written.register
-def _(node: SoftmaxAffine, rows):
+def _(node: nodes.SoftmaxAffine, rows):
     return GraphRows(node.logits(rows.log).softmax(), rows.k)
 
 
 @written.register
-def _(node: CumulativeAffine, rows):
+def _(node: nodes.CumulativeAffine, rows):
     k = rows.k
     below, above = (
         side_by_side(*(rows.log.columns(which).reduced("LogSumExp") for which in sums))
@@ -117,7 +105,7 @@ def _(node: CumulativeAffine, rows):
 
 
 @written.register
-def _(node: Mixture, rows):
+def _(node: nodes.Mixture, rows):
     first, *others = (
         written(part, rows).p * float(w) for w, part in zip(node.weights, node.parts, strict=True)
     )
@@ -125,7 +113,7 @@ def _(node: Mixture, rows):
 
 
 @written.register
-def _(node: Chain, rows):
+def _(node: nodes.Chain, rows):
     for part in node.parts:
         rows = written(part, rows)
     return rows
@@ -166,7 +154,7 @@ def _without_noise(x, score):
 
 
 @written.register
-def _(node: OneVsRest, rows):
+def _(node: nodes.OneVsRest, rows):
     k = rows.k
     others = rows.p @ (1.0 - np.eye(k))
     columns = []
@@ -187,7 +175,7 @@ def _divided(values, fallback):
 
 
 @written.register
-def _(node: TopLabel, rows):
+def _(node: nodes.TopLabel, rows):
     top = rows.p.top()
     is_top = top.equal(np.arange(rows.k))
     lowest = float(np.finfo(rows.p.graph.dtype).min)
@@ -208,7 +196,7 @@ def _(node: TopLabel, rows):
 
 
 @written.register
-def _(node: OneVsOne, rows):
+def _(node: nodes.OneVsOne, rows):
     k = rows.k
     pairs = [*itertools.combinations(range(k), 2)]
     entries = {}
@@ -239,7 +227,7 @@ def _coupled(pairwise, k):
 
 
 @written.register
-def _(node: Cells, rows):
+def _(node: nodes.Cells, rows):
     graph, k = rows.p.graph, rows.k
     levels = graph.add("Floor", rows.p * float(node.n_levels) + node.slack)
     if node.keep:
