@@ -5,14 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._log_odds_cells import (
-    COARSE_CELLS,
-    Atoms,
-    contains,
-    fit_line,
-    is_enough,
-    region,
-)
+from .._kernels import _log_odds_cells as cells
 from .._typing import FloatArray
 from ..exceptions import refuse
 from ._record import Record
@@ -134,12 +127,12 @@ class Diagnosis(NamedTuple):
         return f", or {call}"
 
 
-def shift_region(found: Atoms, level: float) -> ShiftRegion:
+def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
     """The region of rows that were seen so far."""
-    centre, border = region(found, level)
-    (shift, slope), _ = fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
+    centre, border = cells.region(found, level)
+    (shift, slope), _ = cells.fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
     low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
-    n, calibrated = round(float(found.n.sum())), contains(found, level, 0.0, 1.0)
+    n, calibrated = round(float(found.n.sum())), cells.contains(found, level, 0.0, 1.0)
     intervals = (low[0], high[0]), (low[1], high[1])
     return ShiftRegion(float(shift), float(slope), *intervals, border, level, n, calibrated)
 
@@ -152,7 +145,7 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
     blocks = record.blocks
     when = blocks[likely].when
     rows = record.from_block(likely)
-    offset, line, p_line, p_bent = is_enough(rows, COARSE_CELLS)
+    offset, line, p_line, p_bent = cells.is_enough(rows, cells.COARSE_CELLS)
     enough: Any = "offset"
     if p_bent < _TOO_MUCH or (line[1] <= 0 and p_line < _TOO_MUCH):
         enough = "refit"

@@ -6,15 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._kernels._logistic_grid import (
-    COARSE,
-    class_drawn,
-    detect,
-    label_drawn,
-    log_mixture,
-    log_ratios,
-    log_ratios_of_shares,
-)
+from .._kernels import _logistic_grid as grid
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
 from ..exceptions import check_flag, check_known, check_level, refuse
@@ -152,8 +144,8 @@ class CalibrationMonitor:
     probabilities are too extreme (slope 0.54, shift +0.09)
     """
 
-    slopes_: FloatArray = np.unique(COARSE.slope)
-    shifts_: FloatArray = np.unique(COARSE.shift)
+    slopes_: FloatArray = np.unique(grid.COARSE.slope)
+    shifts_: FloatArray = np.unique(grid.COARSE.shift)
 
     def __init__(
         self,
@@ -362,7 +354,7 @@ class CalibrationMonitor:
 
     @property
     def log_detector_(self) -> float:
-        total = float((self._detector @ np.exp(COARSE.log_prior)).mean(axis=1).sum())
+        total = float((self._detector @ np.exp(grid.COARSE.log_prior)).mean(axis=1).sum())
         return math.log(total) if total > 0 else -math.inf
 
     @property
@@ -388,12 +380,12 @@ class CalibrationMonitor:
     @property
     def posterior_(self) -> FloatArray:
         if self.alarm == "test":
-            log = self._total + COARSE.log_prior
+            log = self._total + grid.COARSE.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * np.exp(COARSE.log_prior)).sum(axis=(0, 1))
+            weight = (self._detector * np.exp(grid.COARSE.log_prior)).sum(axis=(0, 1))
         if not weight.sum() > 0:  # the detector has just begun
-            weight = np.exp(COARSE.log_prior)
+            weight = np.exp(grid.COARSE.log_prior)
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
 
     @property
@@ -549,7 +541,7 @@ class CalibrationMonitor:
 
     def _log_e_values(self):
         """Of each group and each problem."""
-        return np.where(self._impossible > 0, np.inf, log_mixture(self._total, COARSE))
+        return np.where(self._impossible > 0, np.inf, grid.log_mixture(self._total, grid.COARSE))
 
     # -- files --------------------------------------------------------------------------------
 
@@ -611,7 +603,7 @@ class CalibrationMonitor:
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
-        self._total = np.zeros((*shape, len(COARSE.slope)))  # sums of logarithms of ratios
+        self._total = np.zeros((*shape, len(grid.COARSE.slope)))  # sums of logarithms of ratios
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
         self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]
@@ -628,15 +620,15 @@ class CalibrationMonitor:
 
     def _add(self, rows):
         n, parallel = rows.hit.shape
-        ratios = log_ratios if rows.hit.dtype == bool else log_ratios_of_shares
-        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), COARSE)
+        ratios = grid.log_ratios if rows.hit.dtype == bool else grid.log_ratios_of_shares
+        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
         self._rows, self._taken = rows, 0
         self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows)
         certain = impossible.any(axis=1)
-        row, given = -1, (gain, certain, rows.group, COARSE, self.average_run_length)
+        row, given = -1, (gain, certain, rows.group, grid.COARSE, self.average_run_length)
         while True:
-            row, statistic = detect(self._detector, *given, row + 1)
+            row, statistic = grid.detect(self._detector, *given, row + 1)
             if row == n:
                 break
             log = math.inf if certain[row] else math.log(statistic)
@@ -662,7 +654,7 @@ class CalibrationMonitor:
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
         hit, code, group = rows.hit[new], rows.label[new], rows.group[new]
         if hit.dtype != bool:  # of shares one label each
-            hit, code = label_drawn(hit, number), class_drawn(code, number)
+            hit, code = grid.label_drawn(hit, number), grid.class_drawn(code, number)
         n_groups, n_columns = self._impossible.shape
         for place in np.unique(group).tolist() if n_groups > 1 else (0,):
             own = group == place if n_groups > 1 else slice(None)
@@ -679,7 +671,7 @@ class CalibrationMonitor:
             rows = np.flatnonzero(group == place)
             total = self._total[place] + np.cumsum(gain[rows], axis=0)
             count = self._impossible[place] + np.cumsum(impossible[rows], axis=0)
-            log = np.where(count > 0, np.inf, log_mixture(total, COARSE))
+            log = np.where(count > 0, np.inf, grid.log_mixture(total, grid.COARSE))
             self._total[place], self._impossible[place] = total[-1], count[-1]
             known = np.searchsorted(rows, np.arange(len(gain)), side="right")
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
@@ -700,7 +692,7 @@ class CalibrationMonitor:
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
-                parts = np.log(self._detector @ np.exp(COARSE.log_prior))
+                parts = np.log(self._detector @ np.exp(grid.COARSE.log_prior))
             self._raise(log_statistic, n_samples, when, written, parts)
             self._course.add(self._moment(n_samples, log_statistic, when))
         self._detector[:] = 0.0

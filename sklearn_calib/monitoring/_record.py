@@ -136,13 +136,9 @@ class Record:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead
             if not len(z):
                 continue
-            counts = FINE.count(z, hit, np.zeros(len(z), dtype=np.intp), 1)[0]
-            self.every += counts
-            new = number > self.behind
-            if not new.all():
-                part = np.zeros(int(new.sum()), dtype=np.intp)
-                counts = FINE.count(z[new], hit[new], part, 1)[0]
-            self.fresh += counts
+            old, new = FINE.count(z, hit, (number > self.behind).astype(np.intp), 2)
+            self.every += old + new
+            self.fresh += new
             room = 0
             if self.blocks and self.blocks[-1].level < 0:
                 room = _ROWS - self.blocks[-1].rows
