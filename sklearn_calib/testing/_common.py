@@ -15,12 +15,17 @@ from ..metrics import log_loss
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 
-def held_out_loss(recalibrator: Any, n_classes: int, n_samples: int = 1500) -> tuple[float, float]:
-    """Log loss of new rows before and after recalibration, on overconfident scores."""
-    proba, y = make_overconfident(n_classes, n_samples, random_state=20)
-    new, labels = make_overconfident(n_classes, n_samples, random_state=21)
+def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
+    """A clone, fitted; what it cautions against is no matter here."""
     with no_cautions():
-        after = clone(recalibrator).fit(proba, y).predict_proba(new)
+        return clone(recalibrator).fit(*rows, **options)
+
+
+def held_out_loss(recalibrator: Any, n_classes: int) -> tuple[float, float]:
+    """Log loss of new rows before and after recalibration, on overconfident scores."""
+    rows = make_overconfident(n_classes, 1500, random_state=20)
+    new, labels = make_overconfident(n_classes, 1500, random_state=21)
+    after = fit(recalibrator, *rows).predict_proba(new)
     known = {"labels": range(n_classes)}
     return log_loss(labels, new, **known), log_loss(labels, after, **known)
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ..datasets import make_overconfident
 from ..exceptions import no_cautions
-from ._common import held_out_loss
+from ._common import fit, held_out_loss
 
 if TYPE_CHECKING:
     from ..recalibrators import Recalibrator
@@ -74,9 +74,8 @@ def check_direction(recalibrator: "Recalibrator", k: int) -> None:
 def check_learns(recalibrator: "Recalibrator", k: int) -> None:
     """Other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
-    with no_cautions():
-        first = clone(recalibrator).fit(proba, y).predict_proba(proba)
-        second = clone(recalibrator).fit(proba, (y + 1) % k).predict_proba(proba)
+    first = fit(recalibrator, proba, y).predict_proba(proba)
+    second = fit(recalibrator, proba, (y + 1) % k).predict_proba(proba)
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
 
 
@@ -106,8 +105,7 @@ def check_capabilities(recalibrator: "Recalibrator", k: int) -> None:
     sizes, lifted = [], False
     for n in (400, 4000):
         proba, y = make_overconfident(k, n)
-        with no_cautions():
-            fitted = clone(recalibrator).fit(proba, y)
+        fitted = fit(recalibrator, proba, y)
         sizes.append(len(pickle.dumps(fitted)))
         lifted = hasattr(fitted, "one_vs_rest_")
     assert lifted == (k > 2 and declared.multiclass == "one-vs-rest"), "multiclass is not as said"
@@ -128,8 +126,7 @@ def check_shape(recalibrator: "Recalibrator", k: int) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(8000)
     truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
-    with no_cautions():
-        fitted = clone(recalibrator).fit(p, (rng.random(8000) < truth).astype(int))
+    fitted = fit(recalibrator, p, (rng.random(8000) < truth).astype(int))
     jump = _largest_jump(fitted)
     declared = recalibrator.capabilities
     assert (jump < 1e-3) == declared.continuous, (
@@ -156,5 +153,4 @@ def _largest_jump(fitted):
 
 
 def _fitted(recalibrator, k):
-    with no_cautions():
-        return clone(recalibrator).fit(*make_overconfident(k, 300, random_state=10))
+    return fit(recalibrator, *make_overconfident(k, 300, random_state=10))

@@ -13,9 +13,8 @@ from sklearn.base import clone
 
 from ..canonical import canonical_proba
 from ..datasets import make_overconfident
-from ..exceptions import no_cautions
 from . import _recalibrator_class
-from ._common import assert_refused, assert_same, assert_simplex, by_classes, checks_in, run
+from ._common import assert_refused, assert_same, assert_simplex, by_classes, checks_in, fit, run
 
 if TYPE_CHECKING:
     from ..recalibrators import Recalibrator
@@ -52,14 +51,9 @@ def recalibrator_checks(
     return by_classes(_RECALIBRATOR_CHECKS, recalibrator, n_classes)
 
 
-def _fit(recalibrator, *args, **kwargs):
-    with no_cautions():
-        return clone(recalibrator).fit(*args, **kwargs)
-
-
 def check_simplex(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
-    fitted = _fit(recalibrator, proba, y)
+    fitted = fit(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
     assert np.array_equal(fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1))
@@ -69,12 +63,12 @@ def check_weights_are_repetition(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
-        assert_refused(lambda: _fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
+        assert_refused(lambda: fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
         return
     if recalibrator.capabilities.ordered:
         return
-    weighted = _fit(recalibrator, proba, y, sample_weight=weight, classes=range(k))
-    repeated = _fit(
+    weighted = fit(recalibrator, proba, y, sample_weight=weight, classes=range(k))
+    repeated = fit(
         recalibrator, np.repeat(proba, weight, axis=0), np.repeat(y, weight), classes=range(k)
     )
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
@@ -86,15 +80,15 @@ def check_weight_scale(recalibrator: "Recalibrator", k: int) -> None:
     if not capabilities.sample_weight or capabilities.weights == "counts":
         return
     proba, y = make_overconfident(k)
-    fit = partial(_fit, recalibrator, proba, y)
+    weighted = partial(fit, recalibrator, proba, y)
     weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
-    expected = fit(sample_weight=weight).predict_proba(proba)
+    expected = weighted(sample_weight=weight).predict_proba(proba)
     for factor in (0.3, 1e-3, 700.0):
-        assert_same(fit(sample_weight=factor * weight).predict_proba(proba), expected)
-    equal = fit(sample_weight=np.full(len(y), 0.7)).predict_proba(proba)
-    assert_same(equal, fit().predict_proba(proba))
+        assert_same(weighted(sample_weight=factor * weight).predict_proba(proba), expected)
+    equal = weighted(sample_weight=np.full(len(y), 0.7)).predict_proba(proba)
+    assert_same(equal, weighted().predict_proba(proba))
     if capabilities.weights == "ratios":
-        assert_same(fit(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal)
+        assert_same(weighted(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal)
 
 
 def check_order_invariance(recalibrator: "Recalibrator", k: int) -> None:
@@ -104,21 +98,21 @@ def check_order_invariance(recalibrator: "Recalibrator", k: int) -> None:
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
     order = np.random.default_rng(2).permutation(len(y))
-    first, second = _fit(recalibrator, proba, y), _fit(recalibrator, proba[order], y[order])
+    first, second = fit(recalibrator, proba, y), fit(recalibrator, proba[order], y[order])
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
 def check_class_permutation(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     order = np.roll(np.arange(k), 1)
-    first = _fit(recalibrator, proba, y).predict_proba(proba)
-    second = _fit(recalibrator, proba[:, order], np.argsort(order)[y])
+    first = fit(recalibrator, proba, y).predict_proba(proba)
+    second = fit(recalibrator, proba[:, order], np.argsort(order)[y])
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
 def check_row_alone(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
-    fitted = _fit(recalibrator, proba, y)
+    fitted = fit(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
@@ -126,11 +120,11 @@ def check_row_alone(recalibrator: "Recalibrator", k: int) -> None:
 def check_missing_class(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     kept = y != k - 1
-    fitted = _fit(recalibrator, proba[kept], y[kept], classes=range(k))
+    fitted = fit(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     if kept.any():
-        assert_refused(lambda: _fit(recalibrator, proba[kept], y[kept]), "classes=")
+        assert_refused(lambda: fit(recalibrator, proba[kept], y[kept]), "classes=")
 
 
 def check_zeros_and_ones(recalibrator: "Recalibrator", k: int) -> None:
@@ -139,7 +133,7 @@ def check_zeros_and_ones(recalibrator: "Recalibrator", k: int) -> None:
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
     labels = np.r_[y, np.arange(k), 0]
     near = hard * (1 - 2e-8) + (1 - hard) * 2e-8 / (k - 1)
-    for fitted in (_fit(recalibrator, with_zeros, labels), _fit(recalibrator, proba, y)):
+    for fitted in (fit(recalibrator, with_zeros, labels), fit(recalibrator, proba, y)):
         assert_simplex(fitted.predict_proba(hard), (k, k))
         assert_simplex(fitted.predict_proba(near), (k, k))
 
@@ -157,22 +151,22 @@ def check_constant_scores(recalibrator: "Recalibrator", k: int) -> None:
 def check_one_class(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
     y = np.zeros(len(proba), dtype=int)
-    assert_refused(lambda: _fit(recalibrator, proba, y), "two classes", "classes=")
-    assert_simplex(_fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
+    assert_refused(lambda: fit(recalibrator, proba, y), "two classes", "classes=")
+    assert_simplex(fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
 
 
 def check_tiny(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
     for n in (k, k + 1):
-        fitted = _fit(recalibrator, proba[:n], np.arange(n) % k)
+        fitted = fit(recalibrator, proba[:n], np.arange(n) % k)
         assert_simplex(fitted.predict_proba(proba), proba.shape)
-    fitted = _fit(recalibrator, proba[:1], [0], classes=range(k))
+    fitted = fit(recalibrator, proba[:1], [0], classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
 def check_separable(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
-    fitted = _fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
+    fitted = fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
@@ -180,7 +174,7 @@ def check_extreme_logits(recalibrator: "Recalibrator", k: int) -> None:
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
-        fitted = _fit(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
+        fitted = fit(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
         assert_simplex(fitted.predict_proba(logits), (80, k))
 
 
@@ -193,17 +187,17 @@ def check_dtypes(recalibrator: "Recalibrator", k: int) -> None:
             short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
         double = short.astype(np.float64)
         double /= double.sum(axis=1, keepdims=True)
-        first, second = _fit(recalibrator, short, y), _fit(recalibrator, double, y)
+        first, second = fit(recalibrator, short, y), fit(recalibrator, double, y)
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
 def check_containers(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
-    expected = _fit(recalibrator, proba, y).predict_proba(proba)
-    from_lists = _fit(recalibrator, proba.tolist(), y.tolist())
+    expected = fit(recalibrator, proba, y).predict_proba(proba)
+    from_lists = fit(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
     if k == 2:
-        single = _fit(recalibrator, proba[:, 1], y)
+        single = fit(recalibrator, proba[:, 1], y)
         assert_same(single.predict_proba(proba[:, [1]]), expected)
     try:
         import pandas as pd
@@ -211,7 +205,7 @@ def check_containers(recalibrator: "Recalibrator", k: int) -> None:
         return
     index = np.random.default_rng(4).permutation(len(y)) + 1000
     frame = pd.DataFrame(proba, columns=[f"p{c}" for c in range(k)], index=index)
-    fitted = _fit(recalibrator, frame, pd.Series(y, index=index[::-1]))
+    fitted = fit(recalibrator, frame, pd.Series(y, index=index[::-1]))
     assert_same(fitted.predict_proba(frame), expected)
     assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
     out = fitted.set_output(transform="pandas").transform(frame)
@@ -221,7 +215,7 @@ def check_containers(recalibrator: "Recalibrator", k: int) -> None:
 
 def check_labels(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
-    expected = _fit(recalibrator, proba, y).predict_proba(proba)
+    expected = fit(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
         10 * np.arange(1, k + 1),
@@ -233,7 +227,7 @@ def check_labels(recalibrator: "Recalibrator", k: int) -> None:
     if k == 2:
         alphabets += [np.array([-1, 1]), np.array([False, True])]
     for labels in alphabets:
-        fitted = _fit(recalibrator, proba, labels[y])
+        fitted = fit(recalibrator, proba, labels[y])
         assert_same(fitted.predict_proba(proba), expected, 1e-12)
         assert np.isin(fitted.predict(proba), labels).all()
 
@@ -246,7 +240,7 @@ def check_inputs_untouched(recalibrator: "Recalibrator", k: int) -> None:
         array.flags.writeable = False
     mine = clone(recalibrator)
     before = repr(mine.get_params())
-    fitted = _fit(mine, proba, y, sample_weight=weight)
+    fitted = fit(mine, proba, y, sample_weight=weight)
     out = fitted.predict_proba(proba)
     assert np.array_equal(proba, copies[0]) and np.array_equal(y, copies[1])
     assert not np.shares_memory(out, proba), "the result is a view of the input"
@@ -274,7 +268,7 @@ def _global_random_state():
 
 def check_pickle(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k, 5000)
-    fitted = _fit(recalibrator, proba, y)
+    fitted = fit(recalibrator, proba, y)
     text = pickle.dumps(fitted)
     again = pickle.loads(text)
     assert np.array_equal(again.predict_proba(proba), fitted.predict_proba(proba))
@@ -286,33 +280,33 @@ def check_monotone(recalibrator: "Recalibrator", k: int) -> None:
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
-    out = _fit(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
+    out = fit(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
 def check_bad_input(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
-    fitted = _fit(recalibrator, proba, y)
+    fitted = fit(recalibrator, proba, y)
 
     def changed(value, row=17, column=0):
         bad = proba.copy()
         bad[row, column] = value
         return bad
 
-    fit = partial(_fit, recalibrator)
-    assert_refused(lambda: fit(changed(np.nan), y), "finite", "row 17")
+    refit = partial(fit, recalibrator)
+    assert_refused(lambda: refit(changed(np.nan), y), "finite", "row 17")
     assert_refused(lambda: fitted.predict_proba(changed(np.inf)), "finite", "row 17")
-    assert_refused(lambda: fit(changed(3.2), y), "[0, 1]", "kind='logits'")
-    assert_refused(lambda: fit(0.5 * proba, y), "sum to 1", "kind='logits'")
-    assert_refused(lambda: fit(proba[:0], y[:0]), "at least one row")
-    assert_refused(lambda: fit(proba[None], y), "dimensions")
-    assert_refused(lambda: fit(proba.astype(str), y), "numbers")
-    assert_refused(lambda: fit(proba.astype(str).astype(object), y), "numbers", "astype(float)")
-    assert_refused(lambda: fit(proba, y[:-1]), "as many labels")
-    assert_refused(lambda: fit(proba, y, sample_weight=-np.ones(len(y))), ">= 0")
-    assert_refused(lambda: fit(proba, y, sample_weight=np.zeros(len(y))), "all-zero")
-    assert_refused(lambda: fit(proba, y, classes=range(1, k + 1)), "labels among")
-    assert_refused(lambda: fit(proba, proba[:, 0]), "class labels")
+    assert_refused(lambda: refit(changed(3.2), y), "[0, 1]", "kind='logits'")
+    assert_refused(lambda: refit(0.5 * proba, y), "sum to 1", "kind='logits'")
+    assert_refused(lambda: refit(proba[:0], y[:0]), "at least one row")
+    assert_refused(lambda: refit(proba[None], y), "dimensions")
+    assert_refused(lambda: refit(proba.astype(str), y), "numbers")
+    assert_refused(lambda: refit(proba.astype(str).astype(object), y), "numbers", "astype(float)")
+    assert_refused(lambda: refit(proba, y[:-1]), "as many labels")
+    assert_refused(lambda: refit(proba, y, sample_weight=-np.ones(len(y))), ">= 0")
+    assert_refused(lambda: refit(proba, y, sample_weight=np.zeros(len(y))), "all-zero")
+    assert_refused(lambda: refit(proba, y, classes=range(1, k + 1)), "labels among")
+    assert_refused(lambda: refit(proba, proba[:, 0]), "class labels")
     wrong = np.full((5, k + 1), 1 / (k + 1))
     assert_refused(lambda: fitted.predict_proba(wrong), "columns")
 
