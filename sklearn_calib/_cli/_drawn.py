@@ -285,9 +285,9 @@ def by_group(found: "PairedDifference", moved: Any, weight: Any, groups: Any) ->
     """The same difference, with the interval of means of groups: rows of a group are alike."""
     from scipy.stats import t
 
-    sums = np.bincount(groups, weight * (moved - found.difference))
-    sums = sums[np.bincount(groups) > 0]
-    few = len(sums) / max(len(sums) - 1, 1)
-    error = np.sqrt(few * (sums @ sums)) / weight.sum()
-    half = t.ppf((1 + found.level) / 2, max(len(sums) - 1, 1)) * error
+    from ..inference import sum_error
+
+    _, groups = np.unique(groups, return_inverse=True)
+    error = sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
+    half = t.ppf((1 + found.level) / 2, groups.max()) * error
     return replace(found, low=found.difference - half, high=found.difference + half)

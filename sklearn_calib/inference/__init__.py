@@ -10,8 +10,7 @@ from ._classical import (
     spiegelhalter_test,
 )
 from ._clusters import ClusterSample
-from ._clusters import clusters_of as clusters_of
-from ._clusters import clusters_of_case as clusters_of_case
+from ._clusters import in_clusters as in_clusters
 from ._clusters import loss_interval as loss_interval
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch

@@ -13,7 +13,7 @@ from .._typing import ArrayLike, RandomStateLike
 from ..exceptions import check_count, check_known, refuse
 from ..metrics import canonical_case
 from ._cluster_line import ClusterLine
-from ._clusters import ClusterSample, clusters_of_case, warn_of_few_events
+from ._clusters import ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 
 
@@ -350,12 +350,11 @@ def _one_problem(
 ):
     """(scores, hits, weights), the two-class problem of these, and the cluster of each row."""
     given = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(where, *given, soft_labels=soft_labels)
+    case = in_clusters(canonical_case(where, *given, soft_labels=soft_labels), groups)
     (problem,) = case.problems()
-    together = clusters_of_case(case, groups, sample_weight, y_true)
-    if together is not None and warn:
-        warn_of_few_events(case, problem, together)
-    return (problem.score, problem.hit, problem.weight), problem, together
+    if warn:
+        warn_of_few_events(case, problem)
+    return (problem.score, problem.hit, problem.weight), problem, case.clusters
 
 
 def _drawn(problem, groups, statistic, n_resamples, random_state, where):

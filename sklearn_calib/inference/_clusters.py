@@ -34,50 +34,34 @@ _MOST_VOTES = 50  # that stand for a soft label
 _ROUNDING = 1e-9  # of the covariance in clusters of one row, over their variance
 
 
-def clusters_of(
-    groups: ArrayLike, sample_weight: ArrayLike | None, n_rows: int, where: str
-) -> IntArray:
-    """The cluster of each row of weight above 0, numbered from 0.
+def in_clusters(case: Case, groups: ArrayLike | None) -> Case:
+    """The case, whose rows know which of them belong together.
+
+    The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
 
     Parameters
     ----------
-    groups : array-like of shape (n_rows,)
-        Values of any type, none missing.
-    sample_weight : array-like of shape (n_rows,) or None
-    n_rows : int
-    where : str
-        The opening of error messages.
+    case : Case
+    groups : array-like of shape (n_given,) or None
+        Values of any type, none missing, one for each row that was given.
 
     Raises
     ------
     ValueError
         Another number of values, missing ones, or fewer than two clusters.
     """
-    codes = group_codes(groups, n_rows, where)
-    if sample_weight is not None:
-        codes = codes[np.asarray(sample_weight, dtype=float) > 0]
-    codes = np.unique(codes, return_inverse=True)[1].ravel()
+    if groups is None and case.items is None:
+        return case
+    n = case.n_given
+    named = np.arange(n) if groups is None else group_codes(groups, n, case.where)
+    codes = np.unique(case.of_given(named), return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"
-        refuse(where, "at least two groups, which are drawn", "one", cure)
-    return codes
+        refuse(case.where, "at least two groups, which are drawn", "one", cure)
+    return case.in_clusters(codes)
 
 
-def clusters_of_case(
-    case: Case, groups: ArrayLike | None, sample_weight: ArrayLike | None, y_true: Any
-) -> IntArray | None:
-    """The cluster of each row of a case, or None where its rows are independent.
-
-    The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
-    """
-    n_rows = len(np.asarray(y_true))
-    if case.items is None:
-        return None if groups is None else clusters_of(groups, sample_weight, n_rows, case.where)
-    own = np.arange(n_rows) if groups is None else group_codes(groups, n_rows, case.where)
-    return clusters_of(own[case.items], None, len(case.items), case.where)
-
-
-def warn_of_few_events(case: Case, problem: BinaryProblem, groups: IntArray) -> None:
+def warn_of_few_events(case: Case, problem: BinaryProblem) -> None:
     """Warn where too few clusters are expected to have an event, or to have none.
 
     By the predictions, not by the labels: the labels are what a test is about.
@@ -87,9 +71,10 @@ def warn_of_few_events(case: Case, problem: BinaryProblem, groups: IntArray) -> 
     case : Case
     problem : BinaryProblem
         One of `case.problems`.
-    groups : ndarray of shape (n_rows of the problem,), intp
     """
-    share = np.ones(len(problem.score))
+    if case.clusters is None:
+        return
+    groups, share = case.clusters[problem.rows], np.ones(len(problem.score))
     if case.items is not None:  # rows of one item are one
         items = case.items[problem.rows]
         share /= np.bincount(items)[items]

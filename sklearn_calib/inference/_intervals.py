@@ -21,7 +21,7 @@ from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._clusters import (
     ClusterSample,
-    clusters_of_case,
+    in_clusters,
     loss_interval,
     reads_residuals,
     stretch,
@@ -199,7 +199,7 @@ def confidence_interval(
         other = measure.replace("isotonic", "temperature")
         cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
         refuse(where, "a measure whose bootstrap holds the truth", repr(measure), cure)
-    sample = together = None
+    sample, together = None, None
     if is_summary(y_true):
         if soft_labels or not (y_proba is sample_weight is labels is groups is None):
             cure = "Give weights and labels to CalibrationSummary; groups need the rows"
@@ -210,19 +210,19 @@ def confidence_interval(
         if y_proba is None:
             refuse_missing_scores(y_true, "Pass it as y_true", where)
         rows = y_true, y_proba, sample_weight, labels
-        case = seen = canonical_case(where, *rows, soft_labels=soft_labels)
-        together = clusters_of_case(case, groups, sample_weight, y_true)
+        case = seen = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
+        together = case.clusters
         function.check_options(options, where)
         plain = function.of_case(case, **options)
     if method == "auto":
         if together is not None and function.spec.loss is not None and not options:
-            return _of_loss(case, function.spec.loss, together, level, float(plain))
+            return _of_loss(case, function.spec.loss, level, float(plain))
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     if method == "inversion" and not is_calibration_error(function):
         cure = "Take method='bootstrap'"
         refuse(where, "a calibration error for method 'inversion'", repr(measure), cure)
     if together is not None and method == "inversion":
-        sample = _of_clusters(case, together, function, options, where)
+        sample = _of_clusters(case, function, options, where)
         case, (seen, _) = sample.case, sample.filled
     if method == "bootstrap":
         evaluate, given = partial(function.of_case, **options), (n_resamples, random_state)
@@ -245,10 +245,10 @@ def confidence_interval(
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
 
-def _of_loss(case, loss, groups, level, plain):
+def _of_loss(case, loss, level, plain):
     """The interval of a loss of rows in clusters, which needs no draws."""
     losses = loss.of_rows(case.proba, case.codes)
-    low, high = loss_interval(losses, case.weight, groups, level, loss.range)
+    low, high = loss_interval(losses, case.weight, case.clusters, level, loss.range)
     estimate = min(max(plain, low), high)
     return ConfidenceInterval(estimate, low, high, level, "logarithm", plain)
 
@@ -279,13 +279,13 @@ def _of_cells(summary, function, options, where):
     return value, samples[0], options
 
 
-def _of_clusters(case, groups, function, options, where):
+def _of_clusters(case, function, options, where):
     """The cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         rule, got = "a calibration error with its default options, with groups", function.spec.name
         refuse(where, rule, repr(got), "Take method='bootstrap', or leave groups out")
     (problem,) = case.problems()
-    return ClusterSample(problem, groups, _CELLS)
+    return ClusterSample(problem, case.clusters, _CELLS)
 
 
 def _recalibrated(case, recalibrator, where, rows=None):

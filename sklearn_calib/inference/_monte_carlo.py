@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, equals, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
-from ._clusters import ClusterSample, clusters_of_case, reads_residuals, warn_of_few_events
+from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
 
@@ -187,19 +187,18 @@ def calibration_test(
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
     rows = y_true, y_proba, sample_weight, labels
-    case = canonical_case(where, *rows, soft_labels=soft_labels)
-    together = clusters_of_case(case, groups, sample_weight, y_true)
+    case = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
     evaluate, name = _evaluation(case, statistic, options, where)
     given = evaluate, n_resamples, random_state
-    if together is not None:
+    if case.clusters is not None:
         if not _reads_cells(case, name, statistic, options) or not reads_residuals(name):
             rule = "a calibration error or a proper loss with its default options, with groups"
             rule += " or soft labels"
             refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
         (problem,) = case.problems()
-        warn_of_few_events(case, problem, together)
+        warn_of_few_events(case, problem)
         items = None if case.items is None else case.items[problem.rows]
-        sample = ClusterSample(problem, together, items=items)
+        sample = ClusterSample(problem, case.clusters, items=items)
         ranked = evaluate(sample.case)
         draw = sample.voted if name in _OF_BINS else sample.relabelled
         null = distribution_of_draws(draw, *given, n_jobs=n_jobs, progress=progress)

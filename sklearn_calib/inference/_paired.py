@@ -16,7 +16,7 @@ from ..canonical import check_weights, read_numbers
 from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
-from ._clusters import clusters_of_case, stretch
+from ._clusters import in_clusters, stretch
 from ._intervals import confidence_interval, is_calibration_error, is_summary
 from ._resampling import bootstrap_distribution
 
@@ -342,7 +342,7 @@ def paired_difference(
         return _combined(measure, one, two)
     given = sample_weight, labels
     cases = [canonical_case(where, y_true, p, *given, soft_labels=soft_labels) for p in probas]
-    together = clusters_of_case(cases[0], groups, sample_weight, y_true)
+    together = in_clusters(cases[0], groups).clusters
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         of_rows = hits if loss is None else loss.of_rows

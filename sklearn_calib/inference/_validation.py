@@ -18,7 +18,7 @@ from ..exceptions import caution, check_count, check_known, check_level, equals,
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._cluster_line import ClusterLine
-from ._clusters import ClusterSample, clusters_of_case, warn_of_few_events
+from ._clusters import ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
 from ._pooled import pooled_rows
@@ -174,19 +174,27 @@ def validation_summary(
     cure = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
     given = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(_WHERE, *given, soft_labels=soft_labels)
+    case = in_clusters(canonical_case(_WHERE, *given, soft_labels=soft_labels), groups)
     equal = bool((case.weight == case.weight[0]).all())
-    together = clusters_of_case(case, groups, sample_weight, y_true)
-    _check_smoother(together, smoother)
-    how = ci if equal and together is None else "sandwich"
+    how = "sandwich"
+    if case.clusters is None:
+        how = ci if equal else how
+    elif not equals(smoother, "loess"):
+        cure = "Leave smoother out"
+        refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
     draws = n_resamples, random_state, n_jobs
     tables = []
     for problem in case.problems(multiclass):
         own = None
-        if together is not None:
-            own = np.unique(together[problem.rows], return_inverse=True)[1].ravel()
-            _check_clusters(own, problem.title)
-            warn_of_few_events(case, problem, own)
+        if case.clusters is not None:
+            own = np.unique(case.clusters[problem.rows], return_inverse=True)[1].ravel()
+            if own.max() < 2:
+                got, cure = (
+                    f"{own.max() + 1} ({problem.title})",
+                    "More clusters are needed, not more rows",
+                )
+                refuse(_WHERE, "at least three groups", got, cure)
+            warn_of_few_events(case, problem)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
@@ -200,18 +208,6 @@ def validation_summary(
         tables.append(ValidationTable(problem.title, n_rows, rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
-
-
-def _check_smoother(groups, smoother):
-    if groups is not None and not equals(smoother, "loess"):
-        cure = "Leave smoother out"
-        refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
-
-
-def _check_clusters(groups, title):
-    if groups.max() < 2:
-        got = f"{groups.max() + 1} ({title})"
-        refuse(_WHERE, "at least three groups", got, "More clusters are needed, not more rows")
 
 
 # -- observed and expected ------------------------------------------------------------------------

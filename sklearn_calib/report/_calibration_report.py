@@ -10,7 +10,7 @@ from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, check_progress, named, refuse
 from ..groups import audit_case
-from ..inference import clusters_of_case, warn_of_few_events
+from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
 from ..summary import CalibrationSummary
 from ._columns import (
@@ -279,9 +279,7 @@ def calibration_report(
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         how = normalize, soft_labels, where
         read = partial(case_of_rows, y_true, *given, *how)  # type: ignore[arg-type]
-        rows_given = {"groups": groups, "sample_weight": sample_weight, "y_true": y_true}
-        together = partial(clusters_of_case, **rows_given)
-        models = _models_of_rows(named, read, together, check_columns, where)
+        models = _models_of_rows(named, read, groups, check_columns, where)
     audited = {} if by is None else _groups(models, by, where)
     graded = {} if grades is None else grades_of_models(models, grades, where)
     by_features = {} if features is None else features_of(models, features, where)
@@ -326,7 +324,7 @@ def _check_clusters(groups, soft, others, y_proba, where):
             refuse(where, f"{what} without {', '.join(others)}", f"also {name}", cure)
 
 
-def _models_of_rows(named, read, together, check_columns, where):
+def _models_of_rows(named, read, groups, check_columns, where):
     """Models of the rows that are read of each probabilities, which may belong together."""
     cases = {}
     for key, proba in named.items():
@@ -334,10 +332,10 @@ def _models_of_rows(named, read, together, check_columns, where):
         cases[key] = read(y_proba=proba)
         if check_columns:
             check_order(cases[key], plain(key), where)
-    clusters = together(next(iter(cases.values())))
+    clusters = in_clusters(next(iter(cases.values())), groups).clusters
     for key, case in cases.items() if clusters is not None else ():
-        warn_of_few_events(case, case.problems()[0], clusters)
         cases[key] = case.in_clusters(clusters)
+        warn_of_few_events(cases[key], case.problems()[0])
     return {key: ModelOfRows(case) for key, case in cases.items()}
 
 

@@ -82,6 +82,7 @@ class CalibrationReport(Content, WrittenReport):
         return as_dict(self)
 
     def _sections(self):
+        _ = self.verdicts  # what is computed is computed before anything is written
         return sections_of(self)
 
     def _repr_html_(self):

@@ -155,11 +155,11 @@ class _Findings(NamedTuple):
 def verdict_of(report: Any, name: str) -> Verdict:
     """The verdict on one model of a `Content`."""
     model, level, seed = report._models[name], report.level, report._seed
-    whole, tested, coarse = (model.cells(n) for n in (None, _TESTED_CELLS, _POWER_CELLS))
+    whole, tested, coarse = model.cells(), model.cells(_TESTED_CELLS), model.cells(_POWER_CELLS)
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     inflation = _inflation(model, tested, test)
-    found = _Findings(
+    findings = _Findings(
         model,
         (*of_certain(whole, None if model.case is None else model.case.items), len(whole.proba)),
         level,
@@ -182,8 +182,8 @@ def verdict_of(report: Any, name: str) -> Verdict:
         _map,
         _action,
     )
-    said = [sentence for part in parts if (sentence := part(found)) is not None]
-    return Verdict(found.calibrated, test.pvalue, said, found.evidence)
+    said = [sentence for part in parts if (sentence := part(findings)) is not None]
+    return Verdict(findings.calibrated, test.pvalue, said, findings.evidence)
 
 
 def _error_of(report, name):
@@ -236,23 +236,23 @@ def _probability(p):
     return f"{p:.4f}" if 0.99 < p < 1 else f"{p:.2f}"
 
 
-def _between(found, ends, show):
-    return f"{found.level:.0%} interval {show(ends[0])} to {show(ends[1])}"
+def _between(findings, ends, show):
+    return f"{findings.level:.0%} interval {show(ends[0])} to {show(ends[1])}"
 
 
-def _calibrated(found):
-    p, rows = found.test.pvalue, found.rows
+def _calibrated(findings):
+    p, rows = findings.test.pvalue, findings.rows
     numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE}
-    numbers |= {"test": found.test.name, "bandwidth": BANDWIDTH, "tolerable": found.tolerable}
-    if found.rejected:
+    numbers |= {"test": findings.test.name, "bandwidth": BANDWIDTH, "tolerable": findings.tolerable}
+    if findings.rejected:
         more = round(p * (_DRAWS + 1)) - 1
         text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
         text += (
             "sets of residuals with random signs of the clusters deviated as much as the true ones."
-            if found.model.n_clusters is not None
+            if findings.model.n_clusters is not None
             else "sets of labels drawn from them deviated as much as the true labels."
         )
-    elif found.calibrated:
+    elif findings.calibrated:
         text = (
             f"No miscalibration is found in {rows} (p = {p:.2f}), and there is little room for it."
         )
@@ -264,21 +264,21 @@ def _calibrated(found):
     return Sentence("calibrated", text, numbers)
 
 
-def _size(found):
-    row, (low, high) = found.error, found.ends
-    numbers = {"error": row.value, "low": low, "high": high, "level": found.level}
-    if found.rejected:
+def _size(findings):
+    row, (low, high) = findings.error, findings.ends
+    numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
+    if findings.rejected:
         text = (
             f"On average they are off by {_points(row.value)} percentage points "
-            f"({_between(found, (low, high), _points)})"
+            f"({_between(findings, (low, high), _points)})"
         )
-        worst = found.evidence.worst
+        worst = findings.evidence.worst
         if worst is not None:
             ends = worst.observed_low, worst.observed_high
             text += (
                 f"; predictions of {_probability(worst.predicted)} come true in "
                 f"{_probability(worst.observed)} of the cases "
-                f"({_between(found, ends, _probability)}, for all bins at once)"
+                f"({_between(findings, ends, _probability)}, for all bins at once)"
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
@@ -286,50 +286,50 @@ def _size(found):
         return None
     text = (
         f"On average they are off by at most {_points(high)} percentage points "
-        f"(end of the {found.level:.0%} interval)."
+        f"(end of the {findings.level:.0%} interval)."
     )
     return Sentence("size", text, numbers)
 
 
-def _direction(found):
+def _direction(findings):
     """Only what the intervals of a rejected model exclude."""
-    if not found.rejected:
+    if not findings.rejected:
         return None
-    parts = [part for part in (_on_the_whole(found), _of_slope(found)) if part is not None]
+    parts = [part for part in (_on_the_whole(findings), _of_slope(findings)) if part is not None]
     if not parts:
         return None
-    numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": found.level}
+    numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": findings.level}
     for *_, more in parts:
         numbers |= more
     return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
 
 
-def _on_the_whole(found):
+def _on_the_whole(findings):
     """(word, text, numbers) of the mean prediction."""
-    of = found.evidence
+    of = findings.evidence
     ends = of.observed_low, of.observed_high
     if ends[0] <= of.predicted <= ends[1]:
         return None
     word = "too low" if of.predicted < ends[0] else "too high"
-    if not found.model.two_classes:
+    if not findings.model.two_classes:
         word = "underconfident" if of.predicted < ends[0] else "overconfident"
     event = "the predicted class was right"
-    if found.model.two_classes:
-        event = f"the class {plain(found.model.positive, 40)} was true"
+    if findings.model.two_classes:
+        event = f"the class {plain(findings.model.positive, 40)} was true"
     text = (
         f"They are {word} on the whole: {_percent(of.predicted)} on average, where {event} "
-        f"in {_percent(of.observed)} of the cases ({_between(found, ends, _percent)})."
+        f"in {_percent(of.observed)} of the cases ({_between(findings, ends, _percent)})."
     )
     numbers = {"predicted": of.predicted, "observed": of.observed}
     return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
 
 
-def _of_slope(found):
+def _of_slope(findings):
     """(word, text, numbers) of the slope of the log-odds."""
-    line = found.evidence.line
+    line = findings.evidence.line
     if line is None:
         return None
-    low, high = line.slope_interval(found.level)
+    low, high = line.slope_interval(findings.level)
     if low <= 1 <= high:
         return None
     word, said = "overconfident", "They are too extreme (overconfident)"
@@ -339,27 +339,30 @@ def _of_slope(found):
         word, said = "underconfident", "They are too cautious (underconfident)"
     text = (
         f"{said}: the slope of the log-odds is {line.slope:.2f} "
-        f"({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
+        f"({_between(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
-    if word == "backwards" and found.model.two_classes:
+    if word == "backwards" and findings.model.two_classes:
         text += " Perhaps they are those of the other class: then name that as the positive one."
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
 
-def _where(found):
-    if not found.rejected or not found.evidence.runs:
+def _where(findings):
+    if not findings.rejected or not findings.evidence.runs:
         return None
     parts = []
-    for run in found.evidence.runs:
+    for run in findings.evidence.runs:
         ends = dict.fromkeys((_probability(run.low), _probability(run.high)))
         parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
-    numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
+    numbers = {
+        "intervals": [run._asdict() for run in findings.evidence.runs],
+        "level": findings.level,
+    }
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
 
 
-def _certain(found):
+def _certain(findings):
     """Certain predictions that are wrong, and ties: what the log loss and a slope make of them."""
-    rows, wrong, values = found.certain
+    rows, wrong, values = findings.certain
     if not wrong:
         return None
     text = (
@@ -372,14 +375,14 @@ def _certain(found):
     return Sentence("certain", text, {"certain": rows, "wrong": wrong, "values": values})
 
 
-def _groups(found):
+def _groups(findings):
     """That the whole passes and a group does not."""
-    if found.rejected or found.groups is None:
+    if findings.rejected or findings.groups is None:
         return None
-    wrong = [row for row in found.groups.rejected if row.group != WHOLE]
+    wrong = [row for row in findings.groups.rejected if row.group != WHOLE]
     if not wrong:
         return None
-    worst, level = wrong[0], found.groups.level
+    worst, level = wrong[0], findings.groups.level
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
     text = f"But {number} not calibrated; the worst is {plain(worst.group, 100)}"
     if np.isfinite(worst.observed_over_expected):
@@ -394,14 +397,14 @@ def _groups(found):
     return Sentence("groups", text, {"rejected": len(wrong), "worst": worst._asdict()})
 
 
-def _power(found):
-    seen, blind = found.evidence.smallest_seen, found.evidence.blind
+def _power(findings):
+    seen, blind = findings.evidence.smallest_seen, findings.evidence.blind
     numbers = {"smallest_error": seen, "probability": SEEN, "blind": blind}
     if seen is None:
-        text = f"With {found.rows} like these no error could be seen."
+        text = f"With {findings.rows} like these no error could be seen."
     else:
         text = (
-            f"With {found.rows} the test finds an error of {_points(seen)} percentage "
+            f"With {findings.rows} the test finds an error of {_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
         text += "; scores without any information might pass, if their mean is right." * blind
@@ -409,19 +412,19 @@ def _power(found):
     return Sentence("power", text, numbers)
 
 
-def _gain(found):
+def _gain(findings):
     """What "auto", chosen beforehand, gains; not the best of several."""
-    advice = found.advice
+    advice = findings.advice
     if advice is None:
         return None
     row, given = advice.row("auto"), advice.row("identity")
-    half = ndtri((1 + found.level) / 2) * row.standard_error
+    half = ndtri((1 + findings.level) / 2) * row.standard_error
     ends = row.gain - half, row.gain + half
     numbers = {"loss": given.loss, "recalibrated_loss": row.loss, "gain": row.gain}
     numbers |= {"standard_error": row.standard_error, "low": ends[0], "high": ends[1]}
-    numbers |= {"level": found.level, "rows": advice.n_rows}
+    numbers |= {"level": findings.level, "rows": advice.n_rows}
     measured = (
-        f"({_between(found, ends, '{:.4f}'.format)}; standard error {row.standard_error:.4f}, "
+        f"({_between(findings, ends, '{:.4f}'.format)}; standard error {row.standard_error:.4f}, "
         f"{advice.n_rows} {advice._unit}, each judged by a fit that has not seen it)"
     )
     if ends[0] > 0:
@@ -439,21 +442,23 @@ def _gain(found):
     return Sentence("gain", text, numbers)
 
 
-def _action(found):
+def _action(findings):
     """Recalibrate, retrain, both or neither."""
-    if found.features is None:
+    if findings.features is None:
         return None
     return Sentence(
-        "action", found.features.advice(found.level), found.features.to_dict(found.level)
+        "action",
+        findings.features.advice(findings.level),
+        findings.features.to_dict(findings.level),
     )
 
 
-def _map(found):
+def _map(findings):
     """What "auto" is made of, where it gains anything."""
-    gain = _gain(found)
+    gain = _gain(findings)
     if gain is None or not gain.numbers["low"] > 0:
         return None
-    weights = found.advice.weights
+    weights = findings.advice.weights
     parts = [f"{name} {weight:.0%}" for name, weight in weights.items() if weight >= 0.005]
     text = f'The map: "auto" is a mixture of {", ".join(parts)}.'
-    return Sentence("map", text, {"weights": weights, "best": found.advice.best})
+    return Sentence("map", text, {"weights": weights, "best": findings.advice.best})
