@@ -356,18 +356,18 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     def _without_failures(self, chains, outside):
         """Names of the candidates that every fold could use; a warning names the others."""
-        kept = list(chains)
+        kept, error = list(chains), None
         for name in chains:
             errors = [found[name] for found, _ in outside if isinstance(found[name], Exception)]
             if errors:
                 kept.remove(name)
-                self._leave_out(name, errors[0])
+                error = errors[0]
+                self._leave_out(name, error)
         if not kept:
-            refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
+            _refuse_all(error)
         return kept
 
     def _leave_out(self, name, error):
-        self._said = f"none: {type(error).__name__}: {error}", "Add 'identity' to the candidates"
         caution(
             "StackedCalibration.fit",
             "candidates that can be fitted",
@@ -401,13 +401,12 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         for name, error in failed.items():
             self._leave_out(name, error)
             del self.weights_[name]
-        if self.monotone and proba.shape[1] == 2:
-            for name in _falling(fitted, proba):
-                del fitted[name], self.weights_[name]
-                self._said = "only maps that fall", "Check which column is the positive class"
+        falling = _falling(fitted, proba) if self.monotone and proba.shape[1] == 2 else []
+        for name in falling:
+            del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
         if not total > 0:
-            refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
+            _refuse_all(None if falling else error)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
         self._share_of_input, self._programs = 1 / (n_rows + 1), {}
@@ -490,6 +489,15 @@ def prior_rows(names: Sequence[str]) -> FloatArray:
         found[found < 0.5] = 0.25 / (len(names) - 2)
         found[names.index("default")] = 0.25
     return found
+
+
+def _refuse_all(error):
+    """No candidate is left: because of an error, or since all maps fall."""
+    got, cure = "only maps that fall", "Check which column is the positive class"
+    if error is not None:
+        got = f"none: {type(error).__name__}: {error}"
+        cure = "Add 'identity' to the candidates"
+    refuse("StackedCalibration.fit", "a candidate that can be fitted", got, cure)
 
 
 def _falling(fitted, proba):

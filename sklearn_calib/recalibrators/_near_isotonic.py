@@ -116,8 +116,7 @@ class NearIsotonicCalibration(OnLogOdds):
         found = breakpoints(path.merges)
         if isinstance(self.penalty, str):
             tried = thinned(np.append(0.0, found), MAX_PENALTIES)
-            cost = {"bic": _bic, "bdeu": _bdeu}[self.penalty]
-            costs = np.array([cost(path, lam) for lam in tried])
+            costs = np.array([self._cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
             best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
         else:
@@ -125,14 +124,10 @@ class NearIsotonicCalibration(OnLogOdds):
         self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
         self.values_ = np.clip(path.solution(best), 0.0, 1.0)
 
-
-def _bic(path, lam):
-    starts, value = run_starts(path, lam, 6)
-    loss, total, _ = loss_of_groups(starts, value, path)
-    return loss + bic_price(total.sum()) * len(starts)
-
-
-def _bdeu(path, lam):
-    starts, value = run_starts(path, lam, 12)
-    _, total, ones = loss_of_groups(starts, value, path)
-    return -log_evidence(total, ones, 2.0 / len(total), 0.5)
+    def _cost(self, path, lam):
+        bic = self.penalty == "bic"
+        starts, value = run_starts(path, lam, 6 if bic else 12)
+        loss, total, ones = loss_of_groups(starts, value, path)
+        if bic:
+            return loss + bic_price(total.sum()) * len(starts)
+        return -log_evidence(total, ones, 2.0 / len(total), 0.5)

@@ -110,9 +110,10 @@ class TopLabel(Recalibrator):
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
-            self.rest_inverse_temperature_ = _fit_rest(
-                proba[wrong], top[wrong], codes[wrong], weight[wrong]
-            )
+            top, codes, weight = top[wrong], codes[wrong], weight[wrong]
+            log, _ = _others(proba[wrong], top)
+            fit = fit_temperature(log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0))
+            self.rest_inverse_temperature_ = fit.beta
 
     def _predict_proba(self, proba):
         top, groups = self._groups(proba)
@@ -149,12 +150,6 @@ def _others(proba, top):
     log = np.asarray(log_proba(proba))
     where = np.arange(log.shape[1]) != top[:, None]
     return log[where].reshape(len(log), -1), where
-
-
-def _fit_rest(proba, top, codes, weight):
-    log, _ = _others(proba, top)
-    smoothing = 1.0 / (weight.sum() + 1.0)
-    return fit_temperature(log, codes - (codes > top), weight, smoothing).beta
 
 
 def _joined(pair, proba, top, beta):
