@@ -50,12 +50,9 @@ def with_own_labels(
     """
     params = dict(params)
     for name in [*params]:
-        own = _own_name(name)
-        if params[name] is None:
-            continue
-        if own == _PAIRS:
+        if params[name] is not None and _own_name(name) == _PAIRS:
             _code_pairs(estimator, params, name, labelling)
-        elif own in _APART:
+        elif params[name] is not None and _own_name(name) in _APART:
             _code_apart(estimator, params, name, labelling)
     return params
 
@@ -84,11 +81,11 @@ def _code_pairs(estimator, params, name, labelling):
 
 def _code_apart(estimator, params, name, labelling):
     of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
-    given = params[name], params.get(of_features)
-    if given[1] is None:
+    labels, features = params[name], params.get(of_features)
+    if features is None:
         return  # the learner says that they are missing
-    several = isinstance(given[0], tuple) and isinstance(given[1], tuple)
-    pairs = list(zip(given[1], given[0], strict=False)) if several else [(given[1], given[0])]
+    several = isinstance(labels, tuple) and isinstance(features, tuple)
+    pairs = list(zip(features, labels, strict=False)) if several else [(features, labels)]
     done = [
         _coded(estimator, pair, params, name, number if several else None, labelling)
         for number, pair in enumerate(pairs)
@@ -128,11 +125,7 @@ def _without(arrays, number, kept):
     """The arrays beside the sets, that of one set reduced to some of its rows."""
     if number is None or not isinstance(arrays, list | tuple | dict):
         return np.asarray(arrays)[kept]
-    places = arrays if isinstance(arrays, dict) else range(len(arrays))
-    values = {
-        place: np.asarray(arrays[place])[kept]
-        if place == number and arrays[place] is not None
-        else arrays[place]
-        for place in places
-    }
+    values = dict(arrays) if isinstance(arrays, dict) else dict(enumerate(arrays))
+    if values.get(number) is not None:
+        values[number] = np.asarray(values[number])[kept]
     return values if isinstance(arrays, dict) else type(arrays)(values.values())

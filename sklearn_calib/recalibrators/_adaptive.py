@@ -13,7 +13,7 @@ from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
 from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
-from ..canonical import canonical_weight, rows_per_weight, soft_rows
+from ..canonical import rows_per_weight
 from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import curve
@@ -170,16 +170,18 @@ class AdaptiveCalibration(Recalibrator):
                     f"{np.shape(X)[1]} columns of scores",
                     "Leave intervals out",
                 )
-            given = _checked(intervals, np.shape(X)[0], where)
-            if soft_labels:
-                given = given[soft_rows(y, sample_weight, classes, where=where).items]  # type: ignore[arg-type]
-            else:
-                given = given[canonical_weight(sample_weight, len(given), _where=where) > 0]
-        self._given = None if intervals is None else given
+            intervals = _checked_intervals(intervals, np.shape(X)[0], where)
+        self._intervals = intervals
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
-            del self._given
+            del self._intervals
+
+    def _checked(self, *given, **options):
+        rows = super()._checked(*given, **options)
+        if self._intervals is not None:
+            self._intervals = self._intervals[rows.items]
+        return rows
 
     def predict_proba(self, X: ArrayLike, intervals: ArrayLike | None = None) -> FloatArray:
         """Calibrated probabilities.
@@ -206,24 +208,24 @@ class AdaptiveCalibration(Recalibrator):
                 f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
                 "Leave intervals out",
             )
-        given = _checked(intervals, len(proba), where)
-        return two_columns(self._cells.share(rank_score(proba), *_given_ends(given)))
+        ends = _given_ends(_checked_intervals(intervals, len(proba), where))
+        return two_columns(self._cells.share(rank_score(proba), *ends))
 
     @property
     def knots_(self) -> FloatArray:
         return expit(self.log_odds_)
 
     def _fit(self, proba, codes, weight):
-        given = getattr(self, "_given", None)
+        intervals = getattr(self, "_intervals", None)
         self.log_odds_, row_knot, mass, share = pool(rank_score(proba), codes, weight)
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
-        if self.neighborhood == "interval" and given is None:
+        if self.neighborhood == "interval" and intervals is None:
             self._wald = _Wald(proba, codes, weight, self.level)
             self.intervals_ = expit(np.column_stack(self._wald.ends(self.log_odds_)))
         elif self.neighborhood == "interval":
             self._wald = None
             self.intervals_ = np.column_stack(
-                [np.bincount(row_knot, weights=weight * end) / mass for end in given.T]
+                [np.bincount(row_knot, weights=weight * end) / mass for end in intervals.T]
             )
         self._invented = self.prior_weight / rows_per_weight(weight)
         self._arrange()
@@ -311,7 +313,7 @@ def _given_ends(intervals):
         )
 
 
-def _checked(intervals, n, where):
+def _checked_intervals(intervals, n, where):
     intervals = np.asarray(intervals, dtype=np.float64)
     if intervals.shape != (n, 2):
         refuse(

@@ -147,13 +147,8 @@ class TrendFiltering(Recalibrator):
             best = min(lines(proba, codes, weight, self.penalty), key=lambda line: line.criterion)
         else:
             best = next(lines(proba, codes, weight, "aicc", lam=self.penalty))
-        self.line_ = best
-        self.penalty_, self.knots_, self.values_, self.df_ = (
-            best.lam,
-            best.knots,
-            best.values,
-            best.df,
-        )
+        self.line_, self.penalty_, self.df_ = best, best.lam, best.df
+        self.knots_, self.values_ = best.knots, best.values
 
     def _predict_proba(self, proba):
         return two_columns(self.line_(second_score(proba)))
