@@ -182,7 +182,8 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
     names = ("early_stopping_rounds", "early_stopping_round")
     found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
     of_fit = (value for name, value in params.items() if name.rpartition("__")[2] == "callbacks")
-    callbacks = [*(settings.get("callbacks") or ()), *(next(of_fit, None) or ())]
+    given: Any = next(of_fit, None) or ()
+    callbacks = [*(settings.get("callbacks") or ()), *given]
     found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
     if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         refuse(

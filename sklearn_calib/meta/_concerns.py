@@ -59,7 +59,8 @@ def warn_of_harm(
     rows = scores[positive], codes[positive]
     losses = _losses_of_halves(lambda part: refit(positive[part]), *rows, classes)
     if losses is not None:
-        _warn_of_loss(where, *losses, weight[positive], f" with {name}")
+        after, before = losses
+        _warn_of_loss(where, after, before, weight[positive], f" with {name}")
 
 
 def warn_of_harm_to_labels(

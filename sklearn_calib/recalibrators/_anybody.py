@@ -165,8 +165,8 @@ def check_folds(cv: int, codes: IntArray) -> None:
 
 def check_pairs(cv: CV) -> None:
     """Refuse a list as `cv` of anything but pairs (train, test)."""
-    listed = hasattr(cv, "__len__") and not hasattr(cv, "split")
-    if listed and not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in cv):
+    pairs: Any = cv if hasattr(cv, "__len__") and not hasattr(cv, "split") else ()
+    if not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in pairs):
         refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
 
 

@@ -2,8 +2,8 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
@@ -14,6 +14,7 @@ from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import refuse
 
 _ADAPTERS: dict[type | str, "Staging"] = {}
+_KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()  # by exact class
 
 
 class Staging:
@@ -194,7 +195,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
             error=TypeError,
         )
     _ADAPTERS[cls] = staging
-    _adapter.cache_clear()
+    _KNOWN.clear()
 
 
 def staging_of(estimator: Estimator) -> Staging | None:
@@ -224,7 +225,7 @@ def staging_of(estimator: Estimator) -> Staging | None:
     if isinstance(estimator, Pipeline):
         inner = staging_of(estimator.steps[-1][1])
         return None if inner is None else _PipelineStaging(inner)
-    staging = _adapter(type(estimator))
+    staging = _adapter(estimator)
     return staging if staging is not None and staging.applies(estimator) else None
 
 
@@ -252,7 +253,7 @@ def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
         return own_logits(estimator.estimator, X)
     piped = isinstance(estimator, Pipeline)
     learner = estimator[-1] if piped else estimator
-    staging = _adapter(type(learner))
+    staging = _adapter(learner)
     if staging is None or type(staging).logits is Staging.logits:  # no need to transform
         return None
     return staging.logits(learner, _features(estimator, X) if piped else X)
@@ -263,13 +264,14 @@ def _features(pipeline, X):
     return pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
 
 
-@lru_cache(maxsize=100)
-def _adapter(learner_type):
-    for cls in learner_type.__mro__:
-        public_name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
-        if (staging := _ADAPTERS.get(cls) or _ADAPTERS.get(public_name)) is not None:
-            return staging
-    return None
+def _adapter(learner):
+    kind = type(learner)
+    if kind not in _KNOWN:  # a walk through all its bases
+        names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
+        pairs = zip(kind.__mro__, names, strict=True)
+        staged = (_ADAPTERS.get(cls) or _ADAPTERS.get(name) for cls, name in pairs)
+        _KNOWN[kind] = next(filter(None, staged), None)
+    return _KNOWN[kind]
 
 
 def with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
