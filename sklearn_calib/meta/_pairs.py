@@ -122,16 +122,16 @@ class Job(AnyJob):
         # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
         # libraries of tensors have numbers alone
         others = "S" if array_namespace(part) is None else "SUO"
-        if not isinstance(estimator, FrozenEstimator) and (
+        coded = not isinstance(estimator, FrozenEstimator) and (
             is_boosted(estimator, "xgboost") or self.classes.dtype.kind in others
-        ):
-            present, local = np.unique(codes, return_inverse=True)
-            labelling = Labelling(self.classes, present, True, self.where)
-            fit(part, beside(local, part), **with_own_labels(estimator, params, labelling))
+        )
+        present, local = np.unique(codes, return_inverse=True)
+        if params:
+            labelling = Labelling(self.classes, present, coded, self.where)
+            params = with_own_labels(estimator, params, labelling)
+        fit(part, beside(local if coded else self.classes[codes], part), **params)
+        if coded:
             return estimator, present
-        labelling = Labelling(self.classes, np.unique(codes), False, self.where)
-        labels = beside(self.classes[codes], part)
-        fit(part, labels, **with_own_labels(estimator, params, labelling))
         _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
         return estimator, columns
 
