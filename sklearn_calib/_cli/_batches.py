@@ -24,7 +24,7 @@ from ._pairs import check_known, codes_of
 from ._printing import note
 from ._rows import another_order, likeliest, soft_classes
 from ._tables import Tables
-from ._wording import AS_MISSING, refuse
+from ._wording import AS_MISSING, Said, refuse
 
 if TYPE_CHECKING:
     import argparse
@@ -181,7 +181,7 @@ class Order:
         """Whether it has been judged."""
         return self._seen is None
 
-    def see(self, batch: Watched | None) -> str | None:
+    def see(self, batch: Watched | None) -> Said | None:
         """What is to be said, once; None is the end of the rows."""
         if self._seen is None:
             return None

@@ -51,8 +51,8 @@ class Parser(argparse.ArgumentParser):
     """Examples keep their lines, options are written in full."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        options.setdefault("formatter_class", _Help)
-        super().__init__(*args, **options, allow_abbrev=False, add_help=False)
+        options |= {"formatter_class": _Help, "allow_abbrev": False, "add_help": False}
+        super().__init__(*args, **options)
         self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:

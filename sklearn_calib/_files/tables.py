@@ -208,10 +208,10 @@ def _unpacked(file, most):
 def unreadable(error: Exception, file: str) -> Refusal:
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        rule, got = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
+        rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
         encoding = setting("csv_encoding", words="csv={'encoding': ...}")
         cure = "Name the encoding, such as cp1252 of Windows in Western Europe, with " + encoding
-        return refusal("", rule, f"the byte 0x{got:02x}", cure)
+        return refusal("", rule, f"the byte 0x{byte:02x}", cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
     return refusal("", "a readable table", got, "Check the path and the format")
