@@ -560,3 +560,33 @@ def test_a_lazy_table_is_collected():
     assert CalibrationSummary().update(y, lazy) == CalibrationSummary().update(y, table)
     rows = pl.DataFrame({"y": y, "p": p})
     assert summarize(rows.lazy(), label="y", prob="p") == summarize(rows, label="y", prob="p")
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        ("proba", [[0.25, 0.75], [0.5, 0.5]]),
+        ("proba", [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]),
+        ("proba", [[0.25, 0.75 + 1e-9], [0.5, 0.5]]),
+        ("proba", [[-1e-9, 1.0], [0.5, 0.5]]),
+        ("proba", [[0.25, 0.7], [0.5, 0.5]]),
+        ("proba", [[np.nan, 1.0], [0.5, 0.5]]),
+        ("proba", [[0.3], [0.6]]),
+        ("proba", [0.3, 0.6]),
+        ("logits", [0.3, -800.0]),
+        ("logits", [[0.3, -2.0, 5.0]]),
+        ("logits", [[0.3, np.inf, 5.0]]),
+        ("logits", [[0.3, -1e151, 5.0]]),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [None, 2])
+def test_an_array_of_floats_is_read_as_a_list_of_them(kind, table, n_classes):
+    """What is right at a glance is what the longer way makes of it."""
+    results = []
+    for scores in (np.array(table), table):
+        try:
+            proba = canonical_proba(scores, kind=kind, n_classes=n_classes)
+            results.append([proba.tobytes(), log_proba(proba).tobytes(), type(proba)])
+        except ValueError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
