@@ -12,17 +12,15 @@ from ._classes import classes_of
 from ._columns import (
     check_there,
     joined,
-    picked,
     right_of,
     scores_of,
     shares_of,
     whole_column,
 )
-from ._names import split_columns
-from ._options import label_columns
 from ._pairs import check_known, codes_of
 from ._printing import note
-from ._rows import another_order, likeliest, soft_classes
+from ._roles import Roles, picked
+from ._rows import Said, another_order, likeliest, soft_classes
 from ._tables import Tables
 from ._wording import AS_MISSING, Said, refuse
 
@@ -58,9 +56,8 @@ class Batches:
         self, files: Sequence[str], options: "argparse.Namespace", known: AnyArray | None
     ) -> None:
         self.files, self.options, self.tables = files, options, Tables(options)
-        present = self.tables.names(files[0], partial(picked, options))
-        self.names = split_columns(options.prob, present)
-        self.labels = label_columns(options, present)
+        roles = Roles.of(options, self.tables.names(files[0], partial(picked, options)))
+        self.names, self.labels = roles.scores, roles.labels
         self._kinds: frozenset[str] = frozenset()  # of soft labels
         self._without_label = False
         self.classes = self._classes(known)

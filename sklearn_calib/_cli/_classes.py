@@ -88,7 +88,7 @@ def classes_of(
     reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
     found = find_classes(files, label=options.label, **reading)
     named, positive = named_classes(options, pd.Series(found), n_columns)
-    named = found if named is None else named
-    classes, _ = canonical_labels(named, classes=named, _where=where)
+    given: Any = found if named is None else named
+    classes, _ = canonical_labels(given, classes=given, _where=where)
     check_two_classes(classes, options)
     return classes, positive is not None and n_columns == 1 and classes[0] == positive

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,9 +17,10 @@ from .._files.tables import (
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ..exceptions import Refusal, placed
-from ._names import split_columns, split_names
-from ._options import absent_in, check_different, check_groups, kind_of, label_columns, tolerance_of
+from ._names import split_names
+from ._options import absent_in, kind_of, tolerance_of
 from ._printing import note
+from ._roles import Roles
 from ._tables import Tables
 from ._wording import AS_MISSING, refuse
 
@@ -50,29 +50,31 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     Those of ``--by`` and ``--features`` may have them.
     """
     tables: list[FileTable] = []
-    reading = Tables(options)
     groups: list[Any] = []
-    used: list[Any] = []
-    names: list[str] = []
-    labelled: list[str] = []
+    features: list[Any] = []
+    reading, roles = Tables(options), list[Roles]()
+
+    def pick(present: Sequence[str]) -> list[str]:
+        roles[len(tables) :] = [Roles.of(options, present)]
+        return roles[-1].all
+
     for file in files:
-        table = reading.read(file, partial(picked, options))
-        names = names or split_columns(options.prob, list(table.frame.columns))
-        chosen = chosen_groups(options, list(table.frame.columns))
-        by = with_orders(table._replace(frame=table.frame[chosen]))
-        seen = features_of(options, list(table.frame.columns))
-        features = with_orders(table._replace(frame=table.frame[seen]))
-        labelled = label_columns(options, list(table.frame.columns))
-        table = table._replace(frame=table.frame[_needed(names, options, labelled)])
-        if options.drop_missing and _labels_are_text(table, labelled[0]):
+        table = reading.read(file, pick)
+        by, seen = (
+            with_orders(table._replace(frame=table.frame[names]))
+            for names in (roles[-1].groups, roles[-1].features)
+        )
+        table = table._replace(frame=table.frame[roles[0].measured])
+        if options.drop_missing and _labels_are_text(table, roles[-1].labels[0]):
             note(f"{AS_MISSING}.")
         (kept,) = reading.kept(table)
-        tables.append(kept)
         chosen_rows = slice(None) if kept.rows is None else kept.rows
         groups.append(by.iloc[chosen_rows].reset_index(drop=True))
-        used.append(features.iloc[chosen_rows].reset_index(drop=True))
+        features.append(seen.iloc[chosen_rows].reset_index(drop=True))
+        tables.append(kept)
     reading.check()
     reading.say_what_is_left_out()
+    names, labelled = roles[0].scores, roles[-1].labels
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
     weight = None
     if options.weight is not None:
@@ -87,7 +89,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     else:
         labels = right_of(tables, options, names)
     by = joined(groups) if len(groups[0].columns) else None
-    shown = joined(used) if len(used[0].columns) else None
+    shown = joined(features) if len(features[0].columns) else None
     return Columns(np.vstack(scores), labels, weight, names, by, together, shown, labelled)
 
 
@@ -181,51 +183,6 @@ def with_order(table: FileTable, name: str) -> Any:
             return column
         return pd.Series(numbers, column.index[present]).reindex(column.index)
     return column
-
-
-def _needed(columns, options, labels):
-    """All columns but those of ``--by``, each once; few commands have the last two."""
-    few = ("time", "group", "prediction")
-    more = [options.weight, *(getattr(options, name, None) for name in few)]
-    return [*dict.fromkeys([*labels, *columns, *filter(None, more)])]
-
-
-def chosen_groups(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
-    """The columns of ``--by``, which only `audit` has, each once."""
-    given = getattr(options, "by", None) or ()
-    names = list(dict.fromkeys(split_columns(given, present)))
-    if given and not names:
-        refuse("a column after --by", "an empty text", "Name it, or leave it out")
-    return names
-
-
-def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
-    """The columns of ``--features``, which only `audit` has, each once; "all" is all others."""
-    given = getattr(options, "features", None) or ()
-    names = list(dict.fromkeys(split_columns(given, present)))
-    if given and not any(names):
-        refuse("a column after --features", "an empty text", "Name it, or leave it out")
-    if names == ["all"] and "all" not in present:
-        columns = split_columns(options.prob, present)
-        needed = _needed(columns, options, label_columns(options, present))
-        return [name for name in present if name not in needed]
-    if options.label in names:
-        refuse(
-            "features that are known with the scores",
-            f"{quoted(options.label)}, the column of --label: it tells everything",
-            "Leave it out of --features",
-        )
-    return names
-
-
-def picked(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
-    """All columns that are read."""
-    columns, by = split_columns(options.prob, present), chosen_groups(options, present)
-    labels = label_columns(options, present)
-    check_different(labels, columns)
-    check_groups(by, labels, columns)
-    more = features_of(options, present)
-    return [*dict.fromkeys([*_needed(columns, options, labels), *by, *more])]
 
 
 def probability(table: FileTable, name: str, options: "argparse.Namespace") -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._files.tables import FileTable, values_of_text
 from .._show import plain
-from ._columns import features_of, with_orders
+from ._columns import with_orders
 from ._names import split_columns
 from ._options import form_of, kind_of, tolerance_of
 from ._printing import note, progress
@@ -30,23 +30,22 @@ if TYPE_CHECKING:
 SAMPLED = 20_000  # rows that the features are tried on
 
 
-def draw_of(options: "argparse.Namespace", present: Sequence[str], rows: bool) -> "Draw | None":
+def draw_of(options: "argparse.Namespace", features: Sequence[str], rows: bool) -> "Draw | None":
     """What to draw beside a summary, and how to read the scores; None where both are as usual.
 
     Parameters
     ----------
     options : Namespace
-    present : sequence of str
-        The columns of the file.
+    features : sequence of str
+        The columns of ``--features``.
     rows : bool
         Whether rows are needed; else cells suffice.
     """
     from ..summary import Draw
 
-    features = tuple(features_of(options, present))
     draw = Draw(
         SAMPLED if features else None if rows else 0,
-        features,
+        tuple(features),
         getattr(options, "group", None),
         kind_of(options),
         tolerance_of(options),

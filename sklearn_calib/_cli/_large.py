@@ -8,21 +8,19 @@ from .._show import plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
-from ._columns import chosen_groups
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._gate import Condition
 from ._grades import check_columns
 from ._names import split_columns
 from ._options import (
     check_confidence,
-    check_different,
-    check_groups,
     check_named,
     form_of,
     label_columns,
 )
 from ._printing import Screen, progress
 from ._result import finish, settings_of
+from ._roles import Roles, named_groups
 from ._rows import in_order, soft_classes
 from ._wording import refuse
 
@@ -45,7 +43,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     tables = [file for file in files if file not in saved]
     if tables:
         check_named(options, plain(tables[0]))
-        check_columns(options, len(_prob_columns(tables[0], options)))
+        check_columns(options, len(_roles(tables[0], options).scores))
     wanted = saved or getattr(options, "save", None) or options.dask
     many = several and len(tables) > 1
     return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
@@ -83,7 +81,7 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
                 "Leave one of the two out",
             )
     check_named(options, plain(files[0]))
-    check_columns(options, len(_prob_columns(files[0], options)))
+    check_columns(options, len(_roles(files[0], options).scores))
 
 
 @cache
@@ -94,20 +92,13 @@ def _is_saved(file):
         return False
 
 
-def _prob_columns(file, options):
-    present = _names(file, options)
-    columns = split_columns(options.prob, present)
-    check_different(label_columns(options, present), columns)
-    return columns
-
-
-def _names(file, options):
-    """All columns of a file."""
+def _roles(file, options):
+    """The columns of a file by what they are for."""
 
     def pick(present):
         return [*label_columns(options, present), *split_columns(options.prob, present)]
 
-    return column_names(file, pick, **form_of(options))
+    return Roles.of(options, column_names(file, pick, **form_of(options)))
 
 
 def audit_large(
@@ -151,18 +142,16 @@ def summaries_of(
     if not tables:
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         if grouping:
-            saved = audit_saved(files, chosen_groups(options, ()))
+            saved = audit_saved(files, named_groups(options, ()))
             _check_of_summaries(saved.summary, options)
             return saved, name, None
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
         return summary, name, None
-    columns = _prob_columns(tables[0], options)
-    present = _names(tables[0], options)
-    by = chosen_groups(options, present)
-    check_groups(by, [options.label], columns)
-    draw = draw_of(options, present, rows or len(columns) > 2)
+    roles = _roles(tables[0], options)
+    columns, by = roles.scores, roles.groups
+    draw = draw_of(options, roles.features, rows or len(columns) > 2)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
@@ -185,13 +174,13 @@ def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[La
     Where they are not many, all of them.
     """
     _refuse_summaries(files, "--soft-labels")
-    columns, present = _prob_columns(files[0], options), _names(files[0], options)
-    labels = label_columns(options, present)
+    roles = _roles(files[0], options)
+    columns, labels = roles.scores, roles.labels
     classes = soft_classes(options, labels, len(columns))
     with progress("reading") as advance:
         how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
         how |= {"classes": classes, "csv": form_of(options), "drop_missing": options.drop_missing}
-        how |= {"_draw": draw_of(options, present, True), "progress": advance}
+        how |= {"_draw": draw_of(options, roles.features, True), "progress": advance}
         how["soft_labels"] = True
         found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
     check_rows(found)

@@ -1,0 +1,55 @@
+"""What commands read: the roles of columns, rows that are left out, and where others stand."""
+
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib._cli._roles import Roles
+from sklearn_calib._cli._tables import Tables
+from sklearn_calib._files.tables import FileTable
+from sklearn_calib.exceptions import Refusal
+
+READING = {"sep": None, "decimal": None, "encoding": None, "header": None}
+
+
+def test_roles_of_columns():
+    options = Namespace(label="y", prob=["a,b"], weight="w", by=["g"], features=["all"])
+    roles = Roles.of(options, ["y", "a", "b", "w", "g", "h"])
+    assert (roles.labels, roles.scores, roles.groups) == (["y"], ["a", "b"], ["g"])
+    assert roles.measured == ["y", "a", "b", "w"] and roles.features == ["g", "h"]
+    assert roles.all == ["y", "a", "b", "w", "g", "h"]
+    options.features = ["y"]
+    with pytest.raises(Refusal, match="it tells everything"):
+        Roles.of(options, ["y", "a", "b", "w", "g", "h"])
+
+
+def test_rows_with_holes_are_left_out_of_all_tables(capsys):
+    tables = Tables(Namespace(drop_missing=True, **READING))
+    first = FileTable(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
+    second = FileTable(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
+    one, two = tables.kept(first, second)
+    assert one.frame["p"].tolist() == [0.5, 1.0] and two.frame["q"].tolist() == [1.0, 3.0]
+    assert [one.row(0), one.row(1), two.row(1)] == [10, 13, 3] and tables.n_rows == 2
+    (again,) = tables.kept(one.only(np.array([False, True])))
+    assert again.row(0) == 13
+    tables.say_what_is_left_out()
+    assert "left out, with missing values: rows 11 and 12 of one.csv" in capsys.readouterr().err
+    tables.begin()
+    with pytest.raises(Refusal, match="expected rows without missing values, got none"):
+        tables.check()
+
+
+@pytest.mark.parametrize("command", ["monitor", "compare"])
+def test_a_wrong_row_below_one_that_is_left_out(tmp_path, monkeypatch, capsys, command):
+    """It is the row of the file that is named."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"y": [0, 1] * 20, "p": 0.5, "q": 0.25})
+    frame.loc[3, "p"], frame.loc[10, "p"] = np.nan, 7.0
+    frame.to_csv("t.csv", index=False)
+    more = ["--prob", "q"] if command == "compare" else []
+    columns = ["--label", "y", "--prob", "p", *more, "--drop-missing"]
+    assert main([command, "t.csv", *columns]) == 2
+    assert "in row 10" in capsys.readouterr().err
