@@ -50,6 +50,6 @@ def test_a_wrong_row_below_one_that_is_left_out(tmp_path, monkeypatch, capsys, c
     frame.loc[3, "p"], frame.loc[10, "p"] = np.nan, 7.0
     frame.to_csv("t.csv", index=False)
     more = ["--prob", "q"] if command == "compare" else []
-    columns = ["--label", "y", "--prob", "p", *more, "--drop-missing"]
+    columns = ["--label", "y", "--prob", "p", *more, "--missing", "drop"]
     assert main([command, "t.csv", *columns]) == 2
     assert "in row 10" in capsys.readouterr().err
