@@ -20,7 +20,7 @@ from ._columns import (
 from ._pairs import check_known, codes_of
 from ._printing import note
 from ._roles import Roles, picked
-from ._rows import Said, another_order, likeliest, soft_classes
+from ._rows import another_order, likeliest, soft_classes
 from ._tables import Tables
 from ._wording import AS_MISSING, Said, refuse
 
