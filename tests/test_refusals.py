@@ -21,6 +21,7 @@ from sklearn_calib.exceptions import (
     refuse,
     setting,
 )
+from sklearn_calib.groups import grade_calibration
 from sklearn_calib.metrics import brier_loss
 
 (COMMANDS,) = (a.choices for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
@@ -114,3 +115,9 @@ def test_an_option_that_is_gone_names_the_new_one(option, capsys):
 def test_help_fits_on_two_screens(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert COMMANDS[name].format_help().count("\n") <= 100
+
+
+def test_a_refusal_is_passed_on_with_more_words():
+    error = caught(grade_calibration, [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], [0.3, 0.2])
+    assert error.where == "grade_calibration" and error.rule.startswith("grades with edges that")
+    assert error.value and error.cure

@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 from .._show import Section, Shown, Table, plain
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import canonical_proba
-from ..exceptions import check_count, is_number, named, refuse
+from ..exceptions import Refusal, check_count, is_number, named, refuse
 from ..metrics import canonical_case
 
 
@@ -272,9 +272,9 @@ def grades_of(grades: Any, where: str) -> Grades:
     given = grades if isinstance(grades, Mapping) else {"edges": grades}
     try:
         return Grades(**given)
-    except ValueError as error:
-        _, rule, got, cure = getattr(error, "parts", ("", "", "", ""))
-        refuse(where, f"grades with {rule}", got, cure)
+    except Refusal as error:
+        error.place(where=where, rule="grades with " + error.rule)
+        raise
 
 
 def check_two_classes(case: Any, where: str) -> None:
