@@ -201,7 +201,8 @@ def corrected(
             fit_recalibrator(method, proba[train], codes[train], **given)
             mapped = aligned_proba(method, proba, numbers)
             trees = MulticalibratedScores()
-            trees.fit(mapped[train], codes[train], groups=_taken(columns, train), **given)
+            chosen = {name: column[train] for name, column in columns.items()}
+            trees.fit(mapped[train], codes[train], groups=chosen, **given)
             used = trees.predict_proba(mapped, groups=columns)
         fold[test] = number
         for name in gains:
@@ -214,10 +215,6 @@ def corrected(
     own = [np.stack(found)[fold, rows] for found in maps]
     losses = [np.stack([rule.of_rows(one, codes) for one in found]) for found in maps]
     return Corrected(fold, own[0], own[1], losses[0], losses[1], gains)
-
-
-def _taken(columns, rows):
-    return {name: column[rows] for name, column in columns.items()}
 
 
 def _shares(gains):

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._kernels._coupling import couple_pairs
+from .._kernels._level_sets import rounded
 from .._kernels._ordinal import probabilities, thresholds
 from .._simplex import (
     absent_of,
@@ -30,6 +31,7 @@ from .._simplex import (
     top_against_rest,
 )
 from .._typing import FloatArray, IntArray
+from ..recalibrators import normalised_rows
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import ClippedChebyshev as ClippedChebyshev
 from ._functions import Function as Function
@@ -194,7 +196,7 @@ class OneVsRest(Node):
         k = rows.shape[1]
         parts = self.parts * (k if len(self.parts) == 1 else 1)
         pairs = zip(parts, each_against_rest(rows), strict=True)
-        return _divided(np.column_stack([part(pair)[:, 1] for part, pair in pairs]), rows)
+        return normalised_rows(np.column_stack([part(pair)[:, 1] for part, pair in pairs]), rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -308,11 +310,7 @@ class Cells(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         plain = np.asarray(rows)
         levels = np.floor(plain * float(self.n_levels) + self.slack).astype(np.int64)
-        if self.keep:
-            out = plain.copy()
-        else:
-            missing = self.n_levels - levels.sum(axis=1, keepdims=True)
-            out = (levels + missing / plain.shape[1]) / self.n_levels
+        out = plain.copy() if self.keep else rounded(levels, self.n_levels)
         if len(self.keys):
             both = np.vstack([self.keys, levels])
             _, number = np.unique(both, axis=0, return_inverse=True)
@@ -320,14 +318,7 @@ class Cells(Node):
             cell[number.ravel()[: len(self.keys)]] = np.arange(len(self.keys))
             found = cell[number.ravel()[len(self.keys) :]]
             out[found >= 0] = self.rows[found[found >= 0]]
-        return _divided(out, plain)
-
-
-def _divided(values, fallback):
-    """Rows divided by their sums; rows of zeros are those of `fallback`."""
-    empty = values.sum(axis=1) <= 0
-    values = np.where(empty[:, None], np.asarray(fallback), values)
-    return values / values.sum(axis=1, keepdims=True)
+        return normalised_rows(out, plain)
 
 
 #: All kinds of nodes, by name.

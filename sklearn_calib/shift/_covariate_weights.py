@@ -231,8 +231,8 @@ def _stacked(source: Any, target: Any, where: str) -> tuple[Any, int, int]:
         if source.shape[1] != target.shape[1]:
             got = f"{source.shape[1]} and {target.shape[1]}"
             refuse(where, "as many columns in X_source as in X_target", got, "Select the same")
-        both = scipy.sparse.vstack([source, target], "csr") if sparse else None
-        both = np.concatenate([source, target]) if both is None else both
+        pair = [source, target]
+        both = scipy.sparse.vstack(pair, "csr") if sparse else np.concatenate(pair)
     n, m = source.shape[0], target.shape[0]
     if min(n, m) == 0:
         refuse(where, "rows in both samples", f"{n} and {m}", "Check the selection of the rows")
