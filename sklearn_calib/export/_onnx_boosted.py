@@ -20,6 +20,7 @@ from ..staging import own_logits
 
 _ML = "ai.onnx.ml"
 _ML_VERSION = 3  # from which on trees may hold float64
+_DOUBLE = 11  # of onnx.TensorProto
 _DOUBLES = ("nodes_values", "target_weights", "base_values")
 
 
@@ -103,6 +104,7 @@ def shape_of_margins(operator: Any) -> None:
 
 def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     """Write the trees, as the converter of onnxmltools reads them, as a sum for each class."""
+    from onnx.helper import make_tensor
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator = operator.raw_operator.estimator
@@ -117,12 +119,9 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         container.add_node("Cast", [name], [narrow], to=1)
         name, double = narrow, False
     if double:
-        trees = {
-            (f"{key}_as_tensor" if key in _DOUBLES else key): (
-                _double_tensor(key, value) if key in _DOUBLES else value
-            )
-            for key, value in trees.items()
-        }
+        for key in [key for key in _DOUBLES if key in trees]:
+            values = np.asarray(trees.pop(key), dtype=np.float64)
+            trees[f"{key}_as_tensor"] = make_tensor(key, _DOUBLE, [len(values)], values)
     out = operator.outputs[0].full_name
     factor = _factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
@@ -216,12 +215,6 @@ def _thresholds(trees, double):
     ordered = np.asarray(trees["nodes_modes"]) == "BRANCH_LEQ"
     above = ordered & (rounded.astype(np.float64) > values)
     return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded).tolist()
-
-
-def _double_tensor(name, values):
-    from onnx import helper
-
-    return helper.make_tensor(name, 11, [len(values)], np.asarray(values, dtype=np.float64))
 
 
 def _factor(estimator, package):

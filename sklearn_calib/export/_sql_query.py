@@ -1,6 +1,6 @@
 """Programs as queries: with intermediate columns, or joined to a table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,15 +71,17 @@ class Query(Statement):
         kept = [self.dialect.name(name, "keep") for name in self.kept]
         stages = _stages(every, uses(roots))
         last_use = _last_uses(every, roots, stages)
-        names: dict[int, str] = {}
+        names = entries(self.program, [self.dialect.column(name) for name in self.columns])
         parts, before = [], self.table
         source = [self.source] if isinstance(self.source, str) else self.source
         prefix = _unused([*self.kept, *source])
         for number, stage in enumerate(stages):
             made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
             made = {one: self.dialect.name(name, "column") for one, name in made.items()}
-            added = [f"{text} AS {made[one]}" for one, text in self._made(stage, names)]
-            carried = {one: name for one, name in names.items() if last_use[one] > number}
+            printer = Printer(self.dialect, names)
+            added = [f"{printer.text(one)} AS {made[id(one)]}" for one in stage]
+            later = [one for one in names if one not in made and last_use[one] > number]
+            carried = {one: names[one] for one in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
             name = self.dialect.name(f"{prefix}{number}", "stage")
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen} FROM {before})")
@@ -96,14 +98,6 @@ class Query(Statement):
             refuse("to_sql", named("into") + f": a text, or {count} names", got, "Name the results")
         different([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.name(name, "into") for name in into]
-
-    def _made(self, stage: Iterable[Expr], names: dict[int, str]):
-        printer = Printer(self.dialect, names)
-        for one in stage:
-            if one.op == "input":
-                yield id(one), self.dialect.column(self.columns[one.data])
-            else:
-                yield id(one), printer.text(one)
 
 
 def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
