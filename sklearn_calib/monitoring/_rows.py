@@ -95,7 +95,7 @@ def _codes(y, proba, classes, where):
     except Refusal as error:
         if "all_classes" in error.settings:
             words = "Name all classes, CalibrationMonitor(classes=[...])"
-            error.place(cure=setting("all_classes", words=words))
+            error.place(cure=setting("all_classes", words=words) + ", or drop those rows")
         raise
     check_same_length(codes, proba, where)
     warn_of_order(proba, codes, classes, "classes", where)
