@@ -149,6 +149,8 @@ class ClusterSample(CaseOfCells):
     ([[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
     """
 
+    n_clusters: int
+
     def __init__(
         self,
         problem: BinaryProblem,
@@ -289,6 +291,11 @@ class ClusterSample(CaseOfCells):
         most = covariance_at_most(p, mass, groups) / known
         alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > _ROUNDING else 0.0
         return cell, mass, groups, votes, alike
+
+    def rows_alike(self) -> float:
+        """How many clusters of equal weight say as much, were the rows of each all alike."""
+        of_cluster = self.table.sum(axis=1)
+        return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
 
     def sums(self, of_places: FloatArray) -> FloatArray:
         """Weighted sums over the rows of each cluster, of numbers of shape (2 n_cells, ...)."""

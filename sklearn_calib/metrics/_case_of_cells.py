@@ -18,12 +18,15 @@ class CaseOfCells:
         Probabilities of both labels, cells in increasing order of the second.
     counts, weight, squares : ndarray of shape (n_cells, 2)
         Numbers of rows with label 0 and 1, sums of their weights and squared weights.
+    n_clusters : int or None
+        The number of clusters that the rows belong to; None where they are independent.
     """
 
     proba: FloatArray
     counts: AnyArray
     weight: FloatArray
     squares: FloatArray
+    n_clusters: int | None = None
 
     @cached_property
     def case(self) -> Case:
@@ -47,7 +50,7 @@ class CurveOfCells:
         self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
         self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
         self.title, self._sample = title, sample
-        self.share_intervals = getattr(sample, "share_intervals", None)  # of clusters
+        self.share_intervals = None if sample.n_clusters is None else sample.share_intervals
 
     def relabelled(self, rng: np.random.Generator) -> FloatArray:
         return self._sample.relabelled(rng).weight[1::2]

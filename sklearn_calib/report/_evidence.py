@@ -143,25 +143,18 @@ def evidence_of(
     """
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
-    rows = weight**2 / sample.squares.sum()
-    if isinstance(sample, ClusterSample):
-        rows = weight**2 / (sample.sums(np.ones(sample.weight.size)) ** 2).sum()  # all alike
-        ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
-        low, high = (float(end[0]) for end in ends)
-    else:
-        low, high = share_interval(observed * rows, rows, level)
+    ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
     n_bins = bins_for_band(sample)
     bins = bins_of(sample, n_bins, level ** (1 / n_bins))
     return Evidence(
         float(sample.weight.sum(axis=1) @ sample.proba[:, 1] / weight),
         float(observed),
-        float(low),
-        float(high),
+        *(float(end[0]) for end in ends),
         line_of(sample),
         bins,
         *outside_of_band(bins),
         *smallest_seen(coarse, bandwidth, critical, inflation),
-        float(share_interval(0, rows, level)[1]) if _separated(sample) else 0.0,
+        float(share_interval(0, sample.rows_alike(), level)[1]) if _separated(sample) else 0.0,
     )
 
 
@@ -175,18 +168,11 @@ def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     """Bins of equal weight with intervals that hold one by one; equal scores share a bin."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     place = bin_of_distinct(score, mass, n_bins, "quantile")
-    sums = mass, mass * score, sample.weight[:, 1], sample.squares.sum(axis=1)
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
-    mass, expected, events, squares = bin_sums(place, n_bins, *sums)
-    filled = np.flatnonzero((mass > 0) & (rows > 0))
-    mass, expected, events, squares, rows = (
-        column[filled] for column in (mass, expected, events, squares, rows)
-    )
-    number = mass**2 / squares
-    if isinstance(sample, ClusterSample):
-        low, high = (end[filled] for end in sample.share_intervals(place, n_bins, level))
-    else:
-        low, high = share_interval(np.minimum(events / mass, 1.0) * number, number, level)
+    sums = bin_sums(place, n_bins, mass, mass * score, sample.weight[:, 1])
+    filled = np.flatnonzero((sums[0] > 0) & (rows > 0))
+    columns = *sums, rows, *sample.share_intervals(place, n_bins, level)
+    mass, expected, events, rows, low, high = (column[filled] for column in columns)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
     columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass

@@ -21,9 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._kernels._binning import bin_sums
 from .._kernels._cells import N0, label_sums, mean_scores
+from .._kernels._proportion import share_interval
 from .._random import RowsInCells, weight_moments, weight_of_some
-from .._typing import AnyArray, Estimator, FloatArray
+from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import FARTHER, Ranks, rank_well
 from ..exceptions import called
 from ..metrics import Case, CaseOfCells
@@ -107,6 +109,32 @@ class CellSample(CaseOfCells):
         zeros, ones = self.counts.T.astype(np.float64)
         below = np.cumsum(ones) - ones / 2
         return Ranks(zeros @ below, zeros.sum(), ones.sum())
+
+    def rows_alike(self) -> float:
+        """How many rows of equal weight say as much (Kish)."""
+        return float(self.weight.sum() ** 2 / self.squares.sum())
+
+    def share_intervals(
+        self, cell_bin: IntArray, n_bins: int, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Intervals for the frequency of label 1 in each bin; NaN for empty ones.
+
+        Clopper and Pearson's, with Kish's number of rows.
+
+        Parameters
+        ----------
+        cell_bin : ndarray of shape (n_cells,)
+        n_bins : int
+        level : float
+        """
+        sums = self.weight.sum(axis=1), self.weight[:, 1], self.squares.sum(axis=1)
+        mass, events, squares = bin_sums(cell_bin, n_bins, *sums)
+        low, high = np.full((2, n_bins), np.nan)
+        filled = mass > 0
+        rows = mass[filled] ** 2 / squares[filled]
+        share = np.minimum(events[filled] / mass[filled], 1.0)
+        low[filled], high[filled] = share_interval(share * rows, rows, level)
+        return low, high
 
     def redrawn(self, rng: np.random.Generator) -> Case:
         """As many rows, drawn with replacement.
