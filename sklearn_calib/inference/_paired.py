@@ -360,8 +360,8 @@ def paired_difference(
         ]
         low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
         longer = 1.0 if together is None else stretch(cases[0].weight, together, level)
-        ends = (float(middle + longer * (end - middle)) for end in (low, high))
-        return PairedDifference(measure, first, second, middle, *ends, level, "bootstrap")
+        low, high = (float(middle + longer * (end - middle)) for end in (low, high))
+        return PairedDifference(measure, first, second, middle, low, high, level, "bootstrap")
     weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,

@@ -143,13 +143,15 @@ def evidence_of(
     """
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
-    ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
+    one_bin = np.zeros(len(sample.proba), dtype=np.intp)
+    low, high = (float(end[0]) for end in sample.share_intervals(one_bin, 1, level))
     n_bins = bins_for_band(sample)
     bins = bins_of(sample, n_bins, level ** (1 / n_bins))
     return Evidence(
         float(sample.weight.sum(axis=1) @ sample.proba[:, 1] / weight),
         float(observed),
-        *(float(end[0]) for end in ends),
+        low,
+        high,
         line_of(sample),
         bins,
         *outside_of_band(bins),
