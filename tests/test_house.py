@@ -31,6 +31,7 @@ def test_ways(name):
     way, (files, depth) = house.ways()[name], house.WAYS[name]
     assert len(way.files) <= files
     assert len(way.deepest) <= depth
+    assert not way.written  # what is computed is computed before
 
 
 def test_what_is_on_the_way():
