@@ -141,9 +141,10 @@ def least_reaching(
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
     """
     first, last = keys_of([low, high], "float64")
-    ends = (np.full(len(targets), end) for end in (first - np.uint64(1), last + np.uint64(1)))
+    before = np.full(len(targets), first - np.uint64(1))
+    beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
-    keys = first_beyond(function, *ends, targets, reaches, "float64")
+    keys = first_beyond(function, before, beyond, targets, reaches, "float64")
     return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
 
 

@@ -119,6 +119,7 @@ def to_onnx(
     newest = onnx.defs.onnx_opset_version()
     if not (is_number(opset) and opset in range(_OLDEST_OPSET, newest + 1)):
         refuse(where, f"opset from {_OLDEST_OPSET} to {newest}", repr(opset), "Leave it out")
+    opset = int(opset)
     check_known(where, "dtype", dtype, _LARGEST, "Leave it out")
     if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._kernels import _logistic_grid as grid
-from .._typing import ArrayLike, FloatArray, Self
+from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
 from ..exceptions import check_flag, check_known, check_level, refuse
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
@@ -146,6 +146,9 @@ class CalibrationMonitor:
 
     slopes_: FloatArray = np.unique(grid.COARSE.slope)
     shifts_: FloatArray = np.unique(grid.COARSE.shift)
+    _total: FloatArray  # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
+    _detector: FloatArray  # of the same shape
+    _impossible: AnyArray  # of shape (n_groups, n_parallel)
 
     def __init__(
         self,
@@ -603,7 +606,7 @@ class CalibrationMonitor:
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
-        self._total = np.zeros((*shape, len(grid.COARSE.slope)))  # sums of logarithms of ratios
+        self._total = np.zeros((*shape, len(grid.COARSE.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
         self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._simplex import carries_log, log_proba, two_class_pairs
-from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
     canonical_proba,
@@ -58,7 +58,7 @@ def read_rows(
     *,
     classes: AnyArray | None,
     known_groups: AnyArray | None,
-    multiclass: str,
+    multiclass: Multiclass,
     soft: bool,
     where: str,
 ) -> tuple[BatchRows, AnyArray]:

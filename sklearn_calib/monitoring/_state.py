@@ -120,8 +120,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
     monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
     if state["version"] >= _WITH_RECORDS:
-        found = itertools.chain(*state["records"])
-        pairs = zip(monitor._records, found, strict=True)
+        pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
         monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
