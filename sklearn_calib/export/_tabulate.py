@@ -64,7 +64,9 @@ def _checked(bound, name, where):
             where,
             "a method whose map has a finite form",
             name,
-            "Pass " + setting("tabulate", 1e-6) + " for a table of it, right to that difference",
+            "Pass "
+            + setting("tabulate", 1e-6, words="tabulate=1e-6")
+            + " for a table of it, right to that difference",
         )
     if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
         rule = named("tabulate") + f" from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"

@@ -245,7 +245,7 @@ def test_float64_states_no_error():
         ({"opset": 12}, "opset from 13 to"),
         ({"opset": 1000}, "opset from 13 to"),
         ({"opset": True}, "opset from 13 to"),
-        ({"dtype": "float16"}, "dtype 'float64' or 'float32'"),
+        ({"dtype": "float16"}, "dtype among float64, float32"),
         ({"input": "scores"}, "input='proba' or 'logits'"),
     ],
 )
