@@ -1,6 +1,7 @@
 """Weights of any size, equal weights and repetitions: every recalibrator, every measure."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,15 @@ from words import QUICKER
 from sklearn_calib.canonical._weights import canonical_weight, weight_and_unit
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
-from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.exceptions import CalibrationWarning, Refusal
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.metrics import all_metrics, canonical_case, reliability_curve
-from sklearn_calib.recalibrators import OnlineCalibration, StackedCalibration, all_recalibrators
+from sklearn_calib.recalibrators import (
+    Identity,
+    OnlineCalibration,
+    StackedCalibration,
+    all_recalibrators,
+)
 from sklearn_calib.summary import CalibrationSummary
 
 RECALIBRATORS = [
@@ -163,3 +169,17 @@ def test_parts_share_their_unit():
     half = OnlineCalibration().partial_fit(proba, y, sample_weight=np.full(120, 0.5))
     whole = OnlineCalibration().partial_fit(proba, y)
     assert np.abs(half.predict_proba(proba) - whole.predict_proba(proba)).max() > 1e-3
+
+
+class Unweighted(Identity):
+    """A method that cannot use weights."""
+
+    capabilities = replace(Identity.capabilities, sample_weight=False)
+
+
+def test_a_method_without_weights_takes_equal_ones_alone():
+    proba, y, weight = case_of(2)
+    Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
+    with pytest.raises(Refusal, match="no sample_weight, which this method cannot use") as refused:
+        Unweighted().fit(proba, y, sample_weight=weight)
+    assert refused.value.argument == "sample_weight"

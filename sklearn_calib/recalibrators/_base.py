@@ -27,7 +27,7 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_flag, check_sizes, refuse, warn
+from ..exceptions import caution, check_flag, check_sizes, named, refuse, warn
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import (
@@ -549,7 +549,7 @@ def fit_rows(
     weighs: bool = True,
 ) -> FitRows:
     """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
-    proba, named = canonical_proba(X, _where=where), classes is not None
+    proba, has_order = canonical_proba(X, _where=where), classes is not None
     items: Any = slice(None)
     if soft_labels:
         soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
@@ -570,7 +570,7 @@ def fit_rows(
     if not kept.all():
         items = items[kept] if soft_labels else np.flatnonzero(kept)
         proba, codes, weight = proba[kept], codes[kept], weight[kept]
-    if named:
+    if has_order:
         warn_of_order(proba, codes, classes, "classes", where)
     return FitRows(proba, codes, weight, classes, items)
 
