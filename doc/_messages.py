@@ -36,7 +36,10 @@ def messages(root=ROOT):
 def _message(call, module, texts):
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name == "refuse" or name == "caution":
-        values = dict(zip(("where", "rule", "got", "cure"), call.args, strict=False))
+        names = ("where", "rule", "got", "cure")
+        if module == "_cli" and name == "refuse":  # no function was called there
+            names = names[1:]
+        values = dict(zip(names, call.args, strict=False))
         values.update({keyword.arg: keyword.value for keyword in call.keywords})
         if any(isinstance(argument, ast.Starred) for argument in call.args):
             return None  # the words are where the tuple is made

@@ -393,7 +393,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     assert unseen(*arguments) == 0
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "as 2 decimals make them" in said
-    assert "with --tolerance 0.015 this is not said" in said
+    assert "and this not said with --tolerance 0.015" in said
     assert unseen(*arguments, "--tolerance", "any") == 0
     assert not capsys.readouterr().err
     write(1)

@@ -199,6 +199,7 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(cut), encoding="utf-8"))
     assert fit(["-"]) == 2
     said = capsys.readouterr().err
+    assert "got 7 at its end, in row 599. The file is cut off" in said
     assert "standard input" in said and "/tmp" not in said
 
 

@@ -73,8 +73,8 @@ def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
     assert sum(row["events"] for row in graded("r.json")["grades"]) == good
     rows.assign(n=0.5).to_csv("half.csv", index=False)
     assert audit("half.csv", *OPTIONS, "--weight", "n", "--out", "none") == 2
-    said = "whole numbers >= 0 in the column of --weight, got 0.5. Leave one of the two options out"
-    assert said in capsys.readouterr().err
+    said = "whole numbers >= 0 as --weight, for grades count rows, got 0.5. Leave --grades out, or"
+    assert f"{said} --weight." in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -226,7 +226,9 @@ def test_holes(frame, capsys):
     holed.to_parquet("t.parquet")
     assert audit("t.csv", *AS_USUAL) == 2
     message = said(capsys)
-    assert "got nan in rows 3 and 50. Fill them, or leave out such rows with --drop-" in message
+    assert (
+        "got nan in rows 3 and 50. Fill them, or leave out such rows with --missing drop" in message
+    )
 
     whole = holed.dropna()
     expected = f"{log_loss(whole['label'], whole['p']):.4f}"

@@ -14,28 +14,27 @@ import sklearn_calib
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "doc" / "extending"
+HOUSE = "tests/test_architecture.py tests/test_house.py"
 # the page, and what must pass in the copy besides the code of the page
 CHECKS = {
     "add_a_recalibrator": (
-        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py "
-        "tests/export/test_nodes.py",
+        f"tests/test_common.py tests/test_documentation.py {HOUSE} tests/export/test_nodes.py",
         "Shrinkage or shrinkage or each_file or stay_small",
     ),
     "add_a_measure": (
-        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
+        f"tests/test_common.py tests/test_documentation.py {HOUSE}",
         "mean_bias or _bias or each_file or stay_small",
     ),
     "add_a_loss": (
-        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py "
-        "tests/metrics/test_losses.py",
+        f"tests/test_common.py tests/test_documentation.py {HOUSE} tests/metrics/test_losses.py",
         "pseudo or Pseudo or each_file or stay_small",
     ),
     "add_a_staging_adapter": (
-        "tests/staging/test_staging.py tests/test_architecture.py",
+        f"tests/staging/test_staging.py {HOUSE}",
         "BaggingClassifier or bagging or stay_small",
     ),
     "add_a_display": (
-        "tests/test_documentation.py tests/test_architecture.py tests/displays",
+        f"tests/test_documentation.py {HOUSE} tests/displays",
         "DistributionDisplay or _distribution or stay_small",
     ),
 }

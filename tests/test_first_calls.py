@@ -68,9 +68,9 @@ def test_grades_of_no_defaults_need_no_labels(kind):
     assert found.to_dict() == grade_calibration([0] * 40, proba, [0.05], labels=[0, 1]).to_dict()
     assert found.rows[0].events == 0 and found.rows[0].n_rows == 40
     assert grade_calibration(np.ones(40, kind), proba, [0.05]).rows[0].events == 40
-    with pytest.raises(ValueError, match="pass labels="):
+    with pytest.raises(ValueError, match="with labels="):
         grade_calibration(["no"] * 40, proba, [0.05])
-    with pytest.raises(ValueError, match="pass labels="):
+    with pytest.raises(ValueError, match="with labels="):
         grade_calibration([2] * 40, proba, [0.05])
 
 

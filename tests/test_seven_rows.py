@@ -84,9 +84,14 @@ OWN = {
     ("mean", "--label"): {"--label": "minutes"},
     ("mean", "--positive"): [{"--positive": "no"}, {"--positive": "no", "--cluster": "shop"}],
     ("mean", "--weight"): {"--weight": "w"},
+    ("mean", "--cluster"): [
+        {"--cluster": "shop"},
+        {"--cluster": "shop", "--weight": "w"},
+    ],
     ("mean", "--scale"): {"--score": "mark", "--scale": "1,10"},
     ("mean", "--missing"): {"--score": "hole", "--missing": "drop"},
     ("plan", "--missing"): {"--prob": "hole", "--missing": "drop"},
+    ("plan", "--weight"): {"--weight": "w"},
     ("plan", "--scale"): {"--prob": "hundred", "--scale": "percent"},
     ("monitor", "--positive"): FIRST,
     ("fit", "--missing"): [

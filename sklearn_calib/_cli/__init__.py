@@ -142,7 +142,7 @@ def _remarks(any_order):
             return
         text = message.worded(in_options())
         if "left_out" in message.settings:
-            text = f"left out, with missing values: {message.value}"
+            text = f"left out, with missing values: {message.settings['left_out']}"
         if text not in shown:
             shown.add(text)
             note(text)

@@ -17,6 +17,7 @@ OPTIONS = {
     "check_columns": "--allow order",
     "classes": "--classes",
     "edited": "--allow edited",
+    "grades": "--grades",
     "groups": "--cluster",
     "labels": "--classes",
     "pos_label": "--positive",

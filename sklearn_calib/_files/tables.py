@@ -358,6 +358,14 @@ def _read_csv(stream, file, pick, form, size, as_text):
                 f"more in row {first + extra.notna().to_numpy().argmax()}",
                 "Put cells that hold the separator into quotes",
             )
+        last = text.rpartition("\n")[2]  # but of a file that is whole it is empty, or a row
+        if '"' not in last and 0 < last.count(sep) < len(header) - 1:
+            refuse(
+                "",
+                f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                f"{last.count(sep) + 1} at its end, in row {first + len(frame) - 1}",
+                "The file is cut off: export it again; or end its last line where it is whole",
+            )
         frame.columns = [header[place] for place in places]
         if size is None:
             frames.append(frame)

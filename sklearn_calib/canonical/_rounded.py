@@ -39,7 +39,7 @@ def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> 
         return False
     how, bound = found
     got = f"sums up to {bound:.2g} away from it, as {how} make them"
-    cure = "Each row is divided by its sum; " + _divided(bound) + " is silent"
+    cure = "Each row is divided by its sum, and this not said with " + _divided(bound)
     caution(where, "rows that sum to 1", got, cure)
     return True
 

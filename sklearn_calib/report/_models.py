@@ -201,7 +201,8 @@ class ModelOfRows(Model):
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             rule = "whole numbers >= 0 as " + named("sample_weight") + ", for grades count rows"
-            refuse(case.where, rule, got, "Leave grades out, or the weights")
+            cure = "Leave " + named("grades") + " out, or " + named("sample_weight")
+            refuse(case.where, rule, got, cure)
         classes = {"labels": case.classes, "pos_label": self.positive}
         return grade_calibration(y, case.proba, grades, counts=_unequal(counts), **classes)
 

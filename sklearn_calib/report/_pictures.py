@@ -29,7 +29,7 @@ _BEFORE, _AFTER = "before", "after recalibration (auto)"
 class Figure(NamedTuple):
     """A diagram with its title, a note, and a name for those who do not see it; not escaped."""
 
-    title: object
+    title: Any  # the name of a class may be a number
     note: str
     says: str
     series: list[Series]

@@ -424,9 +424,9 @@ class Tally:
         """
         check_votes(self.kinds, where)
         if self.left_out:
-            got = f"none in {self.left_out_in_words()}"
-            left_out = setting("left_out", words="These rows are left out")
-            caution(where, "a value in every cell", got, left_out)
+            rows = self.left_out_in_words()
+            left_out = setting("left_out", rows, words="These rows are left out")
+            caution(where, "a value in every cell", f"none in {rows}", left_out)
         for summary in self.groups.values():
             if summary._labels.doubt is not None:
                 caution(where, *summary._labels.doubt)

@@ -383,13 +383,16 @@ def test_one_column_twice_is_said():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, pytest.param(200, marks=pytest.mark.cross)])
 def test_coverage(n):
-    """Two-sided, of 600 draws: 5 % misses with a standard deviation of .9 %."""
+    """Two-sided, of 600 draws: at most 5 % misses, whose standard deviation is .9 %, and not none.
+
+    The share of few labels has exact tails, which miss less often: .017 of 30 labels.
+    """
     missed = np.zeros(2)
     for seed in range(600):
         found = calibrated_mean(*rows(n, 3000, seed))
         missed += [found.low > 0.5, found.high < 0.5]
-    assert 0.02 < missed.sum() / 600 < 0.085
-    assert (missed < 0.055 * 600).all()
+    assert 0.008 < missed.sum() / 600 < 0.085
+    assert (missed < 0.055 * 600).all() and missed.all()
 
 
 def test_labels_of_0_and_1_that_could_be_5_are_numbers():

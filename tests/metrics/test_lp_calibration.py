@@ -163,7 +163,7 @@ def test_door():
         ({"n_levels": 2.5}, "a whole number of n_levels .* got 2.5"),
         ({"n_levels": True}, "a whole number of n_levels .* got True"),
         ({"p": True}, "p from 1 to infinity, got True"),
-        ({"estimator": "jackknife"}, "'plugin' or 'unbiased'"),
+        ({"estimator": "jackknife"}, "estimator among plugin, unbiased"),
         ({"p": 1, "estimator": "unbiased"}, "p = 2 for the unbiased"),
         ({"null": True}, "got 'null'. Call lp_calibration_test instead"),
     ):

@@ -285,7 +285,10 @@ BAD = {
     "nan": (([0, 1], [0.1, np.nan]), "expected finite scores, got nan in row 1"),
     "above": (([0, 1], [0.1, 1.5]), r"expected probabilities in \[0, 1\], got 1.5 in row 1"),
     "below": (([0, 1], [-0.1, 0.5]), r"expected probabilities in \[0, 1\], got -0.1 in row 0"),
-    "sum": (([0, 1], [[0.5, 0.5], [0.5, 0.6]]), "expected rows that sum to 1, got row 1"),
+    "sum": (
+        ([0, 1], [[0.5, 0.5], [0.5, 0.6]]),
+        "expected rows that sum to 1, got a sum of 1.1 in row 1",
+    ),
     "label": (([0, 2], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*2.* in row 1"),
     "text": ((["no", "yes"], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*no.* in row 0"),
     "missing": (([0, np.nan], [0.1, 0.5]), "expected a label in every row, got nan in row 1"),
