@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sklearn_calib._cli import _columns, _large, main
+from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._files.tables import (
     label_column,
     number_column,
@@ -268,6 +268,6 @@ def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
     rows.to_parquet(file := str(tmp_path / "t.parquet"))
     assert os.path.getsize(file) < 100_000
     monkeypatch.setattr(_large, "_AT_ONCE", 1_000_000)
-    monkeypatch.setattr(_columns, "read_table", None)
+    monkeypatch.setattr(_tables, "read_table", None)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--out", "none", "--resamples", "2"]
     assert main(["audit", file, *given]) == 0
