@@ -153,7 +153,7 @@ class Refusal(Statement):
 @cache
 def _form(error):
     """The class of a built-in error that has the fields of `Refusal`."""
-    return type(error.__name__, (Refusal, error), {"__module__": __name__})
+    return type(error.__name__, (Refusal, error), {"__module__": error.__module__})
 
 
 def _made(error, fields):
