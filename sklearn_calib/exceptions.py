@@ -365,8 +365,8 @@ def check_sizes(estimator: Any) -> None:
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Real) and not _is_plain(value):
             refuse(where, f"{name} as a float or an int", repr(value)[:60], "Pass float(...) of it")
-        if name == "mean" or not is_number(value):  # a probability has bounds of its own
-            continue
+        if name in ("mean", "error_score") or not is_number(value):
+            continue  # a probability has bounds of its own, and NaN stands for a failed fit
         if not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
             rule = f"{name} of 0, or from {_TINY:g} to {_HUGE:g} in size"
             refuse(where, rule, repr(value)[:60], "Take one of these")

@@ -67,7 +67,7 @@ HOSTILE = [
 
 
 #: Not replaced: who asks, processes, which take seconds to start, what scikit-learn reads.
-LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid")
+LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid", "X_train")
 
 
 def keywords(function):
@@ -111,13 +111,14 @@ def of_method(thing, method, given):
 NAN_IS_SAID = {"validation_summary", "make_sign_perturbed"}
 #: Classes that no user builds.
 FOR_AUTHORS = {"CellSample", "CellProblems", "CurveRows", "ProperLoss", "Recalibrator", "Staging"}
+FOR_AUTHORS |= {"ExportedMap", "PairedLosses"}
 
 
 def valid_calls():
     """By name."""
     for name, function in names.FUNCTIONS.items():
         yield name, of_function(function)
-    for name in set(constructors.BUILT) - FOR_AUTHORS:
+    for name in sorted({*constructors.BUILT} - FOR_AUTHORS):
         cls = constructors.BUILT[name]
         yield name, (functools.partial(constructors.outcome, name), {}, keywords(cls))
     for cls in maps.CLASSES:
@@ -133,7 +134,7 @@ def valid_calls():
             yield f"{cls.__name__}.{name}", of_function(getattr(cls, name))
 
 
-CALLS = dict(valid_calls())
+CALLS = {name: parts for name, parts in valid_calls() if parts[2]}
 
 # -- one call -------------------------------------------------------------------------------------
 
@@ -142,6 +143,8 @@ WORDED = re.compile(r"[^\n]*expected .*, got .*\. .*\.", re.DOTALL)
 
 def is_worded(error):
     """Whether an error is of a documented kind and says what was expected, got, and to be done."""
+    if isinstance(error, OSError):  # the system's own words for a path
+        return True
     kind = isinstance(error, ValueError | TypeError)
     return kind and (isinstance(error, InvalidParameterError) or WORDED.fullmatch(str(error)))
 

@@ -102,7 +102,7 @@ def check_columns(
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
-        inside = next((other for other in present if other.startswith(f"{name}.")), None)
+        inside = next((other for other in present if str(other).startswith(f"{name}.")), None)
         near = inside or nearest(name, present)
         cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:

@@ -1,6 +1,6 @@
 """Validation of costs and of the names of actions."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def canonical_actions(
     """The names of the actions as an array that keeps their types; by default the classes."""
     if actions is None:
         return classes
-    names = list(actions) if isinstance(actions, Iterable) else []
+    names = list(actions) if np.iterable(actions) else []
     named = all(isinstance(name, Hashable) for name in names)
     if len(names) < 2 or not named or len({*names}) < len(names):
         rule = "the names of at least two different actions"

@@ -147,7 +147,8 @@ def refinement_curve(
     rule = get_loss(loss, where)
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
     case, start, rows, table = None, None, slice(None), []
-    if isinstance(staged_proba, str) or not isinstance(staged_proba, Iterable):
+    several = isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
+    if isinstance(staged_proba, str) or not several:
         cure = "Pass a list with one array for each stage"
         refuse(where, "staged_proba, one table for each stage", repr(staged_proba)[:60], cure)
     if stages is not None and np.ndim(stages) != 1:

@@ -211,7 +211,7 @@ def _scale_for(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
     """The scale of the axes that were drawn on, else that of rare events where they are."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
-        if only.lines:
+        if getattr(only, "lines", ()):  # what is no axes is refused where it is drawn on
             return "logit" if only.get_xscale() == "function" else "linear"
     rare = all(np.median(score) < MEDIAN_OF_RARE for score in scores)
     return "logit" if rare else "linear"

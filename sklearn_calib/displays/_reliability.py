@@ -98,6 +98,7 @@ class ReliabilityDisplay(ModelsDisplay):
         -------
         display : ReliabilityDisplay
         """
+        check_known(f"{cls.__name__}.from_predictions", "bands", bands, _BANDS)
         models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
         if bands == "none" or (bands == "auto" and len(models) > 1):
             options.setdefault("n_resamples", 0)  # nobody would see them

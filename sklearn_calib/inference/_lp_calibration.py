@@ -141,6 +141,7 @@ def binning_sample_size(
         refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
     _probability(where, "epsilon", epsilon)
     _probability(where, "delta", delta)
+    delta = float(delta)  # of half precision it would overflow
     n_classes = check_count(n_classes, "n_classes", where, 2, "Change it")
     if n_bins is not None:
         n_bins = check_count(n_bins, "n_bins", where)

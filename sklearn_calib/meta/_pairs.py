@@ -32,7 +32,7 @@ from .._sklearn_compat import (
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight, check_several
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_sizes, refuse
 from ..recalibrators import (
     aligned_proba,
     check_folds,
@@ -331,6 +331,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         where = f"{type(self).__name__}.fit"
         refuse_prefit(self.cv, where)
         check_bare(self.estimator, where)
+        check_sizes(self)
         self._validate_params()
         estimator, frozen = self._given_estimator(
             lambda: canonical_labels(y, _where=where)[0], where
@@ -340,7 +341,12 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         check_several(
             classes, where, "There is nothing to classify; check the selection of the rows"
         )
-        X, codes = indexable(X, codes)
+        (X,) = indexable(X)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != len(codes):
+            got = f"{len(codes)} labels and {n_rows} rows (inconsistent numbers of samples)"
+            cure = "Check that both come from the same selection"
+            refuse(where, "as many labels as rows of X", got, cure)
         weight = canonical_weight(sample_weight, len(codes), _where=where)  # refuses bad ones
         params = self._route(sample_weight, fit_params, frozen)
         if "sample_weight" not in params["recalibrator_params"]:

@@ -63,7 +63,7 @@ def read_rows(
     where: str,
 ) -> tuple[BatchRows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
-    one = np.ndim(y) == 0 and np.ndim(y_proba) <= 1
+    one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
     if one and not isinstance(y, set | dict) and y is not None:
         y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
     proba = canonical_proba(y_proba, _where=where)

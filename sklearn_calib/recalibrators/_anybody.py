@@ -165,8 +165,8 @@ def check_folds(cv: int, codes: IntArray) -> None:
 
 def check_pairs(cv: CV) -> None:
     """Refuse a list as `cv` of anything but pairs (train, test)."""
-    pairs: Any = cv if hasattr(cv, "__len__") and not hasattr(cv, "split") else ()
-    if not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in pairs):
+    pairs: Any = cv if np.iterable(cv) and not hasattr(cv, "split") else ()
+    if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
         refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
 
 
@@ -179,7 +179,10 @@ def _line(error):
 
 def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
     """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
-    values = np.asarray(groups)
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of several lengths
+        values = np.empty((len(groups), 0))  # type: ignore[arg-type]
     if values.shape != (n_rows,):
         refuse(
             where,

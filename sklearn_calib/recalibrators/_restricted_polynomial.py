@@ -270,8 +270,14 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _candidates(self):
         """Degrees and bounds to try, increasing."""
         degrees = _DEGREES if isinstance(self.degree, str) else self.degree
-        degrees = np.unique(np.asarray(degrees))
-        bounds = np.unique(np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64))
+        try:
+            degrees = np.unique(np.asarray(degrees))
+        except (TypeError, ValueError):  # neither numbers nor texts alone
+            degrees = np.empty(0)
+        try:
+            bounds = np.unique(np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64))
+        except (TypeError, ValueError):  # no numbers
+            bounds = np.empty(0)
         if degrees.dtype.kind != "i" or not len(degrees) or degrees[0] < 1 or degrees[-1] > 60:
             cure = "Pass an int, a list of them or 'cv'"
             refuse(_WHERE, "degrees that are integers from 1 to 60", repr(self.degree), cure)

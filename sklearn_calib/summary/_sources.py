@@ -11,7 +11,16 @@ from .._files.tables import FORM
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, votes_of
-from ..exceptions import caution, check_jobs, check_progress, named, placed, refuse, setting
+from ..exceptions import (
+    caution,
+    check_flag,
+    check_jobs,
+    check_progress,
+    named,
+    placed,
+    refuse,
+    setting,
+)
 from ._columns import complete, grouped, label_values, number_values
 from ._parts import (
     Block,
@@ -211,8 +220,11 @@ def summarize(
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
         got = repr(sorted(csv) if isinstance(csv, dict) else csv)
         refuse(_WHERE, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
-    several_labels = soft_labels and not isinstance(label, str | None)
-    labels: Any = tuple(label or ()) if several_labels else (label,) if label else ()
+    check_flag(drop_missing, "drop_missing", _WHERE)
+    check_flag(soft_labels, "soft_labels", _WHERE)
+    labels: Any = () if label is None or (isinstance(label, str) and not label) else (label,)
+    if soft_labels and np.iterable(label) and not isinstance(label, str):
+        labels = tuple(label)
     for name, column in (
         *(("label", column) for column in labels),
         *(("weight", weight), ("counts", counts)),
