@@ -1,6 +1,6 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -194,6 +194,7 @@ def groups_of(job: Any) -> Any:
 
 def folds_of_rows(cv: CV, job: Any) -> Any:
     """The splitter that is meant; where groups are given, an int means folds that split none."""
+    cv = list(cv) if isinstance(cv, Iterator) else cv
     check_pairs(cv)
     if isinstance(cv, Integral):
         check_folds(int(cv), job.codes)

@@ -165,7 +165,8 @@ def check_folds(cv: int, codes: IntArray) -> None:
 
 def check_pairs(cv: CV) -> None:
     """Refuse a list as `cv` of anything but pairs (train, test)."""
-    pairs: Any = cv if np.iterable(cv) and not hasattr(cv, "split") else ()
+    known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
+    pairs: Any = cv if known and not hasattr(cv, "split") else ()
     if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
         refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
 

@@ -5,6 +5,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 
 from sklearn_calib.meta import CalibratedModel
 
@@ -56,3 +57,13 @@ def test_a_reader_passes_a_fit_that_waits(ensemble, fails, monkeypatch):
     assert bool(failed) == fails == (not hasattr(model, "classes_"))
     if not fails:
         assert set(model.predict(X[:, :2])) == {"yes", "no"}
+
+
+def test_an_iterator_of_folds_is_read_once():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y = (X[:, 0] > 0).astype(int)
+    found = [
+        CalibratedModel(LogisticRegression(), "platt", cv=cv).fit(X, y).predict_proba(X)
+        for cv in (KFold(4), KFold(4).split(X))
+    ]
+    np.testing.assert_array_equal(*found)
