@@ -316,10 +316,8 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def equals(value: object, known: object) -> bool:
     """Whether a value is this text or label; an array and what is missing are equal to nothing."""
-    if getattr(value, "ndim", 0):
-        return False  # an old numpy warns where an array is compared with a text
-    try:
-        same: object = value == known
+    try:  # an old numpy warns where an array is compared with a text
+        same: object = not getattr(value, "ndim", 0) and value == known
     except (TypeError, ValueError):  # numbers of other libraries
         return False
     return type(same).__name__ in ("bool", "bool_") and bool(same)
