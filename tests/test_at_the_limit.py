@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sklearn_calib._cli._gate import conditions_of
+from sklearn_calib._cli._result import conditions_of
 from sklearn_calib._files.whole import whole_file
 
 

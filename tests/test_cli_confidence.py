@@ -1,7 +1,6 @@
 """Tables of a predicted class with its confidence, of marks on a scale, of certain predictions."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,8 @@ import pytest
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import main
-from sklearn_calib._cli._columns import probability
+from sklearn_calib._cli._request import Request
+from sklearn_calib._cli._tables import probability
 from sklearn_calib._files.tables import FileTable
 from sklearn_calib.inference import paired_difference
 from sklearn_calib.metrics import brier_loss, log_loss
@@ -92,7 +92,7 @@ def test_what_is_refused(answers, tmp_path, capsys, more, said):
 def test_a_scale_that_does_not_begin_at_zero():
     marks = pd.DataFrame({"m": [-2.0, 1.0, 2.5, 8.0]})
     for scale in ((-2.0, 8.0), (-5.0, 10.0)):
-        options = SimpleNamespace(prob=["m"], scale=scale, percent=False, absent=None)
+        options = Request(prob=["m"], scale=scale, percent=False, absent=None)
         found = probability(FileTable(marks, "t.csv", "."), "m", options)
         assert found.tolist() == pytest.approx((marks.m - scale[0]) / np.ptp(scale))
 

@@ -3,7 +3,6 @@
 What the first row or block shows must hold for those below, and rows that are empty say nothing.
 """
 
-from argparse import Namespace
 from functools import partial
 
 import joblib
@@ -12,7 +11,8 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import _streams, _tables, main
-from sklearn_calib._cli._columns import probability
+from sklearn_calib._cli._request import Request
+from sklearn_calib._cli._tables import probability
 from sklearn_calib._files import tables
 from sklearn_calib._files.tables import in_percent, number_column, table_blocks
 from sklearn_calib.exceptions import Refusal
@@ -53,7 +53,7 @@ def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
     frame.loc[1::9, "y"] = "a"
     frame.to_csv("t.csv", index=False)
     (table,) = table_blocks("t.csv", lambda _: ["a", "b"], size=None)
-    options = Namespace(prob=["a,b"], percent=True, absent="nan", scale=None)
+    options = Request(prob=["a,b"], percent=True, absent="nan", scale=None)
     found = probability(table, "a", options)
     assert np.isnan(found[0]) and found[1] == pytest.approx(0.2)
     assert probability(table, "b", options)[0] == pytest.approx(0.3)

@@ -18,8 +18,8 @@ from systems import symlink
 
 from sklearn_calib._cli import main, parser
 from sklearn_calib._cli._audit import EXAMPLES
-from sklearn_calib._cli._gate import conditions_of
 from sklearn_calib._cli._remote import source_of
+from sklearn_calib._cli._result import conditions_of
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
 AS_USUAL = ["--label", "label", "--prob", "p"]

@@ -10,8 +10,8 @@ import pytest
 
 from sklearn_calib import summary
 from sklearn_calib._cli import _large, _rows, _tables, main, parser
-from sklearn_calib._cli._columns import Shares
-from sklearn_calib._cli._repair import commands_of_repair
+from sklearn_calib._cli._result import commands_of_repair
+from sklearn_calib._cli._tables import Shares
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference

@@ -1,33 +1,29 @@
 """What commands read: the roles of columns, rows that are left out, and where others stand."""
 
-from argparse import Namespace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._roles import Roles
+from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import Tables
 from sklearn_calib._files.tables import FileTable
 from sklearn_calib.exceptions import Refusal
 
-READING = {"sep": None, "decimal": None, "encoding": None, "header": None}
-
 
 def test_roles_of_columns():
-    options = Namespace(label="y", prob=["a,b"], weight="w", by=["g"], features=["all"])
-    roles = Roles.of(options, ["y", "a", "b", "w", "g", "h"])
+    options = Request(label="y", prob=["a,b"], weight="w", by=["g"], features=["all"])
+    roles = options.roles(["y", "a", "b", "w", "g", "h"])
     assert (roles.labels, roles.scores, roles.groups) == (["y"], ["a", "b"], ["g"])
     assert roles.measured == ["y", "a", "b", "w"] and roles.features == ["g", "h"]
     assert roles.all == ["y", "a", "b", "w", "g", "h"]
     options.features = ["y"]
     with pytest.raises(Refusal, match="it tells everything"):
-        Roles.of(options, ["y", "a", "b", "w", "g", "h"])
+        options.roles(["y", "a", "b", "w", "g", "h"])
 
 
 def test_rows_with_holes_are_left_out_of_all_tables(capsys):
-    tables = Tables(Namespace(drop_missing=True, **READING))
+    tables = Tables(Request(drop_missing=True))
     first = FileTable(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
     second = FileTable(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
     one, two = tables.kept(first, second)

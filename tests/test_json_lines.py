@@ -15,7 +15,7 @@ import pyarrow.feather as feather
 import pytest
 
 from sklearn_calib._cli import main, parser
-from sklearn_calib._cli._repair import commands_of_repair
+from sklearn_calib._cli._result import commands_of_repair
 from sklearn_calib._files import csv_text, json_lines
 from sklearn_calib._files.tables import (
     column_names,

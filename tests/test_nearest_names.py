@@ -3,7 +3,7 @@
 import pytest
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._gate import conditions_of
+from sklearn_calib._cli._result import conditions_of
 from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.exceptions import Refusal, nearest
 from sklearn_calib.export import to_code, to_sql

@@ -274,7 +274,7 @@ def test_rows_that_are_streamed_have_the_same_groups(kind, by, tmp_path, monkeyp
 @pytest.mark.slow
 def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     """The same without the report around it."""
-    from sklearn_calib._cli._by import audit_groups
+    from sklearn_calib._cli._large import audit_groups
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -314,7 +314,7 @@ def certain_rows(n=1200):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     """In every bit those of rows in memory."""
-    from sklearn_calib._cli._by import audit_groups
+    from sklearn_calib._cli._large import audit_groups
     from sklearn_calib.summary import Draw
 
     monkeypatch.chdir(tmp_path)

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.util import find_spec
 
 from .._files.whole import NO_ROOM
@@ -14,24 +15,13 @@ from .._files.workbook import read_once
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, Refusal
-from . import (
-    _apply,
-    _audit,
-    _compare,
-    _compile,
-    _demo,
-    _export,
-    _fit,
-    _labels,
-    _mean,
-    _monitor,
-    _plan,
-    _threshold,
-)
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
 from ._options import Parser, examples
 from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
 from ._wording import in_options, refuse, sentence
+
+_COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]
+_COMMANDS += ["mean", "monitor", "compile"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _ended_in_order():
             options = _parsed(argv)
-            words = getattr(options, "words", words)
+            words = options.words
             return _run(options)
     except Refusal as error:
         note(error.worded(in_options(**words)))
@@ -107,7 +97,8 @@ def _ended_in_order():
 def _parsed(argv):
     """The options; ``--help`` and ``--version`` end here, as do options that are none."""
     try:
-        return parser().parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        return parser(*given[:1]).parse_args(given)
     except SystemExit as asked:
         if not asked.code and sys.stdout is not None:
             with (
@@ -120,11 +111,11 @@ def _parsed(argv):
 
 def _run(options):
     _require(*options.modules)
-    if hasattr(options, "out") and not getattr(options, "no_page", False):
+    if options.out is not None and not options.no_page:
         check_writable(options.out)  # before the work
     with warnings.catch_warnings(), read_once():
         warnings.simplefilter("always", CalibrationWarning)
-        warnings.showwarning = _remarks(hasattr(options, "any_order"))
+        warnings.showwarning = _remarks(options.any_order is not None)
         return options.run(options) or 0
 
 
@@ -167,8 +158,8 @@ def _require(*modules):
         )
 
 
-def parser() -> Parser:
-    """The parser of all commands; the documentation lists its options."""
+def parser(command: str = "") -> Parser:
+    """The parser of a command, or of all where it is none; the documentation lists its options."""
     whole = Parser(
         prog="sklearn-calib",
         description="Measure and repair predicted probabilities.",
@@ -187,7 +178,6 @@ def parser() -> Parser:
     )
     whole.add_argument("--version", action="version", version=__version__)
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
-    several = (_demo, _audit, _labels, _compare, _plan, _fit, _apply, _export, _threshold, _mean)
-    for command in (*several, _monitor, _compile):
-        command.add_to(commands)
+    for name in [command] if command in _COMMANDS else _COMMANDS:
+        import_module(f"._{name}", __name__).add_to(commands)
     return whole

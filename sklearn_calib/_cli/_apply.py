@@ -9,32 +9,17 @@ from .._files.tables import FileTable, check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import placed
-from ._classes import named_classes
-from ._columns import probability
 from ._map import EDITED, add_map, check_kind, label_names, read_map
-from ._names import split_columns, split_names
-from ._options import (
-    absent_in,
-    add_files,
-    add_reading,
-    add_scale,
-    add_scores,
-    check_confidence,
-    check_different,
-    check_of_logits,
-    examples,
-    form_of,
-    kind_of,
-    tolerance_of,
-)
+from ._options import add_files, add_reading, add_scale, add_scores, examples
 from ._printing import Screen, check_writable, progress
 from ._remote import local_files
+from ._request import Request, check_different, split_columns, split_names
+from ._rows import named_classes
 from ._streams import copy, format_of
+from ._tables import probability
 from ._wording import KEEP_THEM, refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..export import ExportedMap
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what opens one in a spreadsheet
@@ -85,21 +70,21 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
 
 
-def apply(options: "argparse.Namespace") -> int:
+def apply(options: Request) -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
         refuse(
             "--prob, the columns of the probabilities", "none", "Name one column, or one per class"
         )
-    check_of_logits(options)
-    check_confidence(options)
+    options.check_of_logits()
+    options.check_confidence()
     into = format_of(options.out)
     found = read_map(options.map, edited=options.edited)
-    check_kind(found, kind_of(options), options.map)
+    check_kind(found, options.kind, options.map)
     with local_files(options.files, options.allow_remote, copied=True) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
-        present = column_names(files[0], lambda names: _columns(options, names), **form_of(options))
+        present = column_names(files[0], lambda names: _columns(options, names), **options.csv)
         names = _columns(options, present)
         check_columns(names, present, files[0])
         new = _new_names(names, present, options)
@@ -182,8 +167,8 @@ class Calibration:
     def _calibrated(self, scores, first):
         from ..canonical import canonical_proba
 
-        kind, tolerance = kind_of(self.options), tolerance_of(self.options)
-        absent = absent_in(self.options)
+        kind, tolerance = self.options.kind, self.options.sum_tolerance
+        absent = self.options.absent
         if len(self.codes) == 1:
             flip = self.codes[0] == 0
             proba = canonical_proba(

@@ -1,13 +1,14 @@
 """The command ``audit``: a report on tables of predictions, or on saved summaries of them."""
 
-from typing import TYPE_CHECKING, Any
+import json
+import os
+from typing import Any
 
 import numpy as np
 
-from .._show import plain
+from .._files.opened import json_text
+from .._show import plain, quoted
 from ..exceptions import placed
-from ._gate import conditions_of
-from ._grades import add_grades, grades_in
 from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
@@ -19,15 +20,16 @@ from ._options import (
     add_reading,
     add_scale,
     add_soft_labels,
+    any_number,
+    as_number,
     examples,
 )
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
-from ._result import add_report, finish, settings_of
+from ._request import Request, split_names
+from ._result import add_report, conditions_of, finish, settings_of
 from ._rows import called, read_rows
-
-if TYPE_CHECKING:
-    import argparse
+from ._wording import refuse
 
 EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p",
@@ -111,7 +113,7 @@ def _add_results(group):
     )
 
 
-def audit(options: "argparse.Namespace") -> int:
+def audit(options: Request) -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
     from ._large import audit_large, check_whole, is_large, read_whole
 
@@ -171,3 +173,42 @@ def _were_divided(scores):
     except ValueError:
         return True
     return False
+
+
+def add_grades(group: Any) -> None:
+    """Add the option."""
+    group.add_argument(
+        "--grades",
+        metavar="EDGES|FILE",
+        help="also test rating grades: where the second one and those after it begin, such as "
+        '0.01,0.02,0.05; or a JSON file with "edges" and "names" (two classes)',
+    )
+
+
+def grades_in(given: str | None) -> Any:
+    """The grades of an option: edges, or a file of them; None without one."""
+    if given is None:
+        return None
+    from ..groups import grades_of
+
+    where = "audit"
+    if not os.path.exists(given):
+        return grades_of([_edge(text) for text in split_names([given])], where)
+    try:
+        content = json.loads(json_text(given))
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or "no JSON"
+        refuse(
+            f"grades in {quoted(given, 200)}",
+            plain(said, 200),
+            'Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
+        )
+    return grades_of(content, where)
+
+
+def _edge(text):
+    try:
+        return any_number(text)
+    except Exception:
+        cure = as_number(text) or "Write for instance --grades 0.01,0.02,0.05"
+        refuse("edges or a file in --grades", quoted(text), cure)

@@ -1,15 +1,18 @@
 """The rows of a monitor, block by block: labels, probabilities and times."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._show import plain
 from .._typing import AnyArray, FloatArray
-from ._classes import classes_of
-from ._columns import (
+from ._pairs import check_known, codes_of
+from ._printing import note
+from ._request import Request
+from ._rows import another_order, classes_of, likeliest, soft_classes
+from ._tables import (
+    Tables,
     check_there,
     joined,
     right_of,
@@ -17,15 +20,7 @@ from ._columns import (
     shares_of,
     whole_column,
 )
-from ._pairs import check_known, codes_of
-from ._printing import note
-from ._roles import Roles, picked
-from ._rows import another_order, likeliest, soft_classes
-from ._tables import Tables
 from ._wording import AS_MISSING, Said, refuse
-
-if TYPE_CHECKING:
-    import argparse
 
 _ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves it the same bits
 _JUDGED = 2**17  # first rows, by which the order of the columns is judged
@@ -52,11 +47,9 @@ class Batches:
         In the order of the columns: a single column has the probability of the second.
     """
 
-    def __init__(
-        self, files: Sequence[str], options: "argparse.Namespace", known: AnyArray | None
-    ) -> None:
+    def __init__(self, files: Sequence[str], options: Request, known: AnyArray | None) -> None:
         self.files, self.options, self.tables = files, options, Tables(options)
-        roles = Roles.of(options, self.tables.names(files[0], partial(picked, options)))
+        roles = options.roles(self.tables.names(files[0], options.picked))
         self.names, self.labels = roles.scores, roles.labels
         self._kinds: frozenset[str] = frozenset()  # of soft labels
         self._without_label = False
@@ -97,7 +90,7 @@ class Batches:
         how: dict[str, Any] = {"as_text": [] if plain_values else self.labels}
         how |= {"size": None} if whole or self.options.prediction else {}
         for file in self.files:
-            for table in self.tables.blocks(file, partial(picked, self.options), **how):
+            for table in self.tables.blocks(file, self.options.picked, **how):
                 if self.options.drop_missing:
                     self._without_label |= table.frame[self.labels].isna().any(axis=None)
                 (kept,) = self.tables.kept(table)

@@ -17,18 +17,16 @@ from ._options import (
     add_reading,
     add_scale,
     add_soft_labels,
-    check_confidence,
     examples,
     whole_number,
 )
 from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
+from ._request import Request
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..inference import PairedDifference
 
 EXAMPLES = (
@@ -85,12 +83,12 @@ def add_to(commands: Any) -> None:
         "of the files, or of the columns of one file)",
     )
     results.add_argument("--json", metavar="FILE", help="write all numbers")
-    parser.set_defaults(run=compare, modules=("rich", "pandas"), no_page=True)
+    parser.set_defaults(run=compare, modules=("rich", "pandas"))
 
 
-def compare(options: "argparse.Namespace") -> int:
+def compare(options: Request) -> int:
     """Compare two models on the same rows."""
-    check_confidence(options)
+    options.check_confidence()
     with local_files(options.files, options.allow_remote, beside=True) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)

@@ -1,11 +1,9 @@
 """The command ``compile``: compile now what the first use would compile."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._options import examples
-
-if TYPE_CHECKING:
-    import argparse
+from ._request import Request
 
 
 def add_to(commands: Any) -> None:
@@ -20,7 +18,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=compile_now, modules=())
 
 
-def compile_now(options: "argparse.Namespace") -> None:
+def compile_now(options: Request) -> None:
     """Compile the kernels."""
     from .._ahead import compile_kernels
 

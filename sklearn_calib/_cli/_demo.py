@@ -1,14 +1,12 @@
 """The command ``demo``: every recalibrator on embedded data."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._show import Section, Table, rows_with_best, sections_of
 from ..exceptions import no_cautions
 from ._options import examples
 from ._printing import EXTRAS, Screen, progress, write_report
-
-if TYPE_CHECKING:
-    import argparse
+from ._request import Request
 
 
 def add_to(commands: Any) -> None:
@@ -35,7 +33,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=demo, modules=EXTRAS)
 
 
-def demo(options: "argparse.Namespace") -> int:
+def demo(options: Request) -> int:
     """Train, recalibrate by every method and report."""
     from sklearn import datasets
     from sklearn.model_selection import train_test_split

@@ -12,16 +12,13 @@ import numpy as np
 
 from .._files.tables import FileTable, values_of_text
 from .._show import plain
-from ._columns import with_orders
-from ._names import split_columns
-from ._options import form_of, kind_of, tolerance_of
 from ._printing import note, progress
+from ._request import Request, split_columns
 from ._rows import another_order, falling
+from ._tables import with_orders
 from ._wording import refuse, sentence
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..decomposition import LossDecomposition
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary, Draw, DrawnRows, DrawnSample
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 SAMPLED = 20_000  # rows that the features are tried on
 
 
-def draw_of(options: "argparse.Namespace", features: Sequence[str], rows: bool) -> "Draw | None":
+def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
     """What to draw beside a summary, and how to read the scores; None where both are as usual.
 
     Parameters
@@ -46,15 +43,15 @@ def draw_of(options: "argparse.Namespace", features: Sequence[str], rows: bool) 
     draw = Draw(
         SAMPLED if features else None if rows else 0,
         tuple(features),
-        getattr(options, "group", None),
-        kind_of(options),
-        tolerance_of(options),
+        options.group,
+        options.kind,
+        options.sum_tolerance,
         options.percent,
     )
     return None if draw == Draw(0) else draw
 
 
-def summary_of_rows(rows: "LabelledRows", options: "argparse.Namespace") -> "CalibrationSummary":
+def summary_of_rows(rows: "LabelledRows", options: Request) -> "CalibrationSummary":
     """Rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
@@ -63,12 +60,12 @@ def summary_of_rows(rows: "LabelledRows", options: "argparse.Namespace") -> "Cal
     more = {"group": rows.together, "weight": rows.weight}
     data |= {"label": rows.labels} | {key: c for key, c in more.items() if c is not None}
     group, weight = (None if column is None else key for key, column in more.items())
-    draw = Draw(group=group, kind=kind_of(options), tolerance=tolerance_of(options))
+    draw = Draw(group=group, kind=options.kind, tolerance=options.sum_tolerance)
     given: dict[str, Any] = {"weight": weight, "classes": rows.classes, "_draw": draw}
     return summarize(data, label="label", prob=names, **given)
 
 
-def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "DrawnSample":
+def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
     """The drawn rows; columns in another order than that of the classes are refused."""
     from ..summary import DrawnSample
 
@@ -81,7 +78,7 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
             f"one of {len(classes)}",
             "Give the rows themselves",
         )
-    sample = DrawnSample(drawn, classes, kind_of(options))
+    sample = DrawnSample(drawn, classes, options.kind)
     given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
     said = another_order(*given, options, sample.case.weight)
     if said is not None:
@@ -89,9 +86,7 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
     return sample
 
 
-def check_rising(
-    summary: "CalibrationSummary", options: "argparse.Namespace", classes: Any = None
-) -> None:
+def check_rising(summary: "CalibrationSummary", options: Request, classes: Any = None) -> None:
     """Refuse one column that falls with its class; of a saved summary it was named before."""
     one = len(split_columns(options.prob or (), ())) == 1 or classes is not None
     known: Any = summary.classes if classes is None else classes
@@ -99,7 +94,7 @@ def check_rising(
         return
     said = falling(summary.samples()[0].backwards, known, options)
     if said is not None:
-        if hasattr(options, "any_order") or not options.soft_labels:
+        if options.any_order is not None or not options.soft_labels:
             refuse(*said)
         note(sentence(*said))  # no option says that it is meant
 
@@ -111,7 +106,7 @@ def check_rows(summary: "CalibrationSummary") -> None:
 
 
 def gains_by_features(
-    summary: "CalibrationSummary", options: "argparse.Namespace"
+    summary: "CalibrationSummary", options: Request
 ) -> "LossDecomposition | None":
     """What a better use of the features gains, of drawn rows; None where they are too few."""
     from ..decomposition import decompose_by_features, enough_for_features
@@ -120,7 +115,7 @@ def gains_by_features(
     drawn, case = sample.drawn, sample.case
     note(f"--features: a sample of {drawn.n_drawn:,} rows")
     frame = drawn.extras.copy()
-    decimal = form_of(options).get("decimal")
+    decimal = options.csv.get("decimal")
     for name in frame.columns:
         frame[name] = _with_numbers(frame[name], decimal)
     features = with_orders(FileTable(frame, options.files[0], decimal))
@@ -139,14 +134,14 @@ def _with_numbers(column, decimal):
     return column
 
 
-def groups_of(drawn: "DrawnRows", options: "argparse.Namespace") -> Any:
+def groups_of(drawn: "DrawnRows", options: Request) -> Any:
     """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import group_codes
 
-    name = getattr(options, "group", None)
+    name = options.group
     if name is None:
         return None
-    column = _with_numbers(drawn.extras.iloc[:, -1], form_of(options).get("decimal"))
+    column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
     return group_codes(column.astype(str).to_numpy(), len(drawn.codes), "fit")
 
 
@@ -169,7 +164,7 @@ def drawn_in_words(n_drawn: int, n_seen: int) -> str:
 
 
 def soft_sample(
-    drawn: "DrawnRows", classes: Any, names: list[str], options: "argparse.Namespace"
+    drawn: "DrawnRows", classes: Any, names: list[str], options: Request
 ) -> "LabelledRows":
     """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
 
@@ -192,14 +187,14 @@ def soft_sample(
         chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
-    group = getattr(options, "group", None)
+    group = options.group
     shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (group is not None)].to_numpy()
     together = None
     if group is not None:
-        column = _with_numbers(drawn.extras.iloc[:, -1], form_of(options).get("decimal"))
+        column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
         together = column.astype(str).to_numpy()[rows]
     scores = given = drawn.scores[rows]
-    if kind_of(options) == "logits":
+    if options.kind == "logits":
         scores = canonical_proba(given, kind="logits", _where="fit")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
     rest = drawn.unit[rows], classes, None, names, given

@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
 from ._map import DIALECTS, EDITED, add_map, read_map
-from ._names import split_names
 from ._options import add_allow, examples
 from ._printing import Output, check_writable, refuse_out, standard_output
+from ._request import Request, split_names
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..export import ExportedMap
 
 EXAMPLES = (
@@ -85,7 +83,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=export, modules=(), no_page=True)
 
 
-def export(options: "argparse.Namespace") -> int:
+def export(options: Request) -> int:
     """Write a map in another language."""
     for option, targets in _OF.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
@@ -111,7 +109,7 @@ def export(options: "argparse.Namespace") -> int:
     return Output().finish({options.to: options.out})
 
 
-def _written(found: "ExportedMap", options: "argparse.Namespace") -> bytes:
+def _written(found: "ExportedMap", options: Request) -> bytes:
     from ..export import to_code, to_onnx, to_sql
 
     if options.to == "onnx":

@@ -22,7 +22,6 @@ from ._drawn import (
     summary_of_rows,
 )
 from ._identifiers import remark_on_identifiers
-from ._names import split_names
 from ._options import (
     add_clusters,
     add_columns,
@@ -33,22 +32,15 @@ from ._options import (
     add_scale,
     add_soft_labels,
     any_number,
-    check_confidence,
-    check_named,
-    check_of_logits,
     examples,
-    kind_of,
-    label_columns,
-    tolerance_of,
 )
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
+from ._request import Request, split_names
 from ._rows import called, expanded, read_rows
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary
     from ._rows import LabelledRows
@@ -126,13 +118,13 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=fit, modules=("rich", "pandas"))
 
 
-def fit(options: "argparse.Namespace") -> int:
+def fit(options: Request) -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
     from ._large import check_whole, is_large, items_of
 
-    check_of_logits(options)
-    check_confidence(options)
+    options.check_of_logits()
+    options.check_confidence()
     _check_date(options.date)
     method = get_recalibrator(options.recalibrator)  # no method is refused before the work
     how: dict[str, Any] = {"copied": True, "workers": options.dask}
@@ -167,24 +159,17 @@ def _check_soft(method, options):
             "--soft-labels",
             "Choose another --recalibrator",
         )
-    check_named(options)
-    for name in ("positive", "prediction", "absent"):
-        if getattr(options, name, None):
-            refuse(
-                f"--soft-labels without --{name}",
-                "both: shares say of each class how many chose it",
-                f"Leave --{name} out",
-            )
+    options.check_named()
 
 
-def _fit(rows: "LabelledRows", options: "argparse.Namespace", seen: int | None = None) -> int:
+def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
     from ..canonical import canonical_proba
     from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
 
     proba = rows.scores
-    if kind_of(options) == "proba":
-        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="fit")
+    if options.kind == "proba":
+        proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="fit")
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
@@ -208,7 +193,7 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace", seen: int | None =
 
 def _needs_rows(n_columns, options):
     """Whether cells of probabilities do not suffice."""
-    return n_columns > 2 or kind_of(options) == "logits" or options.group is not None
+    return n_columns > 2 or options.kind == "logits" or options.group is not None
 
 
 def _needs_table(options):
@@ -227,7 +212,7 @@ def _fit_large(files, options):
     return _fit_cells(summary, name, options)
 
 
-def _fit_drawn(summary: Any, options: "argparse.Namespace") -> int:
+def _fit_drawn(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
 
@@ -253,7 +238,7 @@ def _fit_drawn(summary: Any, options: "argparse.Namespace") -> int:
     return _judged_and_written(screen, gain, fitted, options, groups)
 
 
-def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
+def _fit_cells(summary: Any, name: str, options: Request) -> int:
     """Learn from all rows in cells of their scores, as `audit` measures them."""
     from ..recalibrators import get_recalibrator
 
@@ -290,7 +275,7 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
     if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
             kept = {"date": options.date, "columns": _columns(options)}
-            how = {"input": kind_of(options), "tabulate": options.tabulate}
+            how = {"input": options.kind, "tabulate": options.tabulate}
             document = to_dict(fitted(), **how, **kept)
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
@@ -307,7 +292,7 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
 def _columns(options):
     """The names of the columns that were read, for the record; none of a saved summary."""
     roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
-    found = {"label": label_columns(options)} if options.label else {}
+    found = {"label": options.label_columns()} if options.label else {}
     found |= {role: [name] for role, name in roles.items() if name is not None}
     return found | ({"scores": split_names(options.prob)} if options.prob else {}) or None
 

@@ -2,16 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._files.tables import table_blocks
 from .._show import in_shell, plain
 from ..exceptions import Refusal
-from ._options import form_of, label_columns
 from ._printing import note
-
-if TYPE_CHECKING:
-    import argparse
+from ._request import Request
 
 _NAME = re.compile(
     r"(?i:(?:^|.*[_\W])(?:id|ids|uuid|guid))|.*[a-z](?:Id|ID)"
@@ -23,9 +20,9 @@ _FEWEST = 30  # different values: with fewer, intervals by clusters say little
 _REPEATS = 1.5  # rows of a value, on average
 
 
-def remark_on_identifiers(files: Sequence[str], options: "argparse.Namespace") -> None:
+def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
     """Say which column may name clusters; what cannot be read is left to the reading itself."""
-    if options.group is not None or options.label is None or getattr(options, "dask", None):
+    if options.group is not None or options.label is None or options.dask:
         return
     try:
         found = _repeating(files[0], options)
@@ -45,11 +42,9 @@ class _NoneThere(Refusal):
 
 def _of_identifiers(names, options):
     """Names that look like those of clusters, and have no other role."""
-    said = [options.weight, *(getattr(options, role, None) for role in ("prediction", "time"))]
-    for option in ("prob", "by", "features"):
-        given = getattr(options, option, None) or []
-        for words in [given] if isinstance(given, str) else given:
-            said += [word.strip() for word in words.split(",")]
+    said = [options.weight, options.prediction, options.time]
+    for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
+        said += [word.strip() for word in words.split(",")]
     return [name for name in names if name not in said and _NAME.fullmatch(name)]
 
 
@@ -58,7 +53,7 @@ def _repeating(file, options):
     names: list[str] = []
 
     def pick(present: Sequence[str]) -> list[str]:
-        label = label_columns(options, present)
+        label = options.label_columns(present)
         names[:] = _of_identifiers([name for name in present if name not in label], options)
         if not names and {*label} <= {*present}:  # else it is another separator
             raise _NoneThere
@@ -67,7 +62,7 @@ def _repeating(file, options):
     values: dict[str, set[Any]] = {}
     rows: dict[str, int] = {}
     try:
-        for table in table_blocks(file, pick, **form_of(options)):
+        for table in table_blocks(file, pick, **options.csv):
             for name in names:
                 column = table.frame[name].dropna()
                 values.setdefault(name, set()).update(column.unique())

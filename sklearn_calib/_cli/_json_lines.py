@@ -2,66 +2,44 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._files.tables import table_blocks
+from .._files.tables import FileTable
 from .._show import plain, quoted
-from ._options import form_of
 from ._wording import refuse
 
 _BLANK = " \t\r\n"
 
 
-class JsonLines:
-    """Files of JSON lines: every line stays as it is but for the new fields at its end."""
+def longer_lines(table: FileTable, new: Sequence[str], values: Any, missing: Any) -> str:
+    """The text of a block whose objects have new fields, at their ends; lines stay as they are."""
+    assert table.text is not None
+    lines = [line for line in table.text.text.split("\n") if line.strip(_BLANK)]
+    fields = _fields(new, values, missing)
+    if len(lines) != len(fields):
+        refuse(
+            f"one object in each line of {plain(table.file)}",
+            f"{len(lines)} lines for {len(fields)} objects",
+            "Write each object into a line of its own",
+        )
+    _check_new(lines, new, table)
+    return "".join(map(_with_fields, lines, fields))
 
-    def __init__(
-        self,
-        files: Sequence[str],
-        names: Sequence[str],
-        new: Sequence[str],
-        fill: Any,
-        options: Any,
-    ) -> None:
-        self.files, self.names, self.new, self.fill = files, list(names), list(new), fill
-        self.form = form_of(options)
 
-    def to_jsonl(self, file: Any) -> Iterator[tuple[int, float]]:
-        """Write into a binary file; the number of rows of each block, and the share done."""
-        for number, source in enumerate(self.files):
-            for table in table_blocks(source, lambda present: self.names, **self.form):
-                file.write(self._longer(table).encode())
-                yield len(table.frame), (number + table.share) / len(self.files)
-
-    def _longer(self, table):
-        """The text of a block with new fields in each object."""
-        lines = [line for line in table.text.text.split("\n") if line.strip(_BLANK)]
-        values, missing = self.fill(table)
-        fields = _fields(self.new, values, missing)
-        if len(lines) != len(fields):
-            refuse(
-                f"one object in each line of {plain(table.file)}",
-                f"{len(lines)} lines for {len(fields)} objects",
-                "Write each object into a line of its own",
-            )
-        self._check_new(lines, table)
-        return "".join(map(_with_fields, lines, fields))
-
-    def _check_new(self, lines, table):
-        """Refuse a new field that an object has: which are there is known of the first lines."""
-        for name in self.new:
-            said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
-            for place, line in enumerate(lines):
-                if any(each in line for each in said) and name in json.loads(line):
-                    refuse(
-                        "a new name",
-                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
-                        "has",
-                        "Choose another with --name",
-                    )
+def _check_new(lines, new, table):
+    """Refuse a new field that an object has: which are there is known of the first lines."""
+    for name in new:
+        said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+        for place, line in enumerate(lines):
+            if any(each in line for each in said) and name in json.loads(line):
+                refuse(
+                    "a new name",
+                    f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} has",
+                    "Choose another with --name",
+                )
 
 
 def _fields(names, values, missing):

@@ -15,18 +15,7 @@ from .._files.tables import (
 )
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
-from ._columns import probability
-from ._gate import Condition, conditions_of
-from ._names import split_columns
-from ._options import (
-    add_draws,
-    add_files,
-    add_reading,
-    add_scale,
-    add_weight,
-    check_different,
-    examples,
-)
+from ._options import add_draws, add_files, add_reading, add_scale, add_weight, examples
 from ._printing import (
     EXTRAS,
     Screen,
@@ -37,14 +26,13 @@ from ._printing import (
     write_text,
 )
 from ._remote import local_files
-from ._result import add_report, judged, settings_of
+from ._request import Request, check_different, split_columns
+from ._result import Condition, add_report, conditions_of, judged, settings_of
 from ._rows import called
-from ._tables import Tables
+from ._tables import Tables, probability
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..report import LabelReport
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole
@@ -85,7 +73,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=audit_labels, modules=EXTRAS)
 
 
-def audit_labels(options: "argparse.Namespace") -> int:
+def audit_labels(options: Request) -> int:
     """Report on the labels of all rows; returns the exit code."""
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     with local_files(options.files, options.allow_remote, copied=True) as files:
@@ -123,7 +111,7 @@ def _report(files, options, conditions):
 def _finish(
     screen: Screen,
     report: "LabelReport",
-    options: "argparse.Namespace",
+    options: Request,
     conditions: Sequence[Condition],
 ) -> int:
     """Print, write and judge."""

@@ -1,39 +1,105 @@
 """Rows by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._files.tables import column_names, weigh_more
+from .._files.tables import FileTable, column_names, values_of_text, weigh_more
+from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
-from ..summary import find_classes, is_summary_file, summarize
-from ._by import audit_groups, audit_saved
-from ._classes import check_two_classes, named_classes
+from ..groups import audit_pairs, group_calibration, partition_of_values
+from ..summary import count_values, find_classes, is_summary_file, summarize, summarize_groups
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
-from ._gate import Condition
-from ._grades import check_columns
-from ._names import split_columns
-from ._options import (
-    check_confidence,
-    check_named,
-    form_of,
-    label_columns,
-)
 from ._printing import Screen, progress
-from ._result import finish, settings_of
-from ._roles import Roles, named_groups
-from ._rows import in_order, soft_classes
+from ._request import Request, split_columns
+from ._result import Condition, finish, settings_of
+from ._rows import check_two_classes, in_order, named_classes, soft_classes
+from ._tables import with_order
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
+    from ..groups import GroupCalibration
+    from ..summary import CalibrationSummary, Draw
     from ._rows import LabelledRows
+
+_AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
+
+
+class GroupAudit(NamedTuple):
+    """The summary of all rows, and the audit of their groups."""
+
+    summary: "CalibrationSummary"
+    groups: "GroupCalibration | None"  # None of no rows
+
+
+def audit_groups(
+    files: list[str],
+    by: Sequence[str],
+    n_jobs: int | None,
+    plan: dict[str, Any],
+    draw: "Draw | None" = None,
+) -> GroupAudit:
+    """Read the rows twice: what values the columns have, then how often they come with each score.
+
+    Parameters
+    ----------
+    files : list of str
+    by : sequence of str
+        The columns.
+    n_jobs : int or None
+    plan : dict
+        Further arguments of `summarize`.
+    draw : Draw, optional
+        What to draw beside the summary.
+    """
+    reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
+    with progress("reading groups") as advance:
+        values = count_values(files, by, progress=advance, **reading)
+    partitions, coders = [], []
+    for name, column in values.items():
+        listed, counts = column.table()
+        listed = _typed(listed, name, column.as_text, column.decimal)
+        partitions.append(partition_of_values(plain(name), listed, counts, **_AS_REPORTS))
+        coders.append(column.coder(partitions[-1].codes, len(partitions[-1].names)))
+    with progress("reading") as advance:
+        found = summarize_groups(files, coders, progress=advance, draw=draw, **plan | reading)
+    partitions = [
+        one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
+    ]
+    audited = None
+    if found.summary.n_samples:
+        given = found.pairs, partitions, found.n_rows, found.summary
+        audited = audit_pairs(*given, **_AS_REPORTS)
+    return GroupAudit(found.summary, audited)
+
+
+def audit_saved(files: list[str], by: Sequence[str]) -> GroupAudit:
+    """The groups that the folders of saved summaries name."""
+    with progress("reading") as advance:
+        found = summarize(files, by=[*by], progress=advance)
+    groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
+    return GroupAudit(sum(found.values()), groups)
+
+
+def _typed(values, name, as_text, decimal):
+    """Values as the column would be read at once: numbers and dates that are written as text."""
+    import pandas as pd
+
+    if values.dtype.kind != "O":
+        return values
+    if as_text:
+        known = values_of_text([one for one in values if one is not None], decimal)
+        values = pd.Series([known.get(one) for one in values], dtype=object).to_numpy()
+    if not any(isinstance(one, str) for one in values):
+        return values
+    frame = pd.DataFrame({name: pd.Series(values, dtype=object)})
+    return with_order(FileTable(frame, "", decimal), name).to_numpy()
+
 
 _AT_ONCE = 2**23  # bytes of tables that are read as a whole
 
 
-def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
+def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
     Where `several` is true, the number of files decides too.
@@ -42,9 +108,9 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     saved = [file for file in files if _is_saved(file)]
     tables = [file for file in files if file not in saved]
     if tables:
-        check_named(options, plain(tables[0]))
-        check_columns(options, len(_roles(tables[0], options).scores))
-    wanted = saved or getattr(options, "save", None) or options.dask
+        options.check_named(plain(tables[0]))
+        _check_grades(options, len(_roles(tables[0], options).scores))
+    wanted = saved or options.save or options.dask
     many = several and len(tables) > 1
     return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
 
@@ -58,12 +124,12 @@ _WHOLE = {
 }
 
 
-def read_whole(options: "argparse.Namespace") -> bool:
+def read_whole(options: Request) -> bool:
     """Whether an option needs all rows at once, however large the tables are."""
     return any(getattr(options, name) is not None for name in _WHOLE)
 
 
-def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
+def check_whole(files: "Sequence[str]", options: Request) -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
     asked = next(option for name, option in _WHOLE.items() if getattr(options, name) is not None)
     _refuse_summaries(files, asked, options.group is not None)
@@ -71,17 +137,21 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
-        asked, others = "--soft-labels", [*others, "positive", "prediction", "absent"]
-    check_confidence(options)
-    for name in others:
-        if getattr(options, name, None):
-            refuse(
-                f"{asked} without --{name}",
-                f"both: what --{name} does would be wrong for these rows",
-                "Leave one of the two out",
-            )
-    check_named(options, plain(files[0]))
-    check_columns(options, len(_roles(files[0], options).scores))
+        asked = "--soft-labels"
+    options.check_confidence()
+    options.check_beside(asked, others)
+    options.check_named(plain(files[0]))
+    _check_grades(options, len(_roles(files[0], options).scores))
+
+
+def _check_grades(options: Request, n_columns: int) -> None:
+    """Refuse grades of several classes, before the rows are read."""
+    if options.grades is not None and n_columns > 2:
+        refuse(
+            "the column of one class in --prob, whose probability has --grades",
+            f"{n_columns} columns",
+            "Name one of two classes, or leave --grades out",
+        )
 
 
 @cache
@@ -96,14 +166,12 @@ def _roles(file, options):
     """The columns of a file by what they are for."""
 
     def pick(present):
-        return [*label_columns(options, present), *split_columns(options.prob, present)]
+        return [*options.label_columns(present), *split_columns(options.prob, present)]
 
-    return Roles.of(options, column_names(file, pick, **form_of(options)))
+    return options.roles(column_names(file, pick, **options.csv))
 
 
-def audit_large(
-    files: "Sequence[str]", options: "argparse.Namespace", conditions: "Sequence[Condition]"
-) -> int:
+def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]") -> int:
     """Report on the rows of all files, and say whether recalibration would help."""
     from ..report import calibration_report
 
@@ -128,21 +196,19 @@ def audit_large(
     return finish(screen, report, options, conditions)
 
 
-def summaries_of(
-    files: list[str], options: "argparse.Namespace", rows: bool = False
-) -> tuple[Any, str, Any]:
+def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, str, Any]:
     """The summary of all rows, or a `GroupAudit`; its name; the positive class.
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """
-    grouping = getattr(options, "by", None)
+    grouping = options.by
     tables = [file for file in files if not _is_saved(file)]
-    if getattr(options, "features", None) and len(tables) < len(files):
+    if options.features and len(tables) < len(files):
         refuse("rows with features", "summaries", "Leave --features out")
     if not tables:
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         if grouping:
-            saved = audit_saved(files, named_groups(options, ()))
+            saved = audit_saved(files, options.groups_among(()))
             _check_of_summaries(saved.summary, options)
             return saved, name, None
         with progress("reading") as advance:
@@ -156,7 +222,7 @@ def summaries_of(
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
     plan = {"label": options.label, "prob": columns, "weight": options.weight}
-    plan |= {"classes": classes, "pos_label": positive, "csv": form_of(options)}
+    plan |= {"classes": classes, "pos_label": positive, "csv": options.csv}
     plan["drop_missing"] = options.drop_missing
     if by:
         found = _on_workers(options.dask, lambda n: audit_groups(files, by, n, plan, draw))
@@ -168,7 +234,7 @@ def summaries_of(
     return found, ", ".join(columns), classes[1] if positive is None else positive
 
 
-def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[LabelledRows, int]":
+def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, int]":
     """Items of soft labels that their own digits draw, read block by block, and how many they are.
 
     Where they are not many, all of them.
@@ -179,7 +245,7 @@ def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[La
     classes = soft_classes(options, labels, len(columns))
     with progress("reading") as advance:
         how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
-        how |= {"classes": classes, "csv": form_of(options), "drop_missing": options.drop_missing}
+        how |= {"classes": classes, "csv": options.csv, "drop_missing": options.drop_missing}
         how |= {"_draw": draw_of(options, roles.features, True), "progress": advance}
         how["soft_labels"] = True
         found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
@@ -212,7 +278,7 @@ def _check_of_summaries(summary, options):
             "Leave --weight out, or give the rows",
         )
     words = {"--cluster": "group", "--scale": "numbers", "--tolerance": "sums"}
-    given = {option: getattr(options, name, None) is not None for option, name in words.items()}
+    given = {option: getattr(options, name) is not None for option, name in words.items()}
     for option, there in given.items():
         if there:
             refuse(f"rows for {option}", "summaries", "Leave it out, or give the rows")
@@ -228,7 +294,7 @@ def _check_of_summaries(summary, options):
 def _classes(files, options, n_columns):
     import pandas as pd
 
-    reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+    reading = {"csv": options.csv, "drop_missing": options.drop_missing}
     found = find_classes(files, label=options.label, **reading)
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes

@@ -9,11 +9,11 @@ import numpy as np
 
 from .._files.tables import FileTable, label_column, number_column
 from .._show import markdown_of, quoted, sections_of
-from ._columns import check_scale, joined, whole_column, with_order
 from ._options import add_files, add_numbers, add_reading, any_number, examples, share
 from ._printing import EXTRAS, Screen, check_writable, progress, write_json, write_text
 from ._remote import local_files
-from ._tables import Tables
+from ._request import Request
+from ._tables import Tables, check_scale, joined, whole_column, with_order
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def add_to(commands: Any) -> None:
     )
     results = parser.add_argument_group("results")
     add_numbers(results)
-    parser.set_defaults(run=mean, modules=EXTRAS, no_page=True)
+    parser.set_defaults(run=mean, modules=EXTRAS)
 
 
 def _add_columns(group):
@@ -135,7 +135,7 @@ def _width(text):
     return number
 
 
-def mean(options: "argparse.Namespace") -> int:
+def mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
     _check(options)
     with local_files(options.files, options.allow_remote) as files:
@@ -174,7 +174,7 @@ def _check(options):
         refuse("different files for --json and --markdown", "one", "Name two")
 
 
-def _read(files: Sequence[str], options: "argparse.Namespace") -> dict[str, Any]:
+def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
     """Columns by their roles: pandas Series and arrays, of all files."""
     names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
     parts: dict[str, list[Any]] = {role: [] for role in names}

@@ -23,14 +23,12 @@ from ._options import (
     add_scale,
     add_scores,
     add_soft_labels,
-    check_confidence,
-    check_named,
-    check_of_logits,
     examples,
     share,
 )
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
+from ._request import Request
 from ._rows import called
 from ._wording import WITHOUT_LABEL, refuse, sentence
 
@@ -105,7 +103,7 @@ def add_to(commands: Any) -> None:
         "probability)",
     )
     _add_results(parser)
-    parser.set_defaults(run=monitor, words=WITHOUT_LABEL, modules=("pandas",), weight=None)
+    parser.set_defaults(run=monitor, words=WITHOUT_LABEL, modules=("pandas",))
 
 
 def _add_results(parser: Any) -> None:
@@ -126,11 +124,11 @@ def _add_results(parser: Any) -> None:
     results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
 
 
-def monitor(options: argparse.Namespace) -> int:
+def monitor(options: Request) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
-    check_named(options)
-    check_of_logits(options)
-    check_confidence(options)
+    options.check_named()
+    options.check_of_logits()
+    options.check_confidence()
     with local_files(options.files, options.allow_remote, copied=True) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
@@ -159,7 +157,7 @@ def _check_state(state, files):
 
 
 @contextmanager
-def _alone(options: argparse.Namespace) -> Iterator[None]:
+def _alone(options: Request) -> Iterator[None]:
     """No other process reads the state to change it meanwhile."""
     if options.state is None:
         yield
@@ -204,7 +202,7 @@ def _settings(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _read_state(options: argparse.Namespace, *, again: bool = False) -> "CalibrationMonitor | None":
+def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor | None":
     """The monitor of the state; None where a new one begins. What was said is not said `again`."""
     from ..monitoring import CalibrationMonitor
 
@@ -247,7 +245,7 @@ def _listed(classes):
     return None if classes is None else classes.tolist()
 
 
-def _updated(batches: Batches, options: argparse.Namespace) -> "CalibrationMonitor":
+def _updated(batches: Batches, options: Request) -> "CalibrationMonitor":
     """The monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.

@@ -3,14 +3,13 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .._files.tables import FORM
 from .._show import plain, quoted
 from ..exceptions import nearest
-from ._names import split_columns, split_names
-from ._wording import refuse
+from ._request import Request, split_names
 
 #: Options that are no more, and what says it now.
 GONE = {
@@ -61,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         for option in (text.partition("=")[0] for text in given[1:]):
             if option in GONE and option not in self._options_of(given[0]):
                 self.error(f"{option} is now {GONE[option]}")
-        found, extra = self.parse_known_args(given, namespace)
+        found, extra = self.parse_known_args(given, namespace or Request())
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
             options = self._options_of(given[0]) if unknown.startswith("--") else ()
@@ -229,7 +228,7 @@ def add_page(group: Any) -> None:
         metavar="FILE",
         help="the page to write, or none (default: report.html)",
     )
-    group.set_defaults(out="report.html", no_page=False)
+    group.set_defaults(out="report.html")
 
 
 def add_prediction(group: Any) -> None:
@@ -265,8 +264,6 @@ _ALLOWED = {
     "no-gain": "force",
     "edited": "edited",
 }
-#: What the other attributes are called that a word of an option sets.
-_SAID = {"absent": "missing absent", "drop_missing": "missing drop", "logits": "scale logits"}
 _REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
 
 
@@ -281,7 +278,8 @@ def add_allow(group: Any, **texts: str) -> None:
         metavar="WORD",
         help="; ".join(f"{name}: {text}" for name, text in what.items()),
     )
-    group.set_defaults(**{_ALLOWED[name]: False for name in what})
+    if "order" in what:
+        group.set_defaults(any_order=False)
 
 
 _MISSING = {
@@ -310,7 +308,6 @@ def _add_missing(group, words):
         metavar="WORD",
         help=f"{texts} (default: refuse)",
     )
-    group.set_defaults(drop_missing=False, allow_missing=False, absent=None)
 
 
 def add_scale(group: Any, *, marks: bool = True, logits: bool = False) -> None:
@@ -338,7 +335,6 @@ def add_scale(group: Any, *, marks: bool = True, logits: bool = False) -> None:
         help="what the numbers of --prob are, if no probabilities: "
         + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
     )
-    group.set_defaults(percent=False, logits=False, scale=None)
 
 
 def ends_of_scale(text: str) -> tuple[float, float]:
@@ -353,29 +349,6 @@ def ends_of_scale(text: str) -> tuple[float, float]:
             "0,10"
         )
     return low, high
-
-
-def absent_in(options: argparse.Namespace) -> Literal["nan"] | None:
-    """How options that a row does not have are marked."""
-    return getattr(options, "absent", None)
-
-
-def check_confidence(options: argparse.Namespace) -> None:
-    """Refuse what would be wrong beside --prediction, --missing or --soft-labels."""
-    beside = {
-        "soft_labels": ("positive", "prediction", "absent"),
-        "prediction": ("classes", "positive", "features", "absent", "logits"),
-        "absent": ("drop_missing",),
-    }
-    for asked, others in beside.items():
-        for name in others if getattr(options, asked, None) is not None else ():
-            if getattr(options, name, None):
-                name, asked = (_SAID.get(word, word.replace("_", "-")) for word in (name, asked))
-                refuse(
-                    f"--{asked} without --{name}",
-                    f"both: what --{name} does would be wrong for these rows",
-                    "Leave one of the two out",
-                )
 
 
 def add_reading(
@@ -404,7 +377,6 @@ def add_reading(
             help="divide rows of probabilities by their sums up to T from 1, or any, and say "
             f"nothing (default: {rounded if mends else 'such rows are refused'})",
         )
-    group.set_defaults(tolerance=None, normalize=False)
     group.add_argument(
         "--read",
         dest="form",
@@ -415,7 +387,6 @@ def add_reading(
         "comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a line of "
         "names; may be given several times",
     )
-    group.set_defaults(**dict.fromkeys(FORM))
     add_allow(group, remote=_REMOTE, **allowed)
 
 
@@ -443,101 +414,6 @@ def add_dask(group: Any) -> None:
         metavar="ADDRESS",
         help="share the files out to the workers of this dask scheduler (extra dask)",
     )
-
-
-def form_of(options: argparse.Namespace) -> dict[str, Any]:
-    """How csv files are to be read, as `read_table` takes it; only what was given."""
-    form = {name: getattr(options, name) for name in FORM}
-    return {name: value for name, value in form.items() if value is not None}
-
-
-def kind_of(options: argparse.Namespace) -> Literal["proba", "logits"]:
-    """What the columns of scores hold."""
-    return "logits" if options.logits else "proba"
-
-
-def tolerance_of(options: argparse.Namespace) -> float | None:
-    """How far sums of rows may be from 1."""
-    if options.normalize:
-        return 1 - 1e-6
-    return options.tolerance
-
-
-def check_named(
-    options: argparse.Namespace, of: str = "the labels and of the probabilities"
-) -> None:
-    """Refuse a table of which the label or the probabilities are not named."""
-    if options.label is None or options.prob is None:
-        missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(options, n) is None)
-        refuse(f"--label and --prob, the columns of {of}", f"no {missing}", "Name it")
-    if not isinstance(options.label, str) and not getattr(options, "soft_labels", None):
-        refuse(
-            "--label once",
-            f"it {len(options.label)} times",
-            "For shares of several classes add --soft-labels; many labels per row go with the "
-            "command labels",
-        )
-
-
-def check_of_logits(options: argparse.Namespace) -> None:
-    """Refuse what only probabilities can have."""
-    if options.sums is not None and kind_of(options) == "logits":
-        refuse("--tolerance with probabilities", "--scale logits", "Leave one out")
-
-
-def label_columns(options: argparse.Namespace, present: Collection[str] = ()) -> list[str]:
-    """The column of labels, or those of soft labels; `present` as in `split_columns`."""
-    if options.label is None:
-        return []
-    if not getattr(options, "soft_labels", None):
-        return [options.label]
-    return split_columns(
-        [options.label] if isinstance(options.label, str) else options.label, present
-    )
-
-
-def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:
-    """Refuse a column that has two roles."""
-    both = next((label for label in labels if label in columns), None)
-    if both is not None:
-        refuse(
-            "different columns for --label and --prob",
-            f"{both!r} for both",
-            "Name the column of the probabilities with --prob",
-        )
-    if len(labels) > 1:
-        _check_shares(labels, columns)
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        refuse(
-            f"each column once in {option}",
-            f"{twice!r} twice",
-            f"Name one column per {'label' if option == '--labels' else 'class'}",
-        )
-
-
-def _check_shares(labels, columns):
-    """Refuse columns of shares that are not those of the classes of the probabilities."""
-    check_different([], [*labels], "--label")
-    if len(labels) != max(len(columns), 2):
-        refuse(
-            "one column of --label in all, or one for each column of --prob (two for a single one)",
-            f"{len(labels)} and {len(columns)} of --prob",
-            "Name one per class, in the order of --prob",
-        )
-
-
-def check_groups(by: list[str], labels: Sequence[str], columns: list[str]) -> None:
-    """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
-    for option, names in (("--label", labels), ("--prob", columns)):
-        twice = next((name for name in by if name in names), None)
-        if twice is not None:
-            refuse(
-                "columns of --by that are known with the scores",
-                f"{quoted(twice)}, the column of {option}: such groups are not calibrated even "
-                "where all rows are",
-                "Name another column, or leave --by out",
-            )
 
 
 def whole_number(least: int) -> Any:

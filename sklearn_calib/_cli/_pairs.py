@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from .._files.tables import (
 )
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ._classes import classes_of
-from ._columns import (
+from ._request import Request, check_different, split_columns
+from ._rows import classes_of, soft_classes
+from ._tables import (
+    Tables,
     check_there,
     checked_labels,
     right_of,
@@ -25,14 +27,7 @@ from ._columns import (
     shares_of,
     whole_column,
 )
-from ._names import split_columns
-from ._options import check_different, check_named, label_columns
-from ._rows import soft_classes
-from ._tables import Tables
 from ._wording import refuse
-
-if TYPE_CHECKING:
-    import argparse
 
 _ROWS = 2**17  # of tables in memory at a time
 
@@ -56,9 +51,9 @@ class PairRows(NamedTuple):
     groups: AnyArray | None = None  # the column of --cluster
 
 
-def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[PairedModel]:
+def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
     """What was named, as two models."""
-    check_named(options)
+    options.check_named()
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
         refuse(
@@ -100,7 +95,7 @@ class Pairs:
         Once all blocks have been given.
     """
 
-    def __init__(self, models: Sequence[PairedModel], options: "argparse.Namespace") -> None:
+    def __init__(self, models: Sequence[PairedModel], options: Request) -> None:
         self.models, self.options, self.n_rows = models, options, 0
         self.one_file = models[0].file == models[1].file
         self.tables = Tables(options)
@@ -108,13 +103,13 @@ class Pairs:
         self.labels: list[str] = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._matched()
-            self.labels = label_columns(options, list(self._tables[0].frame))
+            self.labels = options.label_columns(list(self._tables[0].frame))
         else:
             for model in models:  # what is wrong with it is said early
                 pick = partial(self._picked, [model])
                 present = self.tables.names(model.file, pick)
                 check_columns(pick(present), present, model.file)
-                self.labels = self.labels or label_columns(options, present)
+                self.labels = self.labels or options.label_columns(present)
         self._check_columns()
         self.classes, self.flipped = self._classes()
 
@@ -175,7 +170,7 @@ class Pairs:
         options = self.options
         for model in models:
             model.columns[:] = split_columns([model.prob], present)
-            labels = label_columns(options, present)
+            labels = options.label_columns(present)
             check_different(labels, model.columns)
             found += model.columns
             if model.needs_label or {*labels} <= {*present}:
@@ -293,14 +288,14 @@ class Pairs:
 class _Differing:
     """Rows whose labels are not the same in both files."""
 
-    def __init__(self, options: "argparse.Namespace") -> None:
+    def __init__(self, options: Request) -> None:
         self.options, self.n_rows, self._first = options, 0, ""
 
     def see(self, tables: Sequence[FileTable], first: IntArray, second: IntArray) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label, place = label_columns(self.options, list(tables[0].frame))[0], places[0]
+            label, place = self.options.label_columns(list(tables[0].frame))[0], places[0]
             one, two = (quoted(table.frame[label].iloc[place]) for table in tables)
             self._first = f"{one} and {two} in row {tables[0].row(place)}"
         self.n_rows += len(places)

@@ -8,8 +8,6 @@ import numpy as np
 
 from .._files.tables import number_column
 from .._show import markdown_of, plain, sections_of
-from ._columns import probability
-from ._names import split_columns
 from ._options import (
     add_files,
     add_level,
@@ -19,13 +17,12 @@ from ._options import (
     add_scores,
     add_weight,
     any_number,
-    check_different,
     examples,
-    tolerance_of,
 )
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_json, write_text
 from ._remote import local_files
-from ._tables import Tables
+from ._request import Request, check_different, split_columns
+from ._tables import Tables, probability
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ def add_to(commands: Any) -> None:
     add_level(work)
     results = parser.add_argument_group("results")
     add_numbers(results)
-    parser.set_defaults(run=plan, modules=EXTRAS, no_page=True)
+    parser.set_defaults(run=plan, modules=EXTRAS)
 
 
 def errors(text: str) -> list[float]:
@@ -78,7 +75,7 @@ def errors(text: str) -> list[float]:
     return found
 
 
-def plan(options: "argparse.Namespace") -> int:
+def plan(options: Request) -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
     if options.prob is None:
         refuse("--prob, the column of the probabilities", "none", "Name it; a plan needs no labels")
@@ -109,7 +106,7 @@ def _check_rows(files):
                 )
 
 
-def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
+def _size(files: "Sequence[str]", options: Request) -> Any:
     from ..canonical import canonical_proba
     from ..inference import validation_sample_size
 
@@ -135,7 +132,7 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
             "Name that of the class that counts; a plan is of two classes",
         )
     if proba.shape[1] == 2:
-        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="plan")
+        proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="plan")
     given = np.concatenate(weights) if weights else None
     with progress("planning"):
         return validation_sample_size(

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 from .._files.whole import write_whole
 from .._show import Section, in_terminal, plain, quoted
 from ._codes import MENDABLE
+from ._request import Request
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..report import CalibrationReport, LabelReport
 
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
@@ -180,10 +179,10 @@ def _is_of(out, file):
         return False
 
 
-def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
+def check_outputs(options: Request, files: Sequence[str]) -> None:
     """Refuse early outputs that cannot be written, that are inputs, or that are one file."""
     names = ("out", "json", "markdown", "save")
-    given = {f"--{name}": getattr(options, name, None) for name in names}
+    given = {f"--{name}": getattr(options, name) for name in names}
     if options.no_page:
         del given["--out"]
     places: dict[str, str] = {}

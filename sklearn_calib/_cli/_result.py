@@ -1,21 +1,156 @@
-"""What ``audit`` does with a report: prints it, writes it, and judges it."""
+"""What becomes of a report: it is printed, written and judged, and its repair is told."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import argparse
+import math
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._show import sections_of
+from .._show import in_shell, quoted, sections_of
+from ..exceptions import meant, nearest
 from ._codes import DONE, FOUND
-from ._gate import FORM, Condition, measures_for
-from ._options import add_numbers, add_page
+from ._options import (
+    add_clusters,
+    add_columns,
+    add_numbers,
+    add_page,
+    add_prediction,
+    add_reading,
+    add_scale,
+    add_scores,
+    add_soft_labels,
+    as_number,
+)
 from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._remote import source_of
-from ._repair import commands_of_repair
+from ._request import Request
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..report import CalibrationReport
+
+_OPERATORS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+_FIELDS = ("value", "low", "high", "if_calibrated")
+_FORM = re.compile(r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*")
+FORM = "MEASURE[.low|.high] > or < NUMBER"
+
+
+class Condition(NamedTuple):
+    """``measure.field sign limit``; the limit is a number or the name of a field."""
+
+    measure: str
+    field: str
+    sign: str
+    limit: float | str
+
+    def check(self, report: "CalibrationReport", model: str) -> tuple[bool, str]:
+        """Whether it holds, and the finding in words."""
+        if self.measure == "accuracy":
+            found = {"value": report.accuracy[model]}
+        else:
+            rows = (r for r in report.rows if (r.model, r.measure) == (model, self.measure))
+            found = vars(next(rows))
+        value = found[self.field]
+        limit = found[self.limit] if isinstance(self.limit, str) else self.limit
+        if math.isnan(value) or math.isnan(limit):
+            refuse(
+                "numbers to compare", f"{value} and {limit} for {self.measure}", "Check the rows"
+            )
+        name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
+        holds = bool(_OPERATORS[self.sign](value, limit))
+        shown = f"{self.limit} ({limit:.4g})" if isinstance(self.limit, str) else f"{limit:g}"
+        return holds, f"{name} is {value:.4g}, {'' if holds else 'not '}{self.sign} {shown}"
+
+
+def conditions_of(texts: Iterable[str] | None) -> list[Condition]:
+    """Read conditions; refuses what is none."""
+    return [_condition(text) for text in texts or ()]
+
+
+def _condition(text):
+    match = _FORM.fullmatch(text)
+    if match is None:
+        refuse(
+            f"--fail-if {quoted(FORM)}",
+            quoted(text),
+            'An example: --fail-if "smooth_calibration_error > 0.05"',
+        )
+    measure, field, sign, limit = match.groups()
+    from ..metrics import all_metrics
+
+    known = ["accuracy", *all_metrics()]
+    if measure not in known:
+        cure = meant(measure, known, "Name one of them")
+        refuse(f"in --fail-if one of {', '.join(known)}", quoted(measure), cure)
+    fields = ("value",) if measure == "accuracy" else _FIELDS
+    if (field or "value") not in fields:
+        refuse(
+            f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
+            quoted(f"{measure}.{field}"),
+            meant(field, fields, "Without an ending it is the value"),
+        )
+    if limit != "if_calibrated" or measure == "accuracy":
+        given = limit
+        try:
+            limit = float(limit)
+        except ValueError:
+            limit = math.nan
+        if not math.isfinite(limit):
+            cure = "Write one with a point, or if_calibrated for the limit of chance"
+            if nearest(given, ["if_calibrated"]):
+                cure = "Write if_calibrated for the limit of chance"
+            cure = as_number(given) or cure
+            refuse("a number at the end of --fail-if", quoted(text), cure)
+    return Condition(measure, field or "value", sign, limit)
+
+
+def measures_for(conditions: Sequence[Condition]) -> list[str] | None:
+    """The measures of a report that can be judged; None for those of every report."""
+    from ..metrics import all_metrics
+
+    usual = [name for name, measure in all_metrics().items() if measure.spec.in_report]
+    more = {c.measure for c in conditions} - {"accuracy", *usual}
+    return [name for name in all_metrics() if name in {*usual, *more}] if more else None
+
+
+_JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
+
+
+def commands_of_repair(options: Request) -> str:
+    """``fit`` with the files and options of an audit, then ``apply``, one line each."""
+    fit, apply = (argparse.ArgumentParser(add_help=False) for _ in range(2))
+    columns = add_columns(fit)
+    add_scale(columns)
+    add_prediction(columns)
+    add_clusters(columns, "")
+    add_soft_labels(columns)
+    add_reading(fit)
+    add_scores(apply)
+    add_scale(apply)
+    add_reading(apply, missing=("absent",))
+    ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
+    new, repaired = f"new{ending}", f"repaired{ending}"
+    lines = (
+        ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
+        ["apply", "map.json", new, *_given(apply, options), "--out", repaired],
+    )
+    return "".join(f"sklearn-calib {' '.join(map(in_shell, line))}\n" for line in lines)
+
+
+def _given(parser, options):
+    """The words that give a parser those of its options that differ from their defaults."""
+    words = []
+    for action in parser._actions:
+        value, name = getattr(options, action.dest), action.option_strings[0]
+        if value is True:
+            words.append(name)
+        elif value != action.default:
+            many = value if isinstance(value, list) else [value]
+            known = [each for each in many if action.choices is None or each in action.choices]
+            words += [word for each in known for word in (name, str(each))]
+    return words
+
 
 _NO_ROWS = "summaries of several classes hold no rows to say whether recalibration would help"
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
@@ -40,7 +175,7 @@ def add_report(group: Any) -> None:
 
 def settings_of(
     files: Sequence[str],
-    options: "argparse.Namespace",
+    options: Request,
     conditions: Sequence[Condition],
 ) -> dict[str, Any]:
     """Arguments of `calibration_report`: how, and where the rows come from."""
@@ -57,7 +192,7 @@ def settings_of(
 def finish(
     screen: Screen,
     report: "CalibrationReport",
-    options: "argparse.Namespace",
+    options: Request,
     conditions: Sequence[Condition],
 ) -> int:
     """Print, write and judge a report on one model; returns the exit code."""

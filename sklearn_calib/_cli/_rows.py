@@ -1,4 +1,4 @@
-"""Rows with labels in memory: what `audit` measures and `fit` learns from."""
+"""Rows with labels in memory, and the classes that their columns stand for."""
 
 import shlex
 from collections.abc import Sequence
@@ -8,17 +8,91 @@ import numpy as np
 
 from .._show import bare, plain, quoted
 from .._typing import AnyArray, FloatArray
-from ..exceptions import placed
-from ._classes import check_two_classes, named_classes
-from ._columns import read_columns
-from ._names import split_names
-from ._options import absent_in, kind_of, tolerance_of
+from ..exceptions import meant, placed
+from ._request import Request, split_names
+from ._tables import read_columns
 from ._wording import Said, refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..canonical import Ranks
+
+
+def check_two_classes(classes: Any, options: Request) -> None:
+    """Refuse where all labels are the same."""
+    if len(classes) < 2:
+        refuse(
+            f"labels of at least two classes in column {quoted(options.label)}",
+            f"one, {quoted(classes[0])}",
+            "Name all of them with --classes",
+        )
+
+
+def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
+    """The classes in the order of the columns, in the type of the labels, and the positive one.
+
+    `labels` are a pandas Series; None stands for classes that nobody named.
+    """
+    text = {str(value): value for value in labels.dropna().unique()}
+    if labels.dtype.kind == "b":
+        text |= {"true": True, "false": False, "1": True, "0": False}
+    numeric = labels.dtype.kind in "iuf"
+    classes = None
+    if options.classes is not None:
+        names = split_names(options.classes, text)
+        if len(names) != max(n_columns, 2):
+            refuse(
+                f"{max(n_columns, 2)} classes in --classes",
+                f"{len(names)}",
+                "Name one per column (two for a single column)",
+            )
+        classes = [_label_of(name, text, numeric) for name in names]
+        text = dict(zip(names, classes, strict=True))
+    positive = None
+    if options.positive is not None:
+        if n_columns > 2:
+            refuse("--positive with two classes", f"{n_columns} columns of --prob", "Leave it out")
+        positive = _label_of(options.positive, text, numeric)
+        if positive not in text.values():
+            labels_as_text = sorted({str(value) for value in text.values()})
+            known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
+            refuse(
+                f"--positive among {known}",
+                quoted(options.positive),
+                meant(options.positive, labels_as_text, "Name one of the labels"),
+            )
+    return classes, positive
+
+
+def _label_of(name, text, numeric):
+    """The label that a name on the command line means."""
+    if name in text or not numeric:
+        return text.get(name, name)
+    try:
+        number = int(name) if name.strip().isdecimal() else float(name)
+    except ValueError:
+        refuse("a number, as the labels are", quoted(name), "Check --classes and --positive")
+    return next((label for label in text.values() if label == number), number)
+
+
+def classes_of(
+    files: str | Sequence[str], n_columns: int, options: Request, where: str
+) -> tuple[AnyArray, bool]:
+    """The classes that the labels of files show, or that were named, in the order of the columns.
+
+    And whether a single column is the probability of the first of them.
+    """
+    import pandas as pd
+
+    from ..canonical import canonical_labels
+    from ..summary import find_classes
+
+    reading: dict[str, Any] = {"csv": options.csv, "drop_missing": options.drop_missing}
+    found = find_classes(files, label=options.label, **reading)
+    named, positive = named_classes(options, pd.Series(found), n_columns)
+    given: Any = found if named is None else named
+    classes, _ = canonical_labels(given, classes=given, _where=where)
+    check_two_classes(classes, options)
+    return classes, positive is not None and n_columns == 1 and classes[0] == positive
 
 
 class LabelledRows(NamedTuple):
@@ -41,7 +115,7 @@ def called(files: Sequence[str]) -> str:
     return bare(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 
-def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRows:
+def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     """The rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
@@ -49,10 +123,10 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     """
     from ..canonical import canonical_labels, canonical_proba
 
-    absent = absent_in(options)
+    absent = options.absent
     columns = read_columns(files, options)
     names, scores = columns.names, columns.scores
-    if getattr(options, "soft_labels", None):
+    if options.soft_labels:
         with placed(called(files)):
             return _soft(columns, options)
     given, positive = named_classes(options, columns.labels, len(names))
@@ -62,10 +136,10 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
         labels = classes[codes]
         if positive is not None and len(names) == 1 and classes[0] == positive:
             classes = classes[::-1]  # the column is the probability of the first class
-        if kind_of(options) == "logits":
+        if options.kind == "logits":
             scores = canonical_proba(scores, kind="logits", absent=absent, _where="audit")
         elif absent:
-            divided = tolerance_of(options)
+            divided = options.sum_tolerance
             scores = canonical_proba(scores, tolerance=divided, absent=absent, _where="audit")
         said = another_order(labels, scores, classes, len(names), options)
         if said is not None:
@@ -84,7 +158,7 @@ def _soft(columns, options):
     scores, soft = columns.scores, columns.labels
     check_votes(soft.kinds, "audit")
     labels, weight = soft.values, soft.weighted(columns.weight)
-    if kind_of(options) == "logits":
+    if options.kind == "logits":
         scores = canonical_proba(scores, kind="logits", _where="audit")
     elif options.tolerance is not None:
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
@@ -94,7 +168,7 @@ def _soft(columns, options):
     return in_order(LabelledRows(labels, scores, *rest, *own), options)
 
 
-def in_order(rows: LabelledRows, options: "argparse.Namespace") -> LabelledRows:
+def in_order(rows: LabelledRows, options: Request) -> LabelledRows:
     """Rows of soft labels, if no other order of the columns fits them far better."""
     given = likeliest(rows.labels, rows.classes), rows.scores, rows.classes, len(rows.names)
     said = another_order(*given, options)
@@ -103,7 +177,7 @@ def in_order(rows: LabelledRows, options: "argparse.Namespace") -> LabelledRows:
     return rows
 
 
-def soft_classes(options: "argparse.Namespace", names: Sequence[str], n_columns: int) -> AnyArray:
+def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyArray:
     """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
     if len(names) == 1:
         if n_columns > 2:
@@ -157,7 +231,7 @@ def another_order(
     scores: FloatArray,
     classes: Any,
     n_columns: int,
-    options: "argparse.Namespace",
+    options: Request,
     weight: FloatArray | None = None,
 ) -> Said | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
@@ -167,7 +241,7 @@ def another_order(
     if options.any_order or len(classes) != max(n_columns, 2):
         return None  # calibration_report words the latter
     proba, one = scores, n_columns == 1
-    if kind_of(options) == "proba":
+    if options.kind == "proba":
         proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
     soft = bool(options.soft_labels)
     given = {"sample_weight": weight, "labels": classes}
@@ -188,17 +262,17 @@ def another_order(
     )
 
 
-def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> Said | None:
+def falling(ranks: "Ranks", classes: Any, options: Request) -> Said | None:
     """What to say of one column that ranks the first class, where nobody named the positive one."""
-    is_named = options.positive is not None or getattr(options, "prediction", None) is not None
-    if is_named or getattr(options, "any_order", False) or not ranks.shown:
+    is_named = options.positive is not None or options.prediction is not None
+    if is_named or options.any_order or not ranks.shown:
         return None
     first, second = (str(label) for label in classes)
     add, keep = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
     way = f"Add {add}, or {keep}"
-    if getattr(options, "soft_labels", False):
+    if options.soft_labels:
         way = "Name the column of --prob that --label has the shares of"
-        way += ", or add --allow order" if hasattr(options, "any_order") else ", or leave it"
+        way += ", or add --allow order" if options.any_order is not None else ", or leave it"
     return (
         f"one column that rises with {quoted(second)}, the second class",
         f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "

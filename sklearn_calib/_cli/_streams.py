@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, BinaryIO
 
 from .._files.arrow import (
@@ -34,8 +34,7 @@ from .._files.workbook import workbook_table
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
 from ..exceptions import Refusal, require
-from ._json_lines import JsonLines, objects_of
-from ._options import form_of
+from ._json_lines import longer_lines, objects_of
 from ._printing import refuse_out, standard_output
 from ._wording import refuse
 
@@ -111,7 +110,7 @@ def copy(
             f"{first} and {other}",
             "Apply the map to them one after the other",
         )
-    source = {"csv": _Csv, "json": JsonLines}.get(kinds[0], _Typed)
+    source = (_Text if kinds[0] in ("csv", "json") else _Typed)(files, names, new, fill, options)
     if into == "text":
         into = "jsonl" if kinds[0] == "json" else "csv"
     if kinds[0] == "json" and into != "jsonl":
@@ -120,10 +119,12 @@ def copy(
             quoted(options.out, 200),
             "Choose such a name with --out",
         )
-    blocks = source(files, names, new, fill, options)
+    write = {"parquet": _to_parquet, "csv": _to_csv, "jsonl": _to_jsonl}[into]
+    if kinds[0] == "json" or kinds[0] == into == "csv":
+        write = _Text.copied if into == "csv" else _Text.copied_objects
     with _opened(options.out) as file, cells_of_any_length():
         total = 0
-        for n_rows, share in getattr(blocks, f"to_{into}")(file):
+        for n_rows, share in write(source, file):
             total += n_rows
             progress(int(1000 * share), 1000)
         return total
@@ -161,12 +162,75 @@ def _opened(out: str) -> Iterator[BinaryIO]:
         refuse_out(out, error.strerror or error)
 
 
+# -- tables whose columns have types --------------------------------------------------------------
+
+
+def _to_parquet(source, file):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _wide(source)
+    with pq.ParquetWriter(file, schema, use_dictionary=source.repeating()) as writer:
+        for batch, share in _batches(source, schema):
+            writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
+            yield batch.num_rows, share
+
+
+def _to_csv(source, file):
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    sep = "\t" if _unpacked(source.options.out).endswith(".tsv") else ","
+    schema, form = _wide(source, twice=True), arrow_csv.WriteOptions(delimiter=sep)
+    try:
+        with arrow_csv.CSVWriter(file, schema, write_options=form) as writer:
+            for batch, share in _batches(source, schema):
+                writer.write_batch(batch)
+                yield batch.num_rows, share
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        refuse(
+            "columns of numbers, text and dates for csv",
+            f"one of another type ({plain(error, 200)})",
+            "Write parquet",
+        )
+
+
+def _to_jsonl(source, file):
+    for batch, share in _batches(source, _wide(source)):
+        file.write(objects_of(batch))
+        yield batch.num_rows, share
+
+
+def _wide(source, twice=False):
+    """The types of all columns, the new ones behind; no reader of parquet tells two apart."""
+    import pyarrow as pa
+
+    [(name, count)] = Counter(source.schema.names).most_common(1)
+    if count > 1 and not twice:
+        refuse(
+            "columns of different names to write parquet",
+            f"{count} columns {quoted(name)} in {plain(source.files[0])}",
+            "Rename them, or write csv with --out",
+        )
+    return pa.schema([*source.schema, *(pa.field(name, pa.float64()) for name in source.new)])
+
+
+def _batches(source, schema):
+    """Batches with the new columns, and how much has been read."""
+    import pyarrow as pa
+
+    for columns, table, share in source.columns():
+        values, missing = source.fill(table)
+        new = [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
+        yield pa.RecordBatch.from_arrays([*columns, *new], schema=schema), share
+
+
 class _Typed:
     """Parquet, Arrow, workbooks: columns keep their types, and the metadata of the first file."""
 
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
-        self.sep = "\t" if _unpacked(options.out).endswith(".tsv") else ","
+        self.options = options
         self.sources = [self._source(file) for file in files]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
@@ -196,80 +260,33 @@ class _Typed:
         except Exception as error:  # pyarrow and the system
             raise unreadable(error, file) from error
 
-    def to_parquet(self, file):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def repeating(self):
+        """The columns whose values may come again: all but numbers with a fraction."""
+        if (metadata := self.sources[0].metadata) is None:
+            return _without_fractions(self.schema)
+        leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        return [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
 
-        _check_different(self.schema.names, self.files[0])
-        floats = [field.name for field in self._wide() if pa.types.is_floating(field.type)]
-        categories: Any = [name for name in self.schema.names if name not in floats]
-        if (metadata := self.sources[0].metadata) is not None:
-            leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-            floats = ["DOUBLE", "FLOAT"]
-            categories = [leaf.path for leaf in leaves if leaf.physical_type not in floats]
-        with pq.ParquetWriter(file, self._wide(), use_dictionary=categories) as writer:
-            for batch, share in self._batches():
-                writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
-                yield batch.num_rows, share
-
-    def to_csv(self, file):
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        form = arrow_csv.WriteOptions(delimiter=self.sep)
-        try:
-            with arrow_csv.CSVWriter(file, self._wide(), write_options=form) as writer:
-                for batch, share in self._batches():
-                    writer.write_batch(batch)
-                    yield batch.num_rows, share
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            refuse(
-                "columns of numbers, text and dates for csv",
-                f"one of another type ({plain(error, 200)})",
-                "Write parquet",
-            )
-
-    def to_jsonl(self, file):
-        _check_different(self.schema.names, self.files[0])
-        for batch, share in self._batches():
-            file.write(objects_of(batch))
-            yield batch.num_rows, share
-
-    def _wide(self):
+    def columns(self):
+        """All columns of each batch, those of the map as a table, and how much has been read."""
         import pyarrow as pa
 
-        schema = self.schema
-        for name in self.new:
-            schema = schema.append(pa.field(name, pa.float64()))
-        return schema
-
-    def _batches(self):
-        import pyarrow as pa
-
-        schema = self._wide()
         for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
             first, batches = 0, batches_of(source, _ROWS)
             while (found := _next(batches, file)) is not None:
                 batch, share = found
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
-                values, missing = self.fill(FileTable(frame, file, ".", first))
-                columns = [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
-                wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
+                table = FileTable(frame, file, ".", first)
+                yield batch.columns, table, (number + share) / len(self.files)
                 first += batch.num_rows
-                yield wide, (number + share) / len(self.files)
             if not first and source.metadata is None:
                 refuse(f"rows in {plain(file)}", "none", "Check the export")
 
 
-def _check_different(names, file):
-    """Refuses two columns of one name, which no reader of parquet tells apart."""
-    [(twice, count)] = Counter(names).most_common(1)
-    if count > 1:
-        refuse(
-            "columns of different names to write parquet",
-            f"{count} columns {quoted(twice)} in {plain(file)}",
-            "Rename them, or write csv with --out",
-        )
+def _without_fractions(schema):
+    import pyarrow as pa
+
+    return [field.name for field in schema if not pa.types.is_floating(field.type)]
 
 
 def _next(batches, file):
@@ -279,15 +296,19 @@ def _next(batches, file):
         raise unreadable(error, file) from error
 
 
-class _Csv:
-    """Csv files: into csv every line stays as it is, with new cells at its end."""
+# -- text -----------------------------------------------------------------------------------------
+
+
+class _Text:
+    """Files of text: into their own format every row stays as it is, with new cells at its end."""
 
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
-        self.form = form_of(options)
+        self.options = options
         self.first: CsvText | None = None
 
-    def to_csv(self, file):
+    def copied(self, file):
+        """Csv into csv."""
         text = None
         found = (_decimal_comma(table, self.names) for table, _ in self._tables())
         comma = next((one for one in found if one is not None), False)
@@ -295,14 +316,19 @@ class _Csv:
         self.first = None  # the line of names is written yet
         try:
             for table, share in self._tables():
-                written = table.text
                 if text is None:
-                    text = io.TextIOWrapper(file, written.encoding, newline="")
+                    text = io.TextIOWrapper(file, table.text.encoding, newline="")
                 text.write(self._longer_text(table, comma))
                 yield len(table.frame), share
         finally:
             if text is not None:
                 text.detach()  # who opened the file closes it
+
+    def copied_objects(self, file):
+        """JSON lines into JSON lines."""
+        for table, share in self._tables():
+            file.write(longer_lines(table, self.new, *self.fill(table)).encode())
+            yield len(table.frame), share
 
     def _longer_text(self, table, comma):
         written = table.text
@@ -318,60 +344,42 @@ class _Csv:
             longer[-1] += "\n"
         return "".join(longer)
 
-    def to_parquet(self, file):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = self._schema()
-        texts = [field.name for field in schema if field.type == pa.string()]
-        with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
-            for table, share in self._typed(schema):
-                writer.write_table(table)
-                yield table.num_rows, share
-
-    def to_jsonl(self, file):
-        for table, share in self._typed(self._schema()):
-            file.write(objects_of(table))
-            yield table.num_rows, share
-
-    def _schema(self):
-        """The types of all columns, for which all is read once."""
+    @cached_property
+    def schema(self):
+        """The types of all columns of csv, for which all is read once."""
         import pyarrow as pa
 
         kinds: list[_Kind] = []
         for table, _ in self._tables():
-            _check_different(table.text.header, table.file)
             kinds = kinds or [_Kind() for _ in table.text.header]
             for kind, column in zip(kinds, _columns(table), strict=True):
                 kind.see(column)
-        fields = [*zip(self.first.header, (kind.type() for kind in kinds), strict=True)]
-        return pa.schema([*fields, *((name, pa.float64()) for name in self.new)])
+        return pa.schema([*zip(self.first.header, (kind.type() for kind in kinds), strict=True)])
 
-    def _typed(self, schema):
-        import pyarrow as pa
+    def repeating(self):
+        """As of `_Typed`."""
+        return _without_fractions(self.schema)
 
+    def columns(self):
+        """As of `_Typed`."""
         for table, share in self._tables():
-            values, missing = self.fill(table)
-            columns = [
-                column.cast(kind)
-                for column, kind in zip(_columns(table), schema.types, strict=False)
-            ]
-            columns += [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
-            yield pa.Table.from_arrays(columns, schema=schema), share
+            cells = zip(_columns(table), self.schema.types, strict=True)
+            yield [column.cast(kind) for column, kind in cells], table, share
 
     def _tables(self) -> Iterator[tuple[FileTable, float]]:
         for number, file in enumerate(self.files):
-            for table in table_blocks(file, lambda present: self.names, **self.form):
-                written = _csv_text(table)
-                self.first = self.first or written
-                same = (self.first.header, self.first.sep, self.first.encoding)
-                if (written.header, written.sep, written.encoding) != same:
-                    refuse(
-                        f"the columns, separator and encoding of {plain(self.files[0])} in "
-                        f"{plain(file)}",
-                        "others",
-                        "Apply the map to them one after the other",
-                    )
+            for table in table_blocks(file, lambda present: self.names, **self.options.csv):
+                written = table.text
+                if isinstance(written, CsvText):
+                    self.first = self.first or written
+                    same = (self.first.header, self.first.sep, self.first.encoding)
+                    if (written.header, written.sep, written.encoding) != same:
+                        refuse(
+                            f"the columns, separator and encoding of {plain(self.files[0])} in "
+                            f"{plain(file)}",
+                            "others",
+                            "Apply the map to them one after the other",
+                        )
                 yield table, (number + table.share) / len(self.files)
 
 
@@ -451,16 +459,11 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -
         )
 
 
-def _csv_text(table: FileTable) -> CsvText:
-    assert isinstance(table.text, CsvText)
-    return table.text
-
-
 def _columns(table: FileTable) -> list[Any]:
     """All columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
-    written = _csv_text(table)
+    written: Any = table.text
     lines = _records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))

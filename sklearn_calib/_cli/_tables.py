@@ -1,18 +1,28 @@
-"""The tables of a command: read as its options say, whole or in blocks, without rows with holes."""
+"""The tables of a command, read as its options say, and their columns: scores, labels, weights."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._files.tables import FileTable, column_names, read_table, table_blocks
-from .._show import plain, rows_in_words
-from ._options import form_of
+from .._files.tables import (
+    FILL,
+    FILL_LABELS,
+    FileTable,
+    column_names,
+    in_percent,
+    label_column,
+    number_column,
+    read_table,
+    table_blocks,
+)
+from .._show import plain, quoted, rows_in_words
+from .._typing import FloatArray
+from ..exceptions import Refusal, placed
 from ._printing import note
-from ._wording import refuse
-
-if TYPE_CHECKING:
-    import argparse
+from ._request import Request, Roles, split_names
+from ._wording import AS_MISSING, refuse
 
 Pick: TypeAlias = Callable[[Sequence[str]], list[str]]
 
@@ -26,8 +36,8 @@ class Tables:
         Rows that were read and kept.
     """
 
-    def __init__(self, options: "argparse.Namespace") -> None:
-        self._form, self._drop = form_of(options), getattr(options, "drop_missing", False)
+    def __init__(self, options: Request) -> None:
+        self._form, self._drop = options.csv, options.drop_missing
         self.begin()
 
     def begin(self) -> None:
@@ -79,3 +89,277 @@ class Tables:
         ]
         if said:
             note(f"left out, with missing values: {'; '.join(said)}")
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+
+
+class Columns(NamedTuple):
+    """What was read of some files, one below the other."""
+
+    scores: FloatArray  # of shape (n_samples, n_columns)
+    labels: Any  # pandas Series; Shares of soft labels
+    weight: FloatArray | None
+    names: list[str]  # of the columns of probabilities
+    groups: Any  # pandas DataFrame of the columns of --by, or None
+    together: Any = None  # ndarray of the column of --cluster, or None
+    features: Any = None  # pandas DataFrame of the columns of --features, or None
+    shares: Sequence[str] = ()  # names of the columns of labels
+
+
+def read_columns(files: Sequence[str], options: Request) -> Columns:
+    """The columns that the options name; refuses missing values.
+
+    Those of ``--by`` and ``--features`` may have them.
+    """
+    tables: list[FileTable] = []
+    groups: list[Any] = []
+    features: list[Any] = []
+    reading, roles = Tables(options), list[Roles]()
+
+    def pick(present: Sequence[str]) -> list[str]:
+        roles[len(tables) :] = [options.roles(present)]
+        return roles[-1].all
+
+    for file in files:
+        table = reading.read(file, pick)
+        by, seen = (
+            with_orders(table._replace(frame=table.frame[names]))
+            for names in (roles[-1].groups, roles[-1].features)
+        )
+        table = table._replace(frame=table.frame[roles[0].measured])
+        if options.drop_missing and _labels_are_text(table, roles[-1].labels[0]):
+            note(f"{AS_MISSING}.")
+        (kept,) = reading.kept(table)
+        chosen_rows = slice(None) if kept.rows is None else kept.rows
+        groups.append(by.iloc[chosen_rows].reset_index(drop=True))
+        features.append(seen.iloc[chosen_rows].reset_index(drop=True))
+        tables.append(kept)
+    reading.check()
+    reading.say_what_is_left_out()
+    names, labelled = roles[0].scores, roles[-1].labels
+    scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
+    weight = None
+    if options.weight is not None:
+        weight = np.concatenate([number_column(table, options.weight) for table in tables])
+    together = None
+    if (name := options.group) is not None:
+        together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
+    if options.soft_labels:
+        labels = shares_of(tables, labelled, "audit")
+    elif options.prediction is None:
+        labels = joined([checked_labels(table, options.label) for table in tables])
+    else:
+        labels = right_of(tables, options, names)
+    by = joined(groups) if len(groups[0].columns) else None
+    shown = joined(features) if len(features[0].columns) else None
+    return Columns(np.vstack(scores), labels, weight, names, by, together, shown, labelled)
+
+
+class Shares(NamedTuple):
+    """The labels of some rows as shares, with what `votes_of` says of them."""
+
+    values: FloatArray  # of shape (n_samples,) or (n_samples, n_classes)
+    number: FloatArray | None  # of votes of each row; None where it is 1
+    kinds: frozenset[str]
+
+    def weighted(self, weight: FloatArray | None) -> FloatArray | None:
+        """The weights of rows which their votes weigh too."""
+        if self.number is None or weight is None:
+            return self.number if weight is None else weight
+        return self.number * weight
+
+
+def shares_of(tables: Sequence[FileTable], names: Sequence[str], where: str) -> Shares:
+    """The columns of labels as shares; one column has one dimension."""
+    from ..canonical import votes_of
+
+    found = []
+    for table in tables:
+        for name in names:
+            checked_labels(table, name)
+        columns = [number_column(table, name) for name in names]
+        if len(names) == 1:
+            found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
+            continue
+        with placed(plain(table.file), table.row):
+            found.append(Shares(*votes_of(np.column_stack(columns), where)))
+    values, numbers, kinds = zip(*found, strict=True)
+    number = None if len(names) == 1 else np.concatenate(numbers)
+    if number is not None and (number == 1).all():
+        number = None
+    return Shares(np.concatenate(values), number, frozenset().union(*kinds))
+
+
+def _checked_shares(table, name, values):
+    """A column of shares of one class."""
+    wrong = np.flatnonzero((values < 0) | (values > 1))
+    if len(wrong):
+        refuse(
+            f"shares from 0 to 1 in column {quoted(name)} of {plain(table.file)}",
+            f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
+            "Divide by the number of votes, which is the --weight; or name both columns of "
+            "votes, --label no,yes",
+        )
+    return values
+
+
+def check_there(codes: Any, proba: FloatArray, table: FileTable, where: str) -> None:
+    """Refuse labels that are an option which their row does not have."""
+    from ..canonical import check_same_length
+
+    with placed(plain(table.file), table.row):
+        check_same_length(codes, proba, where)
+
+
+def _labels_are_text(table, name):
+    """Whether labels are missing beside others that are text, so that one may be called "None"."""
+    column = table.frame[name]
+    return column.dtype.kind not in "fiub" and bool(column.isna().any())
+
+
+def with_orders(table: FileTable) -> Any:
+    """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
+    frame = table.frame.copy()
+    for name in frame.columns:
+        if getattr(frame[name].dtype, "kind", "O") in "OTU":
+            frame[name] = with_order(table, name)
+    return frame
+
+
+def with_order(table: FileTable, name: str) -> Any:
+    """A column, whose text becomes dates or numbers where all of it is."""
+    import pandas as pd
+
+    column = table.frame[name]
+    present = column.notna().to_numpy()
+    cells = [str(value).strip() for value in column[present]]
+    if cells and all(_DATE.fullmatch(cell) for cell in cells):
+        try:
+            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None)
+        except ValueError:  # the 30th of February
+            return column
+    if table.decimal != "." and any("," in cell for cell in cells):
+        try:
+            numbers = number_column(table._replace(frame=table.frame[present]), name)
+        except Refusal:  # it is text
+            return column
+        return pd.Series(numbers, column.index[present]).reindex(column.index)
+    return column
+
+
+def probability(table: FileTable, name: str, options: Request) -> FloatArray:
+    """A column of numbers; of percentages a hundredth."""
+    try:
+        numbers = number_column(table, name, holes=options.absent is not None)
+    except Refusal as error:
+        several = len(split_names(options.prob)) > 1 or name not in options.prob
+        if several and "fill" in error.settings:
+            cure = "Where that is an option which the row does not have, add --missing absent."
+            error.place(remark=cure)
+        raise
+    signed = in_percent(table, name)
+    if (scale := options.scale) is not None and not signed:
+        return _of_scale(table, name, numbers, scale)
+    return numbers / 100 if options.percent and not signed else numbers
+
+
+def scores_of(table: FileTable, names: Sequence[str], options: Request, where: str) -> FloatArray:
+    """The probabilities of a block of rows, checked."""
+    from ..canonical import canonical_proba
+
+    scores = np.column_stack([probability(table, name, options) for name in names])
+    how: dict[str, Any] = {"kind": options.kind, "tolerance": options.sum_tolerance}
+    with placed(plain(table.file), table.row):
+        return canonical_proba(scores, absent=options.absent, _where=where, **how)
+
+
+def _of_scale(table, name, numbers, scale):
+    """Marks as shares of the way from the lowest to the highest."""
+    check_scale(table, name, numbers, scale, "Name the ends of the scale with --scale")
+    low, high = scale
+    return (numbers - low) / (high - low)
+
+
+def check_scale(
+    table: FileTable, name: str, numbers: FloatArray, scale: tuple[float, float], cure: str
+) -> None:
+    """Refuse numbers of a column that are outside of their scale."""
+    low, high = scale
+    outside = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(outside):
+        refuse(
+            f"numbers from {low:g} to {high:g} in column {quoted(name)} of {plain(table.file)}",
+            f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
+            cure,
+        )
+
+
+def right_of(
+    tables: Sequence[FileTable],
+    options: Request,
+    names: Sequence[str],
+    *,
+    both: bool = True,
+) -> Any:
+    """Whether the class of --prediction is that of --label, row by row: a Series of 1 and 0.
+
+    `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
+    """
+    if len(names) != 1:
+        refuse(
+            "one column of --prob with --prediction, the confidence in the predicted class",
+            f"{len(names)}",
+            "Leave --prediction out where there is one for each class",
+        )
+    truth, said = (
+        joined([checked_labels(table, name) for table in tables])
+        for name in (options.label, str(options.prediction))
+    )
+    if not all(each.dtype.kind in "iuf" for each in (truth, said)):
+        truth, said = (each.map(str).str.strip() for each in (truth, said))
+    right = (truth.to_numpy() == said.to_numpy()).astype(int)
+    if both and (right.all() or not right.any()):
+        refuse(
+            "predictions of which some are right and some wrong",
+            f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
+            f"{quoted(options.prediction)} where {quoted(options.label)} has "
+            f"{quoted(truth.iloc[0])}",
+            "Check that both columns spell the classes alike",
+        )
+    return truth.__class__(right, name=options.label)
+
+
+def whole_column(table: FileTable, name: str, what: str) -> Any:
+    """A column without holes, of times or groups."""
+    column = table.frame[name]
+    holes = np.flatnonzero(column.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        refuse(
+            f"a {what} in every row",
+            f"none in {places} of column {quoted(name)} of {plain(table.file)}",
+            FILL,
+        )
+    return column
+
+
+def checked_labels(table: FileTable, name: str) -> Any:
+    """A column of labels without holes."""
+    labels = label_column(table, name)
+    holes = np.flatnonzero(labels.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        refuse(
+            "a label in every row",
+            f"nan in {places} of column {quoted(name)} of {plain(table.file)}",
+            FILL_LABELS,
+        )
+    return labels
+
+
+def joined(columns: Sequence[Any]) -> Any:
+    """Series one below the other."""
+    import pandas as pd
+
+    return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)

@@ -5,14 +5,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ._map import DIALECTS, EDITED, add_map, read_map
-from ._names import split_names
 from ._options import add_allow, any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
+from ._request import Request, split_names
 from ._wording import refuse
 
 if TYPE_CHECKING:
-    import argparse
-
     from ..export import ExportedMap
 
 EXAMPLES = (
@@ -71,10 +69,10 @@ def add_to(commands: Any) -> None:
         help="of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
     sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")
-    parser.set_defaults(run=threshold, modules=EXTRAS, no_page=True)
+    parser.set_defaults(run=threshold, modules=EXTRAS)
 
 
-def threshold(options: "argparse.Namespace") -> int:
+def threshold(options: Request) -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
     comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
     if comma is not None:
@@ -112,7 +110,7 @@ def _target(text):
     return value
 
 
-def _shown(found: "ExportedMap", targets: list[float], options: "argparse.Namespace") -> int:
+def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
     from ..recalibrators import thresholds_section
 
     if options.json is not None:
@@ -126,7 +124,7 @@ def _shown(found: "ExportedMap", targets: list[float], options: "argparse.Namesp
     return screen.finish({"numbers": options.json})
 
 
-def _sql(found: "ExportedMap", targets: list[float], options: "argparse.Namespace") -> str:
+def _sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
     from ..export import to_sql
 
     edges, bands = sorted(set(targets)), None

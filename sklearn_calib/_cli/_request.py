@@ -1,0 +1,264 @@
+"""What a command was asked for: one description of columns and reading, made by the parser."""
+
+import argparse
+import csv
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count, takewhile
+from typing import Any, Literal
+
+from .._files.tables import FORM
+from .._show import quoted
+from ._wording import refuse
+
+#: What the attributes are called that a word of an option sets.
+_SAID = {"absent": "missing absent", "drop_missing": "missing drop", "logits": "scale logits"}
+
+
+@dataclass
+class Request(argparse.Namespace):
+    """The options that several commands have; those of one command stand beside them.
+
+    A command that lacks an option leaves it at its default here.
+    """
+
+    run: Callable[..., int | None] | None = None
+    modules: Sequence[str] = ()  # what the command needs
+    words: dict[str, str] = field(default_factory=dict)  # as in `in_options`
+    files: Sequence[str] = ()
+    # columns
+    label: Any = None  # a text; several of soft labels
+    prob: Any = None  # texts
+    weight: str | None = None
+    classes: list[str] | None = None
+    positive: str | None = None
+    group: str | None = None
+    prediction: str | None = None
+    time: str | None = None
+    by: list[str] | None = None
+    features: list[str] | None = None
+    soft_labels: bool | None = None
+    grades: Any = None
+    # what cells mean
+    percent: bool = False
+    logits: bool = False
+    scale: tuple[float, float] | None = None
+    drop_missing: bool = False
+    allow_missing: bool = False
+    absent: Literal["nan"] | None = None
+    tolerance: float | None = None
+    normalize: bool = False
+    sums: list[str] | None = None  # the words of --tolerance
+    # how files are read
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: list[str] | None = None
+    allow_remote: bool = False
+    any_order: bool | None = None  # None of commands without --allow order
+    edited: bool = False
+    force: bool = False
+    recalibrate: bool = False
+    dask: str | None = None
+    # results
+    out: Any = None  # a text where there is one
+    no_page: bool = False
+    save: str | None = None
+    json: str | None = None
+    markdown: str | None = None
+
+    @property
+    def csv(self) -> dict[str, Any]:
+        """How csv files are to be read, as `read_table` takes it; only what was given."""
+        form = {name: getattr(self, name) for name in FORM}
+        return {name: value for name, value in form.items() if value is not None}
+
+    @property
+    def kind(self) -> Literal["proba", "logits"]:
+        """What the columns of scores hold."""
+        return "logits" if self.logits else "proba"
+
+    @property
+    def sum_tolerance(self) -> float | None:
+        """How far sums of rows may be from 1."""
+        return 1 - 1e-6 if self.normalize else self.tolerance
+
+    def label_columns(self, present: Collection[str] = ()) -> list[str]:
+        """The column of labels, or those of soft labels; `present` as in `split_columns`."""
+        if self.label is None:
+            return []
+        given = [self.label] if isinstance(self.label, str) else self.label
+        return split_columns(given, present) if self.soft_labels else given
+
+    def roles(self, present: Sequence[str], prob: Sequence[str] | None = None) -> "Roles":
+        """The columns that are named among those that are present; refuses two roles."""
+        scores = split_columns(self.prob if prob is None else prob, present)
+        labels, groups = self.label_columns(present), self.groups_among(present)
+        check_different(labels, scores)
+        _check_groups(groups, labels, scores)
+        others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]
+        roles = Roles(labels, scores, others, groups, [])
+        roles.features.extend(self._features_among(present, roles.measured))
+        return roles
+
+    def picked(self, present: Sequence[str]) -> list[str]:
+        """All columns that are read."""
+        return self.roles(present).all
+
+    def groups_among(self, present: Sequence[str]) -> list[str]:
+        """The columns of ``--by``, each once."""
+        names = list(dict.fromkeys(split_columns(self.by or (), present)))
+        if self.by and not names:
+            refuse("a column after --by", "an empty text", "Name it, or leave it out")
+        return names
+
+    def _features_among(self, present, measured):
+        """The columns of ``--features``, each once; "all" is all others."""
+        names = list(dict.fromkeys(split_columns(self.features or (), present)))
+        if self.features and not any(names):
+            refuse("a column after --features", "an empty text", "Name it, or leave it out")
+        if names == ["all"] and "all" not in present:
+            return [name for name in present if name not in measured]
+        if self.label in names:
+            refuse(
+                "features that are known with the scores",
+                f"{quoted(self.label)}, the column of --label: it tells everything",
+                "Leave it out of --features",
+            )
+        return names
+
+    def check_named(self, of: str = "the labels and of the probabilities") -> None:
+        """Refuse a table of which the label or the probabilities are not named."""
+        if self.label is None or self.prob is None:
+            missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(self, n) is None)
+            refuse(f"--label and --prob, the columns of {of}", f"no {missing}", "Name it")
+        if not isinstance(self.label, str) and not self.soft_labels:
+            refuse(
+                "--label once",
+                f"it {len(self.label)} times",
+                "For shares of several classes add --soft-labels; many labels per row go with the "
+                "command labels",
+            )
+
+    def check_of_logits(self) -> None:
+        """Refuse what only probabilities can have."""
+        if self.sums is not None and self.logits:
+            refuse("--tolerance with probabilities", "--scale logits", "Leave one out")
+
+    def check_beside(self, asked: str, others: Iterable[str]) -> None:
+        """Refuse options that would be wrong for the rows that another one makes."""
+        for name in others:
+            if getattr(self, name):
+                refuse(
+                    f"{asked} without --{_spelt(name)}",
+                    f"both: what --{_spelt(name)} does would be wrong for these rows",
+                    "Leave one of the two out",
+                )
+
+    def check_confidence(self) -> None:
+        """Refuse what would be wrong beside --prediction, --missing or --soft-labels."""
+        beside = {
+            "soft_labels": ("positive", "prediction", "absent"),
+            "prediction": ("classes", "positive", "features", "absent", "logits"),
+            "absent": ("drop_missing",),
+        }
+        for asked, others in beside.items():
+            if getattr(self, asked) is not None:
+                self.check_beside(f"--{_spelt(asked)}", others)
+
+
+def _spelt(name):
+    return _SAID.get(name, name.replace("_", "-"))
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table by what they are for.
+
+    Attributes
+    ----------
+    labels, scores : list of str
+    others : list of str
+        The columns of weights, times, clusters and predicted classes.
+    groups, features : list of str
+        Of ``--by`` and ``--features``, which may have missing values.
+    """
+
+    labels: list[str]
+    scores: list[str]
+    others: list[str]
+    groups: list[str]
+    features: list[str]
+
+    @property
+    def measured(self) -> list[str]:
+        """The columns that must have a value, each once."""
+        return [*dict.fromkeys([*self.labels, *self.scores, *self.others])]
+
+    @property
+    def all(self) -> list[str]:
+        """All columns that are read, each once."""
+        return [*dict.fromkeys([*self.measured, *self.groups, *self.features])]
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
+    """Names out of arguments such as ``a,b`` and ``"x,y",z``; an argument may be one name."""
+    names = []
+    for value in values:
+        if value in present:
+            names.append(value)
+            continue
+        try:
+            parts = next(csv.reader([value], skipinitialspace=True), [])
+        except csv.Error:  # a line break inside
+            parts = value.split(",")
+        names += [part.strip() for part in parts]
+    return names
+
+
+def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
+    """Names of columns; that of a list, whose values are columns by place, stands for them all."""
+    names: list[str] = []
+    for name in split_names(values, present):
+        places = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
+        names += ([] if name in present else [*places]) or [name]
+    return names
+
+
+def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:
+    """Refuse a column that has two roles."""
+    both = next((label for label in labels if label in columns), None)
+    if both is not None:
+        refuse(
+            "different columns for --label and --prob",
+            f"{both!r} for both",
+            "Name the column of the probabilities with --prob",
+        )
+    if len(labels) > 1:
+        check_different([], [*labels], "--label")
+        if len(labels) != max(len(columns), 2):
+            refuse(
+                "one column of --label in all, or one for each column of --prob (two for a single "
+                "one)",
+                f"{len(labels)} and {len(columns)} of --prob",
+                "Name one per class, in the order of --prob",
+            )
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        refuse(f"each column once in {option}", f"{twice!r} twice", "Name one column per class")
+
+
+def _check_groups(by, labels, columns):
+    """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
+    for option, names in (("--label", labels), ("--prob", columns)):
+        twice = next((name for name in by if name in names), None)
+        if twice is not None:
+            refuse(
+                "columns of --by that are known with the scores",
+                f"{quoted(twice)}, the column of {option}: such groups are not calibrated even "
+                "where all rows are",
+                "Name another column, or leave --by out",
+            )
