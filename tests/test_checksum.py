@@ -81,7 +81,7 @@ def is_another(read, text, original):
     return found != original
 
 
-NUMBERS = (100, pytest.param(None, marks=pytest.mark.slow))
+NUMBERS = (100, pytest.param(None, marks=pytest.mark.cross))
 
 
 @pytest.mark.parametrize("n", NUMBERS)

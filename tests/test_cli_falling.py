@@ -35,7 +35,13 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=[pytest.mark.slow] if "audit of" in one or one == "compare" else [])
+        for one in COMMANDS
+    ],
+)
 def test_every_command_stops(table, name, capsys, monkeypatch):
     if "blocks" in name:
         monkeypatch.setattr(_large, "_AT_ONCE", 0)
@@ -107,6 +113,7 @@ def shares(tmp_path, monkeypatch):
     table.set_axis(names, axis=1).assign(y=np.array([*"bca"])[votes.argmax(1)]).to_csv("t.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     if "blocks" in name:
@@ -130,6 +137,7 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
         assert main([*words, "--label", "vb,vc,va", *several, "--allow", "order"]) in (0, 3)
 
 
+@pytest.mark.slow
 def test_two_models_of_columns_in_another_order(shares, capsys):
     words = ["compare", "t.csv", "--label", "y", "--prob", "pa,pb,pc", "--prob", "qa,qb,qc"]
     assert main(words) == 0

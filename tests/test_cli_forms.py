@@ -144,6 +144,7 @@ def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):
     assert not any("." in line for line in lines)
 
 
+@pytest.mark.slow
 def test_clusters_of_one_name_in_two_blocks(small, capsys):
     """A cluster 1 of a block of whole numbers was another one than the 1.0 of the next."""
     rng = np.random.default_rng(0)

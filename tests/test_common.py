@@ -294,7 +294,7 @@ def test_scikit_learn_contract(estimator, check):
     _run(check, estimator)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(
     "model",
     [

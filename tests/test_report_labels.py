@@ -402,7 +402,7 @@ def test_any_order(folder, capsys):
     assert "audit one label at a time, which reads any" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_level():
     """The joint p-value under no, strong and total dependence: never above 5 %, not far below.
 

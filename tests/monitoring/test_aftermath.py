@@ -73,7 +73,7 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
     return ever / streams
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_region_holds_at_every_look():
     """1000 streams, 20 looks; at a level at which a region of half the size would be noticed."""
     share = share_outside(1000, np.unique(np.geomspace(3, 1500, 20).astype(int)).tolist())

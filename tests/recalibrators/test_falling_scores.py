@@ -173,7 +173,7 @@ def simulated(kind, repetitions):
     return statistics, fired
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_level_on_scores_that_say_nothing():
     """Two-sided, of the statistic for each kind of rows, and of the warning over all of them."""
     kinds, repetitions, alarms = ("plain", "ties", "weights", "counts", "skewed"), 40_000, 0

@@ -459,7 +459,7 @@ def test_partitions(small_cells):
     try_partitions(150, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_many_partitions(small_cells):
     try_partitions(2000, 1)
 
