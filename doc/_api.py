@@ -5,6 +5,7 @@ import inspect
 import pkgutil
 import re
 
+from offered import RETURNED, names_of
 from sklearn.base import BaseEstimator
 
 import sklearn_calib
@@ -46,12 +47,8 @@ TASKS = {
         "exceptions": "Errors and warnings",
     },
 }
-# where a module's __all__ does not say it
-NAMES = {
-    "": ["compile_kernels"],
-    "exceptions": ["CalibrationWarning", "Refusal"],
-    "canonical": ["canonical_labels", "canonical_proba", "log_proba", "SimplexArray"],
-}
+NAMES = {"": ["compile_kernels"]}  # where a module's __all__ does not say it
+_RETURNED = {name for names in RETURNED.values() for name in names.split()}
 FIRST = [
     "CalibratedModel",
     "RefineThenCalibrateCV",
@@ -75,7 +72,7 @@ FIRST = [
 def _names(module):
     """The public names of a part of the package, each as users import it."""
     home = importlib.import_module(f"sklearn_calib.{module}" if module else "sklearn_calib")
-    names = NAMES.get(module) or [n for n in home.__all__ if callable(getattr(home, n))]
+    names = NAMES.get(module) or [n for n in names_of(module) if callable(getattr(home, n))]
     offered = sklearn_calib.__all__
     found = [f"sklearn_calib.{n}" if n in offered else f"{home.__name__}.{n}" for n in names]
     return sorted(found, key=lambda name: name.rpartition(".")[2].lower())
@@ -104,6 +101,8 @@ def _thing(name):
 def _is_called(name):
     """Whether users call it, rather than being given it or writing one of its kind."""
     thing = _thing(name)
+    if name.rpartition(".")[2] in _RETURNED:
+        return False
     called = (BaseEstimator, Display, ProperLoss)
     plain = not inspect.isclass(thing) or isinstance(thing, Measure)
     return plain or (issubclass(thing, called) and thing not in (Display, ProperLoss))
@@ -163,3 +162,22 @@ def _page(title, names):
         heading = "What these return, and protocols for methods of your own"
         lines += [heading, "-" * len(heading), "", *_list(returned, "generated", home)]
     return "\n".join(lines)
+
+
+def add_fields(app, what, name, thing, options, lines):
+    """What the result of a function holds, below it on its page (an autodoc event)."""
+    if not inspect.isfunction(thing) or "." in thing.__qualname__:
+        return
+    annotation = str(thing.__annotations__.get("return", ""))
+    for found in sorted(_RETURNED & set(re.findall(r"\w+", annotation))):
+        (path,) = (one for one in documented() if one.rpartition(".")[2] == found)
+        lines += [f".. rubric:: What a :py:obj:`~{path}` holds", "", *_fields(_thing(path)), ""]
+
+
+def _fields(cls):
+    """The lines of the docstring that describe the fields, or what it says and their names."""
+    text = inspect.getdoc(cls)
+    if found := re.search(r"(?s)(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\S|\Z)", text):
+        return found[1].splitlines()
+    names = ", ".join(f"``{name}``" for name in getattr(cls, "_fields", ()))
+    return [text.splitlines()[0], *(["", f"Its fields are {names}."] if names else [])]

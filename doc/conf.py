@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]  # where offered.py says what is public
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import _api  # noqa: E402
 import _bibliography  # noqa: E402
 import _derived  # noqa: E402
 import _notebooks  # noqa: E402
@@ -105,3 +106,4 @@ def setup(app):
     _notebooks.connect(app)
     app.connect("autodoc-skip-member", _only_ours)
     app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)
+    app.connect("autodoc-process-docstring", _api.add_fields, priority=600)  # after numpydoc

@@ -52,7 +52,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     rooms = (module.name for module in _iter_modules(__path__) if module.name[0] != "_")
-    return sorted({*globals(), *__all__, *rooms})
+    return sorted([*__all__, *rooms])
 
 
 if not _TYPE_CHECKING:

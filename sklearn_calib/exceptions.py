@@ -17,6 +17,8 @@ from numbers import Real
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn, TypeGuard
 
+__all__ = ["CalibrationWarning", "Refusal"]  # for users; the rest is for the other rooms
+
 
 class Setting(NamedTuple):
     """An argument that a text names, and the value to give it; ``...`` where none is said.
@@ -491,3 +493,7 @@ def require(module: str, extra: str, where: str) -> Any:
             raise  # the package is there, and something of its own is missing
         cure = f"Run: pip install 'sklearn-calib[{extra}]'"
         refuse(where, package, "no such package", cure, ModuleNotFoundError, argument=package)
+
+
+def __dir__() -> list[str]:
+    return __all__

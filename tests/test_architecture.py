@@ -1,12 +1,16 @@
 """The layers, the lazy imports and the registries, read off the source with ast."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import typing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from offered import RETURNED, offered, rooms
 
 import sklearn_calib
 from sklearn_calib.metrics import all_metrics
@@ -231,6 +235,29 @@ def test_every_name_of_the_root_has_a_home():
     exec("from sklearn_calib import *", found := {})
     assert set(sklearn_calib.__all__) <= set(found)
     assert found["CalibratedModel"] is sklearn_calib.meta.CalibratedModel
+
+
+def test_completion_shows_what_a_user_calls():
+    """Behind the dot: seven names and the rooms; in a room its own names. No class is forgotten."""
+    assert dir(sklearn_calib) == sorted([*sklearn_calib.__all__, *rooms()])
+    for room in rooms():
+        module = import_module(f"sklearn_calib.{room}")
+        assert dir(module) == sorted(module.__all__)
+        returned = RETURNED.get(room, "").split()
+        assert not set(returned) & set(module.__all__)
+        assert all(hasattr(module, name) for name in returned)
+
+
+def test_no_result_is_forgotten():
+    """A class that a function returns is offered, so the contracts and the reference have it."""
+    known = {id(thing) for _, thing in offered()}
+    for name, thing in offered():
+        if inspect.isfunction(thing):
+            hint = thing.__annotations__.get("return")
+            for cls in (hint, *typing.get_args(hint)):
+                ours = getattr(cls, "__module__", "").startswith("sklearn_calib")
+                assert not ours or id(cls) in known, f"{name} returns {cls}"
+    assert len(known) >= 270
 
 
 def test_sub_packages_are_imported_when_asked_for():

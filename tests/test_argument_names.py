@@ -3,17 +3,15 @@
 import copy
 import functools
 import inspect
-import pkgutil
 import re
-from importlib import import_module
 
 import numpy as np
 import pytest
+from offered import offered
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from test_functions import call, rows
 
-import sklearn_calib
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.export import to_dict, to_json
@@ -107,15 +105,10 @@ FREE = {
 
 def functions():
     """Public functions and measures by name; of the measures one, they share their arguments."""
-    for room in pkgutil.iter_modules(sklearn_calib.__path__):
-        if room.name[0] == "_" or room.name in ROOMS_OF_AUTHORS:
-            continue
-        module = import_module(f"sklearn_calib.{room.name}")
-        for name in getattr(module, "__all__", ()):
-            thing = getattr(module, name)
-            known = inspect.isfunction(thing) or isinstance(thing, Measure)
-            if known and name not in EXEMPT:
-                yield name, thing
+    for name, thing in offered(*ROOMS_OF_AUTHORS, "exceptions"):
+        known = inspect.isfunction(thing) or isinstance(thing, Measure)
+        if known and name not in EXEMPT:
+            yield name, thing
 
 
 FUNCTIONS = dict(functions())

@@ -5,16 +5,14 @@ must be silent in test_report_columns.py.
 """
 
 import inspect
-import pkgutil
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
+from offered import offered
 from test_functions import FUNCTIONS
 
-import sklearn_calib
 from sklearn_calib.decisions import decision_curve, expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
@@ -105,17 +103,14 @@ RECALIBRATORS = [
 
 
 def _callables():
-    for room in pkgutil.iter_modules(sklearn_calib.__path__):
-        module = None if room.name[0] == "_" else import_module(f"sklearn_calib.{room.name}")
-        for name in getattr(module, "__all__", ()):
-            thing = getattr(module, name)
-            if inspect.isclass(thing):
-                yield name, thing
-                for method, function in inspect.getmembers(thing, inspect.isfunction):
-                    if method[0] != "_" and not method.startswith("set_"):
-                        yield f"{name}.{method}", function
-            elif callable(thing):
-                yield name, thing
+    for name, thing in offered():
+        if inspect.isclass(thing):
+            yield name, thing
+            for method, function in inspect.getmembers(thing, inspect.isfunction):
+                if method[0] != "_" and not method.startswith("set_"):
+                    yield f"{name}.{method}", function
+        elif callable(thing):
+            yield name, thing
 
 
 def test_every_argument_is_here():

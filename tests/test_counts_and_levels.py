@@ -1,13 +1,11 @@
 """Counts, levels and seeds of every public function are worded where they cannot be."""
 
-import importlib
 import inspect
-import pkgutil
 
 import numpy as np
 import pytest
+from offered import offered
 
-import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary
 
@@ -39,18 +37,13 @@ GIVEN = {  # what the required parameters of public functions stand for
 def functions():
     """(name, function, parameters to try) of public functions that take rows."""
     found = {}
-    for module in pkgutil.iter_modules(sklearn_calib.__path__):
-        if module.name[0] == "_" or module.name == "testing":
+    for name, thing in offered("testing"):
+        if not inspect.isfunction(thing):
             continue
-        public = importlib.import_module(f"sklearn_calib.{module.name}")
-        for name in getattr(public, "__all__", ()):
-            thing = getattr(public, name)
-            if not inspect.isfunction(thing):
-                continue
-            parameters = inspect.signature(thing).parameters
-            needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind < 2]
-            if set(needed) <= set(GIVEN) and set(NAMES) & set(parameters):
-                found[name] = (thing, needed, [n for n in NAMES if n in parameters])
+        parameters = inspect.signature(thing).parameters
+        needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind < 2]
+        if set(needed) <= set(GIVEN) and set(NAMES) & set(parameters):
+            found[name] = (thing, needed, [n for n in NAMES if n in parameters])
     return found
 
 

@@ -8,56 +8,15 @@ from pathlib import Path
 
 import pytest
 from boosters import imported
+from offered import offered
 
-from sklearn_calib import (
-    canonical,
-    datasets,
-    decisions,
-    decomposition,
-    displays,
-    export,
-    groups,
-    inference,
-    linear,
-    meta,
-    metrics,
-    monitoring,
-    recalibrators,
-    report,
-    shift,
-    staging,
-    summary,
-    testing,
-    theory,
-)
+from sklearn_calib import metrics, recalibrators
 
 ROOT = Path(__file__).parent.parent
-MODULES = (
-    canonical,
-    datasets,
-    decisions,
-    decomposition,
-    displays,
-    export,
-    groups,
-    inference,
-    linear,
-    meta,
-    metrics,
-    monitoring,
-    recalibrators,
-    report,
-    shift,
-    staging,
-    summary,
-    testing,
-    theory,
-)
 PUBLIC = [
-    getattr(module, name)
-    for module in MODULES
-    for name in getattr(module, "__all__", [n for n in vars(module) if n[0] != "_"])
-    if getattr(getattr(module, name), "__module__", "").startswith("sklearn_calib")
+    thing
+    for _, thing in offered("exceptions")
+    if getattr(thing, "__module__", "").startswith("sklearn_calib")
 ]
 REGISTERED = [*metrics.all_metrics().values(), *recalibrators.all_recalibrators().values()]
 

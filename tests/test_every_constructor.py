@@ -1,6 +1,6 @@
 """Every option of a public constructor changes what comes of it: models, testers, monitors.
 
-The classes are read off `__all__`, the options off the signatures. What a recalibrator promises of
+The classes are read off `offered`, the options off the signatures. What a recalibrator promises of
 its options is in `test_methods.py`; here are the others, with the positive class that sorts first
 and with weights beside each option.
 """
@@ -8,18 +8,16 @@ and with weights beside each option.
 import dataclasses
 import functools
 import inspect
-import pkgutil
-from importlib import import_module
 
 import numpy as np
 import pytest
+from offered import offered
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from test_methods import CLASSES
 from words import strings
 
-import sklearn_calib
 from sklearn_calib.displays import Display
 from sklearn_calib.inference import CalibrationTester
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -136,16 +134,11 @@ SAME = {
 
 def classes():
     """Public classes that a user builds: with options, and neither results nor pictures."""
-    for room in pkgutil.iter_modules(sklearn_calib.__path__):
-        if room.name[0] == "_":
-            continue
-        module = import_module(f"sklearn_calib.{room.name}")
-        for name in getattr(module, "__all__", ()):
-            thing = getattr(module, name)
-            built = inspect.isclass(thing) and not issubclass(thing, (tuple, Display, Exception))
-            result = dataclasses.is_dataclass(thing) and thing is not GaussianLogisticModel
-            if built and not result and not {thing, name} & {*ELSEWHERE}:
-                yield name, thing
+    for name, thing in offered():
+        built = inspect.isclass(thing) and not issubclass(thing, (tuple, Display, Exception))
+        result = dataclasses.is_dataclass(thing) and thing is not GaussianLogisticModel
+        if built and not result and not {thing, name} & {*ELSEWHERE}:
+            yield name, thing
 
 
 BUILT = dict(classes())

@@ -1,10 +1,15 @@
 """What a visitor sees first: README, first page, the guide's index and the reference agree."""
 
+import inspect
 import re
 
 from checkout import DOC, GUIDE, ROOT
+from offered import offered
 
 import sklearn_calib
+from sklearn_calib.groups import grade_calibration
+from sklearn_calib.inference import cox_test
+from sklearn_calib.metrics import all_metrics, lower_distance_interval
 
 import _api  # isort: skip
 import _entries  # isort: skip
@@ -62,3 +67,18 @@ def test_reference_has_each_name_once_where_it_is_imported_from():
     pages = _api.pages()
     called, returned = pages["measures_and_scorers"].split("What these return")
     assert "log_loss" in called and "CurveRows" in returned and "CurveRows" not in called
+    assert "LpCalibrationResult" in returned and "LpCalibrationResult" not in called
+
+
+def test_what_a_function_returns_is_described_on_its_page():
+    functions = [thing for _, thing in offered() if inspect.isfunction(thing)]
+    described = {}
+    for function in functions:
+        _api.add_fields(None, "", "", function, None, described.setdefault(function, []))
+        words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
+        lines = "\n".join(described[function])
+        assert all(f".{word}` holds\n\n" in lines for word in _api._RETURNED & set(words))
+    assert "rows : list of GradeRow" in described[grade_calibration]
+    assert "bound : float" in described[lower_distance_interval]
+    assert "Its fields are ``statistic``, ``pvalue``." in described[cox_test]
+    assert not described[all_metrics]

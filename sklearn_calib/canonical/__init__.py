@@ -5,7 +5,8 @@ Everything behind this door sees clean float64 arrays only. The two kinds of sco
 by the caller and never guessed from the values.
 """
 
-from .._simplex import SimplexArray, log_proba
+from .._simplex import SimplexArray as SimplexArray
+from .._simplex import log_proba
 from ._arguments import naming as naming
 from ._arrays import collected as collected
 from ._arrays import is_missing as is_missing
@@ -50,16 +51,18 @@ from ._tables import entries as entries
 from ._tables import named_columns as named_columns
 from ._tables import plain_dates as plain_dates
 from ._weights import are_counts as are_counts
-from ._weights import canonical_weight
+from ._weights import canonical_weight as canonical_weight
 from ._weights import check_weights as check_weights
 from ._weights import raw_weight as raw_weight
 from ._weights import rows_per_weight as rows_per_weight
 from ._weights import weight_and_unit as weight_and_unit
 
 __all__ = [
-    "SimplexArray",
     "canonical_labels",
     "canonical_proba",
-    "canonical_weight",
     "log_proba",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

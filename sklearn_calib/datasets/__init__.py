@@ -1,16 +1,20 @@
 """Data whose true probabilities are known."""
 
-from ._high_dimensional import LinearTruth, make_high_dimensional
-from ._miscalibrated import ScoredData, make_sign_perturbed, make_uniform_shift
+from ._high_dimensional import LinearTruth as LinearTruth
+from ._high_dimensional import make_high_dimensional
+from ._miscalibrated import ScoredData as ScoredData
+from ._miscalibrated import make_sign_perturbed, make_uniform_shift
 from ._overconfident import make_overconfident
 from ._two_gaussians import make_two_gaussians
 
 __all__ = [
-    "LinearTruth",
-    "ScoredData",
     "make_high_dimensional",
     "make_overconfident",
     "make_sign_perturbed",
     "make_two_gaussians",
     "make_uniform_shift",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,19 +2,20 @@
 
 from ..metrics import register as _register
 from ._cost_sensitive import CostSensitiveClassifier
-from ._decision_curve import (
-    DecisionCurve,
-    NetBenefitDifference,
-    decision_curve,
-    decision_difference,
-)
-from ._expected_cost import ExpectedCost, expected_cost_test
-from ._expected_metrics import ExpectedMetrics, expected_metrics
+from ._decision_curve import DecisionCurve as DecisionCurve
+from ._decision_curve import NetBenefitDifference as NetBenefitDifference
+from ._decision_curve import decision_curve, decision_difference
+from ._expected_cost import ExpectedCost as ExpectedCost
+from ._expected_cost import expected_cost_test
+from ._expected_metrics import ExpectedMetrics as ExpectedMetrics
+from ._expected_metrics import expected_metrics
 from ._measures import area_under_risk_coverage as area_under_risk_coverage
 from ._measures import calibration_decision_loss as calibration_decision_loss
 from ._measures import expected_cost_score as expected_cost_score
-from ._regret import RegretCurve, regret_curve
-from ._risk_coverage import RiskCoverageCurve, risk_coverage_curve
+from ._regret import RegretCurve as RegretCurve
+from ._regret import regret_curve
+from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve
+from ._risk_coverage import risk_coverage_curve
 from ._selective import SelectiveClassifier
 from ._two_classes import two_class_case as two_class_case
 
@@ -22,12 +23,6 @@ _REGISTERED = _register(globals().values())
 
 __all__ = [
     "CostSensitiveClassifier",
-    "DecisionCurve",
-    "ExpectedCost",
-    "ExpectedMetrics",
-    "NetBenefitDifference",
-    "RegretCurve",
-    "RiskCoverageCurve",
     "SelectiveClassifier",
     "decision_curve",
     "decision_difference",
@@ -37,3 +32,7 @@ __all__ = [
     "risk_coverage_curve",
     *_REGISTERED,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,14 +2,16 @@
 
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric, as_xgboost_metric
-from ._calibration_index import CalibrationIndices, calibration_indices
+from ._calibration_index import CalibrationIndices as CalibrationIndices
+from ._calibration_index import calibration_indices
 from ._calibration_index import e50_calibration_index as e50_calibration_index
 from ._calibration_index import e90_calibration_index as e90_calibration_index
 from ._calibration_index import emax_calibration_index as emax_calibration_index
 from ._calibration_index import indices_of_problem as indices_of_problem
 from ._calibration_index import integrated_calibration_index as integrated_calibration_index
 from ._calibration_index import smoothed_frequencies as smoothed_frequencies
-from ._curve import RefinementCurve, refinement_curve
+from ._curve import RefinementCurve as RefinementCurve
+from ._curve import refinement_curve
 from ._decompose import decompose_case as decompose_case
 from ._decompose import decompose_loss, proper_calibration_error, refinement_error
 from ._grouping import decompose_by_features as decompose_by_features
@@ -18,17 +20,14 @@ from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
 from ._measures import temperature_refinement_brier as temperature_refinement_brier
 from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
-from ._parts import LossDecomposition
-from ._variational import VariationalInterval, variational_calibration_interval
+from ._parts import LossDecomposition as LossDecomposition
+from ._variational import VariationalInterval as VariationalInterval
 from ._variational import variational_calibration_error as variational_calibration_error
+from ._variational import variational_calibration_interval
 
 _REGISTERED = _register(globals().values())
 
 __all__ = [
-    "CalibrationIndices",
-    "LossDecomposition",
-    "RefinementCurve",
-    "VariationalInterval",
     "as_lightgbm_metric",
     "as_xgboost_metric",
     "calibration_indices",
@@ -39,3 +38,7 @@ __all__ = [
     "variational_calibration_interval",
     *_REGISTERED,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

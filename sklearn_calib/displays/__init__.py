@@ -38,3 +38,7 @@ __all__ = [
     "StackDisplay",
     "WitnessDisplay",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,7 +1,7 @@
 """Fitted maps outside Python: as nodes, as JSON, and read back with numpy alone."""
 
 from ._code import to_code
-from ._exported import ExportedMap
+from ._exported import ExportedMap as ExportedMap
 from ._json import from_dict, from_json, to_dict, to_json
 from ._onnx import to_onnx
 from ._onnx_models import register_onnx_converters
@@ -11,7 +11,6 @@ from ._skops import skops_trusted
 from ._sql import to_sql
 
 __all__ = [
-    "ExportedMap",
     "from_dict",
     "from_json",
     "json_schema",
@@ -24,3 +23,7 @@ __all__ = [
     "to_onnx",
     "to_sql",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

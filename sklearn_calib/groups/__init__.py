@@ -20,16 +20,14 @@ from ._result import GroupCalibration as GroupCalibration
 from ._result import GroupRow as GroupRow
 
 __all__ = [
-    "GradeCalibration",
-    "GradeRow",
     "Grades",
-    "GroupCalibration",
     "GroupRecalibration",
-    "GroupRow",
-    "Grouping",
     "MulticalibratedModel",
     "MulticalibratedScores",
-    "find_groups",
     "grade_calibration",
     "group_calibration",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,56 +1,47 @@
 """Calibration tests, testers and confidence intervals."""
 
 from ._calibrated_mean import calibrated_mean
-from ._calibrated_mean_result import CalibratedMean
-from ._classical import (
-    SignificanceResult,
-    cox_test,
-    cumulative_test,
-    hosmer_lemeshow_test,
-    spiegelhalter_test,
-)
-from ._clusters import ClusterSample
+from ._calibrated_mean_result import CalibratedMean as CalibratedMean
+from ._classical import SignificanceResult as SignificanceResult
+from ._classical import cox_test, cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
+from ._clusters import ClusterSample as ClusterSample
 from ._clusters import in_clusters as in_clusters
 from ._clusters import loss_interval as loss_interval
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch
 from ._clusters import sum_error as sum_error
 from ._clusters import warn_of_few_events as warn_of_few_events
-from ._internal_result import Instability, InternalValidation, InternalValidationRow
+from ._internal_result import Instability as Instability
+from ._internal_result import InternalValidation as InternalValidation
+from ._internal_result import InternalValidationRow as InternalValidationRow
 from ._internal_validation import internal_validation
-from ._intervals import ConfidenceInterval, confidence_interval
+from ._intervals import ConfidenceInterval as ConfidenceInterval
+from ._intervals import confidence_interval
 from ._lp_calibration import binning_sample_size, lp_calibration_bound
-from ._monte_carlo import MonteCarloResult, calibration_test
-from ._paired import PairedDifference, PairedLosses, paired_difference
+from ._monte_carlo import MonteCarloResult as MonteCarloResult
+from ._monte_carlo import calibration_test
+from ._paired import PairedDifference as PairedDifference
+from ._paired import PairedLosses, paired_difference
 from ._paired import hits as hits
-from ._polynomial import PolynomialTest, polynomial_test
-from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
-from ._sample_size import SampleSizeTarget, ValidationSampleSize, validation_sample_size
-from ._testers import CalibrationTester, TesterVerdict, tester_sample_size
+from ._polynomial import PolynomialTest as PolynomialTest
+from ._polynomial import polynomial_test
+from ._resampling import bootstrap_distribution as bootstrap_distribution
+from ._resampling import distribution_of_draws
+from ._resampling import null_distribution as null_distribution
+from ._sample_size import SampleSizeTarget as SampleSizeTarget
+from ._sample_size import ValidationSampleSize as ValidationSampleSize
+from ._sample_size import validation_sample_size
+from ._testers import CalibrationTester, tester_sample_size
+from ._testers import TesterVerdict as TesterVerdict
 from ._validation import validation_summary
-from ._validation_table import ValidationRow, ValidationSummary, ValidationTable
+from ._validation_table import ValidationRow as ValidationRow
+from ._validation_table import ValidationSummary as ValidationSummary
+from ._validation_table import ValidationTable as ValidationTable
 
 __all__ = [
-    "CalibratedMean",
     "CalibrationTester",
-    "ClusterSample",
-    "ConfidenceInterval",
-    "Instability",
-    "InternalValidation",
-    "InternalValidationRow",
-    "MonteCarloResult",
-    "PairedDifference",
     "PairedLosses",
-    "PolynomialTest",
-    "SampleSizeTarget",
-    "SignificanceResult",
-    "TesterVerdict",
-    "ValidationRow",
-    "ValidationSampleSize",
-    "ValidationSummary",
-    "ValidationTable",
     "binning_sample_size",
-    "bootstrap_distribution",
     "calibrated_mean",
     "calibration_test",
     "confidence_interval",
@@ -60,7 +51,6 @@ __all__ = [
     "hosmer_lemeshow_test",
     "internal_validation",
     "lp_calibration_bound",
-    "null_distribution",
     "paired_difference",
     "polynomial_test",
     "spiegelhalter_test",
@@ -68,3 +58,7 @@ __all__ = [
     "validation_sample_size",
     "validation_summary",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,8 +1,9 @@
 """Linear classifiers: their leverages, leave-one-out scores, angle to the truth and intervals."""
 
-from ._angle import AngleEstimate, estimate_angle
+from ._angle import AngleEstimate as AngleEstimate
 from ._angle import angular_recalibrator as angular_recalibrator
 from ._angle import checked_fits as checked_fits
+from ._angle import estimate_angle
 from ._angle import find_angle as find_angle
 from ._angle import refuse_weights as refuse_weights
 from ._fit import LinearFit as LinearFit
@@ -13,8 +14,11 @@ from ._leave_one_out import approximate_leave_one_out
 from ._leave_one_out import leave_one_out_scores as leave_one_out_scores
 
 __all__ = [
-    "AngleEstimate",
     "approximate_leave_one_out",
     "estimate_angle",
     "logistic_intervals",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,7 +6,7 @@ from ._brought import check_gives_proba as check_gives_proba
 from ._calibrated_model import CalibratedModel
 from ._pairs import GIVES_SCORES as GIVES_SCORES
 from ._pairs import CalibratedClassifier as CalibratedClassifier
-from ._pairs import CalibratedPair
+from ._pairs import CalibratedPair as CalibratedPair
 from ._refine_then_calibrate import RefineThenCalibrateCV
 from ._scores import RESPONSE_METHODS as RESPONSE_METHODS
 from ._scores import aligned_scores as aligned_scores
@@ -14,7 +14,10 @@ from ._scores import aligned_scores as aligned_scores
 __all__ = [
     "AngularCalibratedClassifier",
     "CalibratedModel",
-    "CalibratedPair",
     "RefineThenCalibrateCV",
     "calibrated_attributions",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

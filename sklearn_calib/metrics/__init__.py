@@ -17,32 +17,44 @@ from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
-from ._case import BinaryProblem, Case, Cells, canonical_case
+from ._case import BinaryProblem as BinaryProblem
+from ._case import Case as Case
+from ._case import Cells as Cells
+from ._case import canonical_case as canonical_case
 from ._case_of_cells import CaseOfCells as CaseOfCells
 from ._case_of_cells import CurveOfCells as CurveOfCells
 from ._convolved import convolved_calibration_error as convolved_calibration_error
-from ._cumulative import CumulativeDifferences, cumulative_differences
+from ._cumulative import CumulativeDifferences as CumulativeDifferences
 from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
+from ._cumulative import cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
-from ._label_cases import label_cases
+from ._label_cases import label_cases as label_cases
 from ._loss import LossLike as LossLike
 from ._loss import ProperLoss
-from ._lower_distance import DistanceInterval, lower_distance_interval
+from ._lower_distance import DistanceInterval as DistanceInterval
+from ._lower_distance import lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
-from ._lp_calibration import LpCalibrationResult, lp_calibration_test
+from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
 from ._lp_calibration import lp_calibration_error as lp_calibration_error
-from ._measure import Measure, MetricSpec, metric
+from ._lp_calibration import lp_calibration_test
+from ._measure import Measure, metric
+from ._measure import MetricSpec as MetricSpec
 from ._proper import BrierLoss, LogLoss, SphericalLoss
 from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss
 from ._proper import spherical_loss as spherical_loss
 from ._ranked import ranked_probability_score as ranked_probability_score
-from ._reliability import CurveRows, ReliabilityCurve, curve_of, reliability_curve
+from ._reliability import CurveRows as CurveRows
+from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import ReliabilityCurves as ReliabilityCurves
-from ._scorers import ProbabilityScorer, make_probability_scorer
-from ._smooth_calibration import CalibrationWitness, calibration_witness
+from ._reliability import curve_of as curve_of
+from ._reliability import reliability_curve
+from ._scorers import ProbabilityScorer as ProbabilityScorer
+from ._scorers import make_probability_scorer
+from ._smooth_calibration import CalibrationWitness as CalibrationWitness
+from ._smooth_calibration import calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
 from ._two_bin import averaged_two_bin_error as averaged_two_bin_error
 
@@ -196,31 +208,17 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
 
 __all__ = [
     "BetaFamilyLoss",
-    "BinaryProblem",
     "BrierLoss",
-    "CalibrationWitness",
-    "Case",
-    "Cells",
-    "CumulativeDifferences",
-    "CurveRows",
-    "DistanceInterval",
     "LogLoss",
-    "LpCalibrationResult",
     "Measure",
-    "MetricSpec",
-    "ProbabilityScorer",
     "ProperLoss",
-    "ReliabilityCurve",
     "SphericalLoss",
     "all_losses",
     "all_metrics",
     "calibration_witness",
-    "canonical_case",
     "cumulative_differences",
-    "curve_of",
     "get_loss",
     "get_scorer",
-    "label_cases",
     "lower_distance_interval",
     "lp_calibration_test",
     "make_probability_scorer",
@@ -229,3 +227,7 @@ __all__ = [
     "scorer_names",
     *_OWN,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

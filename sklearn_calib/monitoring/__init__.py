@@ -1,16 +1,18 @@
 """Calibration watched while labels come in: evidence that may be looked at at any time."""
 
-from ._aftermath import Diagnosis, ShiftRegion
+from ._aftermath import Diagnosis as Diagnosis
+from ._aftermath import ShiftRegion as ShiftRegion
 from ._monitor import CalibrationMonitor
-from ._result import Alarm, MonitorHistory
-from ._safe_test import SafeTestResult, safe_calibration_test
+from ._result import Alarm as Alarm
+from ._result import MonitorHistory as MonitorHistory
+from ._safe_test import SafeTestResult as SafeTestResult
+from ._safe_test import safe_calibration_test
 
 __all__ = [
-    "Alarm",
     "CalibrationMonitor",
-    "Diagnosis",
-    "MonitorHistory",
-    "SafeTestResult",
-    "ShiftRegion",
     "safe_calibration_test",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -43,7 +43,7 @@ from ._multicalibrated_scores import BOOSTER_CONSTRAINTS as BOOSTER_CONSTRAINTS
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
-from ._multiclass_binning import CellGroup
+from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration
 from ._names import suggestion as suggestion
@@ -67,7 +67,7 @@ from ._stacking import fold_masses as fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
-from ._threshold import Threshold
+from ._threshold import Threshold as Threshold
 from ._threshold import thresholds_section as thresholds_section
 from ._top_label import TopLabel as TopLabel
 from ._trend_filtering import TrendFiltering as TrendFiltering
@@ -158,13 +158,15 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
 
 __all__ = [
     "Capabilities",
-    "CellGroup",
     "MultilabelCalibration",
     "Recalibrator",
-    "Threshold",
     "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

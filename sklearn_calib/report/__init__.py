@@ -1,29 +1,26 @@
 """Reports: a verdict, measures with intervals, advice and pictures of one or several models."""
 
-from ._advice import Advice, AdviceRow
+from ._advice import Advice as Advice
+from ._advice import AdviceRow as AdviceRow
 from ._calibration_report import calibration_report
-from ._columns import ColumnOrder, find_column_order
-from ._evidence import Bin, Evidence, Line, Run
-from ._label_report import LabelReport
-from ._labels import LabelAverage
-from ._report import CalibrationReport
-from ._table import ReportRow
-from ._verdict import Sentence, Verdict
+from ._columns import ColumnOrder as ColumnOrder
+from ._columns import find_column_order
+from ._evidence import Bin as Bin
+from ._evidence import Evidence as Evidence
+from ._evidence import Line as Line
+from ._evidence import Run as Run
+from ._label_report import LabelReport as LabelReport
+from ._labels import LabelAverage as LabelAverage
+from ._report import CalibrationReport as CalibrationReport
+from ._table import ReportRow as ReportRow
+from ._verdict import Sentence as Sentence
+from ._verdict import Verdict as Verdict
 
 __all__ = [
-    "Advice",
-    "AdviceRow",
-    "Bin",
-    "CalibrationReport",
-    "ColumnOrder",
-    "Evidence",
-    "LabelAverage",
-    "LabelReport",
-    "Line",
-    "ReportRow",
-    "Run",
-    "Sentence",
-    "Verdict",
     "calibration_report",
     "find_column_order",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

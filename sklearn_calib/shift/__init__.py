@@ -3,7 +3,13 @@
 The correction for other class frequencies is `PriorShift`, in `sklearn_calib.recalibrators`.
 """
 
-from ._covariate_weights import CovariateWeights, covariate_weights
-from ._prior_shift_test import PriorShiftResult, prior_shift_test
+from ._covariate_weights import CovariateWeights as CovariateWeights
+from ._covariate_weights import covariate_weights
+from ._prior_shift_test import PriorShiftResult as PriorShiftResult
+from ._prior_shift_test import prior_shift_test
 
-__all__ = ["CovariateWeights", "PriorShiftResult", "covariate_weights", "prior_shift_test"]
+__all__ = ["covariate_weights", "prior_shift_test"]
+
+
+def __dir__() -> list[str]:
+    return __all__

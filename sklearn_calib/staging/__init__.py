@@ -9,6 +9,11 @@ from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
 from . import _scikit_learn_boosting as _scikit_learn_boosting
 from . import _xgboost as _xgboost
-from ._base import Staging, own_logits, register_staging, staging_of
+from ._base import Staging, register_staging, staging_of
+from ._base import own_logits as own_logits
 
-__all__ = ["Staging", "own_logits", "register_staging", "staging_of"]
+__all__ = ["Staging", "register_staging", "staging_of"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,6 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
-from ._bounds import BoundedValue
+from ._bounds import BoundedValue as BoundedValue
 from ._drawn import DrawnRows as DrawnRows
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
@@ -9,22 +9,23 @@ from ._find_classes import find_classes
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups
 from ._problems import ADDED_UP as ADDED_UP
-from ._problems import CellProblems, MulticlassTotals, Totals
-from ._resampling import CellSample, Fold
+from ._problems import CellProblems as CellProblems
+from ._problems import MulticlassTotals as MulticlassTotals
+from ._problems import Totals as Totals
+from ._resampling import CellSample as CellSample
+from ._resampling import Fold as Fold
 from ._sampled import Draw as Draw
 from ._sources import summarize
 from ._storage import is_summary_file
 from ._summary import CalibrationSummary
 
 __all__ = [
-    "BoundedValue",
     "CalibrationSummary",
-    "CellProblems",
-    "CellSample",
-    "Fold",
-    "MulticlassTotals",
-    "Totals",
     "find_classes",
     "is_summary_file",
     "summarize",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

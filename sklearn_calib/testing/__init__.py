@@ -24,3 +24,7 @@ __all__ = [
     "recalibrator_checks",
     "staging_checks",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

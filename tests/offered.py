@@ -1,0 +1,57 @@
+"""What the sub-packages offer: what users call, and classes that come back from it.
+
+The contracts are about both. `__all__` lists the first; the others are in the table below, so that
+none of them is forgotten.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import sklearn_calib
+
+#: Classes that come back from what users call, and a few functions for authors of methods.
+RETURNED = {
+    "canonical": "SimplexArray canonical_weight",
+    "datasets": "LinearTruth ScoredData",
+    "decisions": "DecisionCurve ExpectedCost ExpectedMetrics NetBenefitDifference RegretCurve "
+    "RiskCoverageCurve",
+    "decomposition": "CalibrationIndices LossDecomposition RefinementCurve VariationalInterval",
+    "export": "ExportedMap",
+    "groups": "GradeCalibration GradeRow GroupCalibration GroupRow Grouping find_groups",
+    "inference": "CalibratedMean ClusterSample ConfidenceInterval Instability InternalValidation "
+    "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest "
+    "SampleSizeTarget SignificanceResult TesterVerdict ValidationRow ValidationSampleSize "
+    "ValidationSummary ValidationTable bootstrap_distribution null_distribution",
+    "linear": "AngleEstimate",
+    "meta": "CalibratedPair",
+    "metrics": "BinaryProblem CalibrationWitness Case Cells CumulativeDifferences CurveRows "
+    "DistanceInterval LpCalibrationResult MetricSpec ProbabilityScorer ReliabilityCurve "
+    "ReliabilityCurves canonical_case curve_of label_cases",
+    "monitoring": "Alarm Diagnosis MonitorHistory SafeTestResult ShiftRegion",
+    "recalibrators": "CellGroup Threshold",
+    "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
+    "LabelReport Line ReportRow Run Sentence Verdict",
+    "shift": "CovariateWeights PriorShiftResult",
+    "staging": "own_logits",
+    "summary": "BoundedValue CellProblems CellSample Fold MulticlassTotals Totals",
+    "theory": "GaussianLoss LogisticLimit",
+}
+
+
+def rooms():
+    """The names of the public sub-packages and modules."""
+    return [room.name for room in iter_modules(sklearn_calib.__path__) if room.name[0] != "_"]
+
+
+def names_of(room):
+    """What a sub-package offers, sorted."""
+    module = import_module(f"sklearn_calib.{room}")
+    return sorted([*module.__all__, *RETURNED.get(room, "").split()])
+
+
+def offered(*but):
+    """(name, thing) of all sub-packages but some."""
+    for room in rooms():
+        if room not in but:
+            module = import_module(f"sklearn_calib.{room}")
+            yield from ((name, getattr(module, name)) for name in names_of(room))
