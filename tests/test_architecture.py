@@ -164,7 +164,6 @@ SHARED = (
     "_turning",
     "_frequencies",
     "_record",
-    "_reliability_panel",
 )
 
 

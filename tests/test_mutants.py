@@ -220,7 +220,7 @@ MUTANTS = {
         slow=True,
     ),
     "ReliabilityDisplay: error bars halved": Mutant(
-        "displays._reliability_panel",
+        "displays._reliability",
         "high = np.maximum(curve.confidence_high, curve.observed)",
         "high = (np.maximum(curve.confidence_high, curve.observed) + curve.observed) / 2",
         "displays/test_reliability_display.py::test_bands_are_drawn_where_the_curve_has_them"

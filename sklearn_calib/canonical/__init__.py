@@ -8,8 +8,12 @@ by the caller and never guessed from the values.
 from .._simplex import SimplexArray as SimplexArray
 from .._simplex import log_proba
 from ._arguments import naming as naming
+from ._arrays import check_names_differ as check_names_differ
 from ._arrays import collected as collected
+from ._arrays import entries as entries
 from ._arrays import is_missing as is_missing
+from ._arrays import named_columns as named_columns
+from ._arrays import plain_dates as plain_dates
 from ._arrays import read_array as read_array
 from ._arrays import read_numbers as read_numbers
 from ._column_order import FARTHER as FARTHER
@@ -46,10 +50,6 @@ from ._soft_labels import Votes as Votes
 from ._soft_labels import check_votes as check_votes
 from ._soft_labels import soft_rows as soft_rows
 from ._soft_labels import votes_of as votes_of
-from ._tables import check_names_differ as check_names_differ
-from ._tables import entries as entries
-from ._tables import named_columns as named_columns
-from ._tables import plain_dates as plain_dates
 from ._weights import are_counts as are_counts
 from ._weights import canonical_weight as canonical_weight
 from ._weights import check_weights as check_weights

@@ -3,8 +3,7 @@
 from ._high_dimensional import LinearTruth as LinearTruth
 from ._high_dimensional import make_high_dimensional
 from ._miscalibrated import ScoredData as ScoredData
-from ._miscalibrated import make_sign_perturbed, make_uniform_shift
-from ._overconfident import make_overconfident
+from ._miscalibrated import make_overconfident, make_sign_perturbed, make_uniform_shift
 from ._two_gaussians import make_two_gaussians
 
 __all__ = [

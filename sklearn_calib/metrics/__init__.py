@@ -21,6 +21,7 @@ from ._case import BinaryProblem as BinaryProblem
 from ._case import Case as Case
 from ._case import Cells as Cells
 from ._case import canonical_case as canonical_case
+from ._case import label_cases as label_cases
 from ._case_of_cells import CaseOfCells as CaseOfCells
 from ._case_of_cells import CurveOfCells as CurveOfCells
 from ._convolved import convolved_calibration_error as convolved_calibration_error
@@ -30,7 +31,6 @@ from ._cumulative import cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
-from ._label_cases import label_cases as label_cases
 from ._loss import LossLike as LossLike
 from ._loss import ProperLoss
 from ._lower_distance import DistanceInterval as DistanceInterval

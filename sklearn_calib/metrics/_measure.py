@@ -12,8 +12,7 @@ import numpy as np
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse
-from ._case import BINARY, canonical_case
-from ._label_cases import label_cases
+from ._case import BINARY, canonical_case, label_cases
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Case

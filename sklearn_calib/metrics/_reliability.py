@@ -23,8 +23,7 @@ from .._typing import (
 )
 from ..exceptions import check_count, check_known, check_level, refuse
 from ._bins import checked_bins
-from ._case import canonical_case
-from ._label_cases import label_cases
+from ._case import canonical_case, label_cases
 
 _STRATEGIES = get_args(CurveStrategy)
 _BELT_POINTS = 201
