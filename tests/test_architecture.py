@@ -22,8 +22,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     ("_typing", "_show", "exceptions"),
     ("_simplex", "_sklearn_compat", "_version"),
-    ("_files", "_random", "canonical"),
-    ("_kernels", "datasets", "staging"),
+    ("_random", "canonical"),
+    ("_files", "_kernels", "datasets", "staging"),
     ("metrics", "recalibrators"),
     ("decisions", "decomposition", "linear", "monitoring"),
     ("inference", "meta", "testing"),

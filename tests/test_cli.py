@@ -95,7 +95,7 @@ def test_audit_many_classes(quick, capsys):
         ({}, ["--prob", "q"], "expected a column 'q' in t.csv, got p, label, w"),
         ({}, ["--prob", "p", "--weight", "v"], "expected a column 'v'"),
         ({"p": "high"}, ["--prob", "p"], "expected numbers in column 'p' of t.csv, got for inst"),
-        ({"p": None}, ["--prob", "p"], "expected a number in every row of column 'p' of t.csv"),
+        ({"p": None}, ["--prob", "p"], "expected a number in every row, got nan in row 3 of"),
         ({"p": 1.5}, ["--prob", "p"], "expected probabilities in [0, 1], got 1.5 in row 3"),
         ({"label": None}, ["--prob", "p"], "expected a label in every row, got nan in row 3"),
         ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected --weight >= 0"),

@@ -126,8 +126,8 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
         (["short.csv", "old.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
         (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "once in twice.csv, got '7'"),
         (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got the table itself"),
-        (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5. Fill them, or leave out such rows "
-         "with --missing drop"),
+        (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5 of column 'p' of holes.csv. Fill "
+         "them, or leave out such rows with --missing drop"),
         (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow remote"),
         (["old.csv", "large.csv", *AS_USUAL], "add --scale percent for percentages"),
     ],
@@ -321,7 +321,7 @@ def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
 
     def watched(file, pick, **given):
         for table in tables.table_blocks(file, pick, **given, size=2000):
-            held.append(weakref.ref(table.frame))
+            held.append(weakref.ref(table.columns))
             most.append(sum(ref() is not None for ref in held))
             yield table
 

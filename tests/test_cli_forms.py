@@ -14,7 +14,8 @@ from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import probability
 from sklearn_calib._files import tables
-from sklearn_calib._files.tables import in_percent, number_column, table_blocks
+from sklearn_calib._files.columns import in_percent, number_column
+from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.exceptions import Refusal
 from sklearn_calib.summary import _parts, summarize
 from sklearn_calib.summary._sampled import Draw
@@ -126,7 +127,7 @@ def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
     with pytest.raises(Refusal, match=r"got for instance '0\.5' in row 1"):
-        number_column(tables.FileTable(frame, "t.xlsx", "."), "p", holes=True)
+        number_column(tables.Block(frame, "t.xlsx", "."), "p", holes=True)
 
 
 def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):

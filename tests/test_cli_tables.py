@@ -7,7 +7,7 @@ import pytest
 from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import Tables
-from sklearn_calib._files.tables import FileTable
+from sklearn_calib._files.columns import Block
 from sklearn_calib.exceptions import Refusal
 
 
@@ -24,10 +24,10 @@ def test_roles_of_columns():
 
 def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     tables = Tables(Request(drop_missing=True))
-    first = FileTable(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
-    second = FileTable(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
+    first = Block(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
+    second = Block(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
     one, two = tables.kept(first, second)
-    assert one.frame["p"].tolist() == [0.5, 1.0] and two.frame["q"].tolist() == [1.0, 3.0]
+    assert one.columns["p"].tolist() == [0.5, 1.0] and two.columns["q"].tolist() == [1.0, 3.0]
     assert [one.row(0), one.row(1), two.row(1)] == [10, 13, 3] and tables.n_rows == 2
     (again,) = tables.kept(one.only(np.array([False, True])))
     assert again.row(0) == 13

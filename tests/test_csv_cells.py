@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_calib._files.columns import Block, number_column
 from sklearn_calib._files.csv_cells import CsvCells
 from sklearn_calib._files.csv_text import row_blocks
-from sklearn_calib._files.tables import FileTable, number_column, read_table, table_blocks
+from sklearn_calib._files.tables import read_table, table_blocks
 from sklearn_calib.exceptions import Refusal
 
 COLUMNS = {
@@ -92,10 +93,10 @@ def test_pyarrow_reads_what_is_plain():
 def test_a_short_row_alone_in_a_block_is_a_row(tmp_path):
     (tmp_path / "t.csv").write_text("p\n0.5\n0,5\n" + "0.25\n" * 9, encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";")]
-    assert sum(len(block.frame) for block in blocks) == 11
+    assert sum(block.n_rows for block in blocks) == 11
     (tmp_path / "t.csv").write_text("y,p\n1,0.5\n0,0.25\n1", encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=8)]
-    assert blocks[-1].frame["p"].isna().tolist() == [True]
+    assert blocks[-1].columns["p"].isna().tolist() == [True]
 
 
 def test_blocks_end_where_rows_end():
@@ -120,14 +121,14 @@ def test_blocks_end_where_rows_end():
     ],
 )
 def test_numbers_in_text(cells, decimal, numbers):
-    from sklearn_calib._files.tables import _numbers_of_text
+    from sklearn_calib._files.columns import _numbers_of_text
 
     found = _numbers_of_text(pd.Series(cells, dtype=object), decimal)
     np.testing.assert_array_equal(found, numbers)
 
 
 def test_numbers_in_text_are_refused_as_before():
-    table = FileTable(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
+    table = Block(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
     with pytest.raises(Refusal, match="expected numbers in column 'p'"):
         number_column(table, "p")
 
@@ -136,5 +137,5 @@ def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 2**10)
     rows = ["1,True,,2"] * 200 + ["0,,,0.5"] * 200 + ["1,False,x,+3"] * 200
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d", *rows]), encoding="utf-8")
-    found = read_table(str(tmp_path / "t.csv"), lambda names: names).frame
+    found = read_table(str(tmp_path / "t.csv"), lambda names: names).columns
     same(found, pd.read_csv(tmp_path / "t.csv"))

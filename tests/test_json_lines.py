@@ -17,13 +17,8 @@ import pytest
 from sklearn_calib._cli import main, parser
 from sklearn_calib._cli._result import commands_of_repair
 from sklearn_calib._files import csv_text, json_lines
-from sklearn_calib._files.tables import (
-    column_names,
-    label_column,
-    number_column,
-    read_table,
-    table_blocks,
-)
+from sklearn_calib._files.columns import label_column, number_column
+from sklearn_calib._files.tables import column_names, read_table, table_blocks
 from sklearn_calib.exceptions import Refusal
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
@@ -44,7 +39,7 @@ def write(tmp_path, monkeypatch):
 
 
 def read(file, *needed, **form):
-    return read_table(file, lambda names: [*needed], **form).frame
+    return read_table(file, lambda names: [*needed], **form).columns
 
 
 def awkward(n=400):
@@ -78,10 +73,10 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
         "_by_arrow",
         lambda *given: calls.append(own(*given) is not None) or own(*given),
     )
-    fast = [block.frame for block in table_blocks(file, lambda names: NAMES, size=size)]
+    fast = [block.columns for block in table_blocks(file, lambda names: NAMES, size=size)]
     assert any(calls) or size == 10**6
     monkeypatch.setattr(json_lines._Reader, "_by_arrow", lambda *given: None)
-    slow = [block.frame for block in table_blocks(file, lambda names: NAMES, size=size)]
+    slow = [block.columns for block in table_blocks(file, lambda names: NAMES, size=size)]
     for one, other in zip(fast, slow, strict=True):
         pd.testing.assert_frame_equal(one, other, check_dtype=False)
     whole = read(file, *NAMES)

@@ -16,6 +16,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib._cli import main
+from sklearn_calib._files.columns import Block
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import _curve, refinement_curve
 from sklearn_calib.displays import HeatmapDisplay
@@ -38,8 +39,7 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.report._compared import comparison, murphy_of
 from sklearn_calib.report._label_sections import finding
 from sklearn_calib.summary import CalibrationSummary, CellSample
-from sklearn_calib.summary._columns import grouped
-from sklearn_calib.summary._parts import Block
+from sklearn_calib.summary._sources import grouped
 
 
 def rows(n=200, seed=0):
@@ -267,7 +267,7 @@ def test_more_groups_than_16_bits_number():
     n = 70_000
     group = np.random.default_rng(0).permutation(2 * n) % n
     data = {"y": group % 2, "p": np.full(2 * n, 0.5), "g": group}
-    found = dict(grouped(Block(data, 2 * n), ["g"]))
+    found = dict(grouped(Block(data), ["g"]))
     assert len(found) == n
     pairs = group[np.array([*found.values()])]
     assert (pairs == np.array([*found])).all()

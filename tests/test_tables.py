@@ -13,14 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sklearn_calib._cli import _large, _tables, main
-from sklearn_calib._files.tables import (
-    label_column,
-    number_column,
-    read_table,
-    table_blocks,
-    values_of_text,
-    weigh_more,
-)
+from sklearn_calib._files.columns import label_column, number_column, values_of_text
+from sklearn_calib._files.tables import read_table, table_blocks, weigh_more
 from sklearn_calib.exceptions import Refusal
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
@@ -41,14 +35,12 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
     file = str(tmp_path / "t.csv")
     frame = written(file, line=line, quoting=quoting)
     blocks = [*table_blocks(file, lambda names: ["p", "y"], size=size)]
-    assert [b.first for b in blocks] == np.cumsum(
-        [0, *(len(b.frame) for b in blocks[:-1])]
-    ).tolist()
+    assert [b.first for b in blocks] == np.cumsum([0, *(b.n_rows for b in blocks[:-1])]).tolist()
     assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
     found = np.concatenate([number_column(block, "p") for block in blocks])
     assert found.tolist() == frame["p"].tolist()
-    whole = read_table(file, lambda names: ["p", "y"]).frame
-    assert pd.concat([block.frame for block in blocks], ignore_index=True).equals(whole)
+    whole = read_table(file, lambda names: ["p", "y"]).columns
+    assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(whole)
 
 
 @pytest.mark.slow
@@ -57,7 +49,7 @@ def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
     file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8")
     for size in range(1, 60):
         blocks = [*table_blocks(str(file), lambda names: ["p"], size=size)]
-        assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
+        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
 
 
 @pytest.mark.slow
@@ -93,7 +85,7 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
     lines = [f"{value},{'x' * 60}\n" for value in values for _ in range(3)]
     (tmp_path / "t.csv").write_text("p,y\n" + "".join(lines), encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)]
-    assert all(block.frame["p"].astype(str).nunique() == 1 for block in blocks)
+    assert all(block.columns["p"].astype(str).nunique() == 1 for block in blocks)
     with pytest.raises(Refusal, match=r"in row 3\b.*Write all of them in percent, or none"):
         for block in blocks:
             number_column(block, "p")
@@ -110,7 +102,7 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     texts = [
         text
         for block in table_blocks(file, lambda names: ["y"], size=40, as_text=["y"])
-        for text in block.frame["y"]
+        for text in block.columns["y"]
     ]
     values = values_of_text(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
@@ -137,9 +129,9 @@ def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
     file = tmp_path / "t.csv"
     rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
     file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'), encoding="utf-8")
-    wanted = read_table(str(file), lambda names: ["y", "z"]).frame
+    wanted = read_table(str(file), lambda names: ["y", "z"]).columns
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 60)
-    found = read_table(str(file), lambda names: ["y", "z"]).frame
+    found = read_table(str(file), lambda names: ["y", "z"]).columns
     for name in ("y", "z"):
         assert found[name].isna().equals(wanted[name].isna())
         one, other = (frame[name].dropna().tolist() for frame in (found, wanted))
@@ -152,7 +144,7 @@ def test_a_long_file_keeps_no_cells_that_nobody_asked_for(tmp_path):
     resource = pytest.importorskip("resource", reason="a system without limits")
     code = (
         "import sys, resource; from sklearn_calib._files.tables import read_table;"
-        "n = len(read_table(sys.argv[1], lambda names: ['p']).frame);"
+        "n = len(read_table(sys.argv[1], lambda names: ['p']).columns);"
         f"print(n, resource.getrusage({resource.RUSAGE_SELF}).ru_maxrss // 1024)"
     )
     megabytes = []
@@ -177,7 +169,7 @@ def test_a_file_without_names(tmp_path):
             *table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=size, **form)
         ]
         assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
-        assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
+        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
     with pytest.raises(Refusal, match="give all names with csv="):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     with pytest.raises(Refusal, match=r"expected 3 cells in the first line, .*, got 2"):
@@ -196,7 +188,7 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
     (tmp_path / "t.csv").write_bytes(data)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
     for file in (str(tmp_path / "t.csv"), "-"):
-        assert read_table(file, lambda names: ["p", "y"]).frame.equals(frame)
+        assert read_table(file, lambda names: ["p", "y"]).columns.equals(frame)
 
 
 def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
@@ -222,7 +214,7 @@ def test_utf_16_without_its_mark(tmp_path):
     with pytest.raises(Refusal, match="name utf-16-le or utf-16-be"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
-    assert found.frame["p"].tolist() == [0.2]
+    assert found.columns["p"].tolist() == [0.2]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])

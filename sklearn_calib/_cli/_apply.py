@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, check_columns, column_names
+from .._files.columns import Block
+from .._files.tables import check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import placed
@@ -149,11 +150,11 @@ class Calibration:
         self.map, self.names, self.options = found, names, options
         self.codes = _codes(found, names, options)
 
-    def __call__(self, table: FileTable) -> tuple[FloatArray, Any]:
+    def __call__(self, table: Block) -> tuple[FloatArray, Any]:
         """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
         kept, missing = table, None
         if self.options.allow_missing:
-            holes = table.frame.isna().any(axis=1).to_numpy()
+            holes = table.columns.isna().any(axis=1).to_numpy()
             if holes.any():
                 kept, missing = table.only(~holes), holes
         scores = np.column_stack([probability(kept, name, self.options) for name in self.names])

@@ -5,21 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files.columns import whole_column
 from .._show import plain
 from .._typing import AnyArray, FloatArray
 from ._pairs import check_known, codes_of
 from ._printing import note
 from ._request import Request
 from ._rows import another_order, classes_of, likeliest, soft_classes
-from ._tables import (
-    Tables,
-    check_there,
-    joined,
-    right_of,
-    scores_of,
-    shares_of,
-    whole_column,
-)
+from ._tables import Tables, check_there, joined, right_of, scores_of, shares_of
 from ._wording import AS_MISSING, Said, refuse
 
 _ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves it the same bits
@@ -92,9 +85,9 @@ class Batches:
         for file in self.files:
             for table in self.tables.blocks(file, self.options.picked, **how):
                 if self.options.drop_missing:
-                    self._without_label |= table.frame[self.labels].isna().any(axis=None)
+                    self._without_label |= table.columns[self.labels].isna().any(axis=None)
                 (kept,) = self.tables.kept(table)
-                if not len(kept.frame):
+                if not kept.n_rows:
                     continue
                 batch = self._batch(kept)
                 dtypes.add(None if batch.time is None else batch.time.dtype)

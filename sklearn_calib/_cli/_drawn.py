@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, values_of_text
+from .._files.columns import Block, values_of_text
 from .._show import plain
 from ._printing import note, progress
 from ._request import Request, split_columns
@@ -118,7 +118,7 @@ def gains_by_features(
     decimal = options.csv.get("decimal")
     for name in frame.columns:
         frame[name] = _with_numbers(frame[name], decimal)
-    features = with_orders(FileTable(frame, options.files[0], decimal))
+    features = with_orders(Block(frame, options.files[0], decimal))
     if not enough_for_features(case):
         return None
     return decompose_by_features(case, features)

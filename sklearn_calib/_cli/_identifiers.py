@@ -64,7 +64,7 @@ def _repeating(file, options):
     try:
         for table in table_blocks(file, pick, **options.csv):
             for name in names:
-                column = table.frame[name].dropna()
+                column = table.columns[name].dropna()
                 values.setdefault(name, set()).update(column.unique())
                 rows[name] = rows.get(name, 0) + len(column)
             if max(rows.values()) >= _ROWS:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import FileTable
+from .._files.columns import Block
 from .._show import plain, quoted
 from ._wording import refuse
 
 _BLANK = " \t\r\n"
 
 
-def longer_lines(table: FileTable, new: Sequence[str], values: Any, missing: Any) -> str:
+def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) -> str:
     """The text of a block whose objects have new fields, at their ends; lines stay as they are."""
     assert table.text is not None
     lines = [line for line in table.text.text.split("\n") if line.strip(_BLANK)]

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import (
-    FileTable,
-    label_column,
-    number_column,
-    weigh_more,
-)
+from .._files.columns import Block, label_column, number_column
+from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
 from ._options import add_draws, add_files, add_reading, add_scale, add_weight, examples
@@ -150,7 +146,7 @@ def _read(files, options):
     tables, reading = [], Tables(options)
     for file in files:
         table = reading.read(file, partial(_picked, options))
-        labels, columns = _columns(options, list(table.frame.columns))
+        labels, columns = _columns(options, list(table.columns))
         names = names or labels
         (kept,) = reading.kept(table, columns=[*columns, *filter(None, [options.weight])])
         tables.append((kept, labels, columns))
@@ -194,7 +190,7 @@ def _picked(options, present):
     return [*dict.fromkeys([*labels, *columns, *filter(None, [options.weight])])]
 
 
-def _truth(table: FileTable, name: str) -> Any:
+def _truth(table: Block, name: str) -> Any:
     """A column of labels as 0, 1 and NaN, which is an empty cell."""
     column = label_column(table, name)
     if column.dtype.kind in "fiub":

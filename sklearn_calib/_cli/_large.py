@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._files.tables import FileTable, column_names, values_of_text, weigh_more
+from .._files.columns import Block, values_of_text
+from .._files.tables import column_names, weigh_more
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
 from ..groups import audit_pairs, group_calibration, partition_of_values
@@ -93,7 +94,7 @@ def _typed(values, name, as_text, decimal):
     if not any(isinstance(one, str) for one in values):
         return values
     frame = pd.DataFrame({name: pd.Series(values, dtype=object)})
-    return with_order(FileTable(frame, "", decimal), name).to_numpy()
+    return with_order(Block(frame, "", decimal), name).to_numpy()
 
 
 _AT_ONCE = 2**23  # bytes of tables that are read as a whole

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, label_column, number_column
+from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
 from ._options import add_files, add_numbers, add_reading, any_number, examples, share
 from ._printing import EXTRAS, Screen, check_writable, progress, write_json, write_text
 from ._remote import local_files
 from ._request import Request
-from ._tables import Tables, check_scale, joined, whole_column, with_order
+from ._tables import Tables, check_scale, joined, with_order
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -190,9 +190,9 @@ def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
     return {role: joined(columns).reset_index(drop=True) for role, columns in parts.items()}
 
 
-def _are_words(table: FileTable, name: str) -> bool:
+def _are_words(table: Block, name: str) -> bool:
     """Whether no value of a column is a number."""
-    column = table.frame[name]
+    column = table.columns[name]
     if getattr(column.dtype, "kind", "O") in "iuf":
         return False
     if getattr(column.dtype, "kind", "O") == "b":
@@ -216,17 +216,17 @@ def _column(table, role, name, verdicts, options):
 
     if role == "label":
         changed = with_order(table, name)
-        return label_column(table._replace(frame=table.frame.assign(**{name: changed})), name)
+        return label_column(table._replace(columns=table.columns.assign(**{name: changed})), name)
     if role in ("cluster", "system"):
         return whole_column(table, name, role).astype(str)
     if role == "weight":
-        there = table.frame[options.label].notna().to_numpy()
+        there = table.columns[options.label].notna().to_numpy()
         values = np.full(len(there), np.nan)
         values[there] = number_column(table.only(there), name)
         return pd.Series(values)
     if verdicts:
         filled = whole_column(table, name, "verdict").to_frame()
-        return label_column(table._replace(frame=filled), name)
+        return label_column(table._replace(columns=filled), name)
     return pd.Series(_within_scale(table, name, options))
 
 

@@ -7,26 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import (
-    FileTable,
-    check_columns,
-    label_column,
-    number_column,
-    values_of_text,
-)
+from .._files.columns import Block, Coded, label_values, number_column, whole_column
+from .._files.tables import check_columns
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ._request import Request, check_different, split_columns
 from ._rows import classes_of, soft_classes
-from ._tables import (
-    Tables,
-    check_there,
-    checked_labels,
-    right_of,
-    scores_of,
-    shares_of,
-    whole_column,
-)
+from ._tables import Tables, check_there, checked_labels, right_of, scores_of, shares_of
 from ._wording import refuse
 
 _ROWS = 2**17  # of tables in memory at a time
@@ -99,11 +86,11 @@ class Pairs:
         self.models, self.options, self.n_rows = models, options, 0
         self.one_file = models[0].file == models[1].file
         self.tables = Tables(options)
-        self._tables: list[FileTable] | None = None
+        self._tables: list[Block] | None = None
         self.labels: list[str] = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._matched()
-            self.labels = options.label_columns(list(self._tables[0].frame))
+            self.labels = options.label_columns(list(self._tables[0].columns))
         else:
             for model in models:  # what is wrong with it is said early
                 pick = partial(self._picked, [model])
@@ -126,7 +113,7 @@ class Pairs:
         kinds: frozenset[str] = frozenset()
         for tables in self._aligned():
             kept = self.tables.kept(*tables)
-            n = len(kept[0].frame)
+            n = kept[0].n_rows
             if self.options.soft_labels:
                 soft = self._shares(kept, differing)
                 kinds |= soft.kinds
@@ -195,7 +182,7 @@ class Pairs:
     def _aligned(self):
         """Tables of the same rows by both models."""
         if self._tables is not None:
-            n = len(self._tables[0].frame)
+            n = self._tables[0].n_rows
             for start in range(0, n, _ROWS):
                 part = (table.only(slice(start, start + _ROWS)) for table in self._tables)
                 yield [table._replace(share=min(1.0, (start + _ROWS) / n)) for table in part]
@@ -255,7 +242,7 @@ class Pairs:
     def _shares(self, tables, differing):
         """The shares of a block."""
         found = shares_of(tables[:1], self.labels, "compare")
-        if not self.one_file and {*self.labels} <= {*tables[1].frame}:
+        if not self.one_file and {*self.labels} <= {*tables[1].columns}:
             second = shares_of(tables[1:], self.labels, "compare").values
             same = np.isclose(found.values, second, rtol=0, atol=1e-9)
             differing.see(tables, *(same.reshape(len(same), -1).all(axis=1), np.ones(len(same))))
@@ -278,7 +265,7 @@ class Pairs:
         if self.options.prediction is not None:
             return right_of(tables[:1], self.options, self.models[0].columns).to_numpy()
         codes = codes_of(tables[0], label, self.classes)
-        if not self.one_file and label in tables[1].frame:
+        if not self.one_file and label in tables[1].columns:
             differing.see(tables, codes, codes_of(tables[1], label, self.classes))
         if not differing.n_rows:
             check_known(tables[0], label, codes, self.classes)
@@ -291,12 +278,12 @@ class _Differing:
     def __init__(self, options: Request) -> None:
         self.options, self.n_rows, self._first = options, 0, ""
 
-    def see(self, tables: Sequence[FileTable], first: IntArray, second: IntArray) -> None:
+    def see(self, tables: Sequence[Block], first: IntArray, second: IntArray) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label, place = self.options.label_columns(list(tables[0].frame))[0], places[0]
-            one, two = (quoted(table.frame[label].iloc[place]) for table in tables)
+            label, place = self.options.label_columns(list(tables[0].columns))[0], places[0]
+            one, two = (quoted(table.columns[label].iloc[place]) for table in tables)
             self._first = f"{one} and {two} in row {tables[0].row(place)}"
         self.n_rows += len(places)
 
@@ -308,31 +295,29 @@ class _Differing:
             refuse("the same labels in both files", got, cure)
 
 
-def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
-    """The places of the labels among the classes; -1 for others, and for missing ones."""
-    import pandas as pd
-
-    column = table.frame[name]
+def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
+    """The places of the labels among the classes; -1 for others."""
+    column = table.columns[name]
     plain_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
     if plain_numbers and classes.dtype.kind in "iuf" and len(classes) == 2:
         ones = (column == classes[1]).to_numpy()
         if (ones | (column == classes[0]).to_numpy()).all():
             return ones.astype(np.intp)
-    places, values = pd.factorize(column)  # text is compared once for each value
-    labels = label_column(table._replace(frame=pd.DataFrame({name: values})), name).tolist()
-    if table.of_csv and not any(isinstance(c, str) for c in classes.tolist()):
-        typed = values_of_text([str(label) for label in labels], table.decimal)
-        labels = [typed[str(label)] for label in labels]
+    names = any(isinstance(c, str) for c in classes.tolist())
+    labels = label_values(table, name, names)
+    if not isinstance(labels, Coded):
+        labels = Coded(*np.unique(labels, return_inverse=True))
     known = {label: place for place, label in enumerate(classes.tolist())}
-    return np.array([*(known.get(label, -1) for label in labels), -1])[places]
+    found = [known.get(label, -1) for label in labels.values.tolist()]
+    return np.array(found)[labels.codes]
 
 
-def check_known(table: FileTable, name: str, codes: IntArray, classes: AnyArray) -> None:
+def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
     """Refuse for labels of which `codes_of` knows no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         checked_labels(table, name)  # names missing ones
-        value = quoted(table.frame[name].iloc[unknown[0]])
+        value = quoted(table.columns[name].iloc[unknown[0]])
         known = plain(", ".join(map(str, classes.tolist())))
         refuse(
             f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
@@ -345,7 +330,7 @@ def _keys(table, name):
     """The values that tell rows apart, as an index."""
     import pandas as pd
 
-    keys = pd.Index(table.frame[name])
+    keys = pd.Index(table.columns[name])
     if keys.dtype.kind == "f" and (keys == keys.round()).all():
         keys = keys.astype("int64")
     twice = keys.duplicated()
@@ -364,16 +349,16 @@ def _side_by_side(streams):
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]
     while None not in tables:
-        n = min(len(table.frame) for table in tables)
+        n = min(table.n_rows for table in tables)
         yield [table.only(slice(n)) for table in tables]
         for number, table in enumerate(tables):
             counts[number] += n
-            left = len(table.frame) > n
+            left = table.n_rows > n
             tables[number] = table.only(slice(n, None)) if left else next(streams[number], None)
     for number, table in enumerate(tables):
         if table is not None:
-            rest = sum(len(block.frame) for block in streams[number])
-            counts[number] += len(table.frame) + rest
+            rest = sum(block.n_rows for block in streams[number])
+            counts[number] += table.n_rows + rest
     if counts[0] != counts[1]:
         refuse(
             "the same rows in both files",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import number_column
+from .._files.columns import number_column
 from .._show import markdown_of, plain, sections_of
 from ._options import (
     add_files,

@@ -20,15 +20,10 @@ from .._files.arrow import (
     check_types,
     parquet_file,
 )
+from .._files.columns import Block
 from .._files.csv_text import cells_of_any_length
 from .._files.opened import kind_of, opened
-from .._files.tables import (
-    CsvText,
-    FileTable,
-    check_columns,
-    table_blocks,
-    unreadable,
-)
+from .._files.tables import CsvText, check_columns, table_blocks, unreadable
 from .._files.whole import whole_file
 from .._files.workbook import workbook_table
 from .._show import plain, quoted
@@ -49,7 +44,7 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same
 }
 
 #: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without (None: none)
-Fill = Callable[[FileTable], tuple[FloatArray, Any]]
+Fill = Callable[[Block], tuple[FloatArray, Any]]
 
 
 def format_of(out: str) -> str:
@@ -212,7 +207,8 @@ def _wide(source, twice=False):
             f"{count} columns {quoted(name)} in {plain(source.files[0])}",
             "Rename them, or write csv with --out",
         )
-    return pa.schema([*source.schema, *(pa.field(name, pa.float64()) for name in source.new)])
+    new = (pa.field(name, pa.float64()) for name in source.new)
+    return pa.schema([*source.schema, *new], metadata=source.schema.metadata)
 
 
 def _batches(source, schema):
@@ -276,7 +272,7 @@ class _Typed:
             while (found := _next(batches, file)) is not None:
                 batch, share = found
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
-                table = FileTable(frame, file, ".", first)
+                table = Block(frame, file, ".", first)
                 yield batch.columns, table, (number + share) / len(self.files)
                 first += batch.num_rows
             if not first and source.metadata is None:
@@ -319,7 +315,7 @@ class _Text:
                 if text is None:
                     text = io.TextIOWrapper(file, table.text.encoding, newline="")
                 text.write(self._longer_text(table, comma))
-                yield len(table.frame), share
+                yield table.n_rows, share
         finally:
             if text is not None:
                 text.detach()  # who opened the file closes it
@@ -328,7 +324,7 @@ class _Text:
         """JSON lines into JSON lines."""
         for table, share in self._tables():
             file.write(longer_lines(table, self.new, *self.fill(table)).encode())
-            yield len(table.frame), share
+            yield table.n_rows, share
 
     def _longer_text(self, table, comma):
         written = table.text
@@ -366,7 +362,7 @@ class _Text:
             cells = zip(_columns(table), self.schema.types, strict=True)
             yield [column.cast(kind) for column, kind in cells], table, share
 
-    def _tables(self) -> Iterator[tuple[FileTable, float]]:
+    def _tables(self) -> Iterator[tuple[Block, float]]:
         for number, file in enumerate(self.files):
             for table in table_blocks(file, lambda present: self.names, **self.options.csv):
                 written = table.text
@@ -441,7 +437,7 @@ def _decimal_comma(table, names):
     """Whether numbers of a block are written with a comma; None where it has whole ones alone."""
     if table.decimal is not None:
         return table.decimal == ","
-    columns = [table.frame[name].dropna() for name in names]
+    columns = [table.columns[name].dropna() for name in names]
     texts = [column.astype(str) for column in columns if column.dtype.kind not in "fiub"]
     if any(column.str.contains(",").any() for column in texts):
         return True
@@ -450,7 +446,7 @@ def _decimal_comma(table, names):
     return False if pointed or any((column % 1 != 0).any() for column in numbers) else None
 
 
-def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -> None:
+def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> None:
     if len(lines) != len(cells):
         refuse(
             f"one line for each row of {plain(table.file)}",
@@ -459,7 +455,7 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -
         )
 
 
-def _columns(table: FileTable) -> list[Any]:
+def _columns(table: Block) -> list[Any]:
     """All columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
@@ -467,7 +463,7 @@ def _columns(table: FileTable) -> list[Any]:
     lines = _records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
-    _check_count(rows, [""] * len(table.frame), table)
+    _check_count(rows, [""] * table.n_rows, table)
     even = all(len(row) == width for row in rows)
     if not even:
         rows = [[*row, *[""] * width][:width] for row in rows]

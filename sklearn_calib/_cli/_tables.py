@@ -6,17 +6,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._files.tables import (
-    FILL,
-    FILL_LABELS,
-    FileTable,
-    column_names,
+from .._files.columns import (
+    Block,
+    check_filled,
     in_percent,
     label_column,
     number_column,
-    read_table,
-    table_blocks,
+    whole_column,
 )
+from .._files.tables import column_names, read_table, table_blocks
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ..exceptions import Refusal, placed
@@ -49,28 +47,27 @@ class Tables:
         """All columns of a file."""
         return column_names(file, pick, **self._form)
 
-    def read(self, file: str, pick: Pick) -> FileTable:
+    def read(self, file: str, pick: Pick) -> Block:
         """Some columns of a file at once."""
         return read_table(file, pick, **self._form)
 
-    def blocks(self, file: str, pick: Pick, **how: Any) -> Iterator[FileTable]:
+    def blocks(self, file: str, pick: Pick, **how: Any) -> Iterator[Block]:
         """The same in blocks; `how` are arguments of `table_blocks`."""
         return table_blocks(file, pick, **how, **self._form)
 
-    def kept(self, *tables: FileTable, columns: Sequence[str] | None = None) -> list[FileTable]:
+    def kept(self, *tables: Block, columns: Sequence[str] | None = None) -> list[Block]:
         """Tables of the same rows without those that miss a value, where these are to be left out.
 
         Of the first table it is looked for in some `columns`, by default in all.
         """
-        first, *others = tables
-        seen = first.frame if columns is None else first.frame[[*columns]]
-        whole = np.ones(len(seen), dtype=bool)
-        for frame in (seen, *(table.frame for table in others)) if self._drop else ():
-            whole &= frame.notna().all(axis=1).to_numpy()
+        whole = np.ones(tables[0].n_rows, dtype=bool)
+        for number, table in enumerate(tables if self._drop else ()):
+            asked = table.columns if columns is None or number else columns
+            whole &= table.filled([*asked])
         self.n_rows += np.count_nonzero(whole)
         if whole.all():
             return [*tables]
-        holes = np.flatnonzero(~whole)
+        first, holes = tables[0], np.flatnonzero(~whole)
         count, rows = self._left_out.get(first.file, (0, []))
         rows = rows + [first.row(place) for place in holes[: 5 - len(rows)]]
         self._left_out[first.file] = count + len(holes), rows
@@ -112,7 +109,7 @@ def read_columns(files: Sequence[str], options: Request) -> Columns:
 
     Those of ``--by`` and ``--features`` may have them.
     """
-    tables: list[FileTable] = []
+    tables: list[Block] = []
     groups: list[Any] = []
     features: list[Any] = []
     reading, roles = Tables(options), list[Roles]()
@@ -124,10 +121,10 @@ def read_columns(files: Sequence[str], options: Request) -> Columns:
     for file in files:
         table = reading.read(file, pick)
         by, seen = (
-            with_orders(table._replace(frame=table.frame[names]))
+            with_orders(table._replace(columns=table.columns[names]))
             for names in (roles[-1].groups, roles[-1].features)
         )
-        table = table._replace(frame=table.frame[roles[0].measured])
+        table = table._replace(columns=table.columns[roles[0].measured])
         if options.drop_missing and _labels_are_text(table, roles[-1].labels[0]):
             note(f"{AS_MISSING}.")
         (kept,) = reading.kept(table)
@@ -170,7 +167,7 @@ class Shares(NamedTuple):
         return self.number * weight
 
 
-def shares_of(tables: Sequence[FileTable], names: Sequence[str], where: str) -> Shares:
+def shares_of(tables: Sequence[Block], names: Sequence[str], where: str) -> Shares:
     """The columns of labels as shares; one column has one dimension."""
     from ..canonical import votes_of
 
@@ -182,7 +179,7 @@ def shares_of(tables: Sequence[FileTable], names: Sequence[str], where: str) -> 
         if len(names) == 1:
             found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
             continue
-        with placed(plain(table.file), table.row):
+        with placed(table.where, table.row):
             found.append(Shares(*votes_of(np.column_stack(columns), where)))
     values, numbers, kinds = zip(*found, strict=True)
     number = None if len(names) == 1 else np.concatenate(numbers)
@@ -196,7 +193,7 @@ def _checked_shares(table, name, values):
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
         refuse(
-            f"shares from 0 to 1 in column {quoted(name)} of {plain(table.file)}",
+            f"shares from 0 to 1 in column {quoted(name)} of {table.where}",
             f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
             "Divide by the number of votes, which is the --weight; or name both columns of "
             "votes, --label no,yes",
@@ -204,34 +201,34 @@ def _checked_shares(table, name, values):
     return values
 
 
-def check_there(codes: Any, proba: FloatArray, table: FileTable, where: str) -> None:
+def check_there(codes: Any, proba: FloatArray, table: Block, where: str) -> None:
     """Refuse labels that are an option which their row does not have."""
     from ..canonical import check_same_length
 
-    with placed(plain(table.file), table.row):
+    with placed(table.where, table.row):
         check_same_length(codes, proba, where)
 
 
 def _labels_are_text(table, name):
     """Whether labels are missing beside others that are text, so that one may be called "None"."""
-    column = table.frame[name]
+    column = table.columns[name]
     return column.dtype.kind not in "fiub" and bool(column.isna().any())
 
 
-def with_orders(table: FileTable) -> Any:
+def with_orders(table: Block) -> Any:
     """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
-    frame = table.frame.copy()
+    frame = table.columns.copy()
     for name in frame.columns:
         if getattr(frame[name].dtype, "kind", "O") in "OTU":
             frame[name] = with_order(table, name)
     return frame
 
 
-def with_order(table: FileTable, name: str) -> Any:
+def with_order(table: Block, name: str) -> Any:
     """A column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
-    column = table.frame[name]
+    column = table.columns[name]
     present = column.notna().to_numpy()
     cells = [str(value).strip() for value in column[present]]
     if cells and all(_DATE.fullmatch(cell) for cell in cells):
@@ -241,14 +238,14 @@ def with_order(table: FileTable, name: str) -> Any:
             return column
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
-            numbers = number_column(table._replace(frame=table.frame[present]), name)
+            numbers = number_column(table._replace(columns=table.columns[present]), name)
         except Refusal:  # it is text
             return column
         return pd.Series(numbers, column.index[present]).reindex(column.index)
     return column
 
 
-def probability(table: FileTable, name: str, options: Request) -> FloatArray:
+def probability(table: Block, name: str, options: Request) -> FloatArray:
     """A column of numbers; of percentages a hundredth."""
     try:
         numbers = number_column(table, name, holes=options.absent is not None)
@@ -264,13 +261,13 @@ def probability(table: FileTable, name: str, options: Request) -> FloatArray:
     return numbers / 100 if options.percent and not signed else numbers
 
 
-def scores_of(table: FileTable, names: Sequence[str], options: Request, where: str) -> FloatArray:
+def scores_of(table: Block, names: Sequence[str], options: Request, where: str) -> FloatArray:
     """The probabilities of a block of rows, checked."""
     from ..canonical import canonical_proba
 
     scores = np.column_stack([probability(table, name, options) for name in names])
     how: dict[str, Any] = {"kind": options.kind, "tolerance": options.sum_tolerance}
-    with placed(plain(table.file), table.row):
+    with placed(table.where, table.row):
         return canonical_proba(scores, absent=options.absent, _where=where, **how)
 
 
@@ -282,21 +279,21 @@ def _of_scale(table, name, numbers, scale):
 
 
 def check_scale(
-    table: FileTable, name: str, numbers: FloatArray, scale: tuple[float, float], cure: str
+    table: Block, name: str, numbers: FloatArray, scale: tuple[float, float], cure: str
 ) -> None:
     """Refuse numbers of a column that are outside of their scale."""
     low, high = scale
     outside = np.flatnonzero((numbers < low) | (numbers > high))
     if len(outside):
         refuse(
-            f"numbers from {low:g} to {high:g} in column {quoted(name)} of {plain(table.file)}",
+            f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.where}",
             f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
             cure,
         )
 
 
 def right_of(
-    tables: Sequence[FileTable],
+    tables: Sequence[Block],
     options: Request,
     names: Sequence[str],
     *,
@@ -330,32 +327,10 @@ def right_of(
     return truth.__class__(right, name=options.label)
 
 
-def whole_column(table: FileTable, name: str, what: str) -> Any:
-    """A column without holes, of times or groups."""
-    column = table.frame[name]
-    holes = np.flatnonzero(column.isna().to_numpy())
-    if len(holes):
-        places = rows_in_words([table.row(place) for place in holes])
-        refuse(
-            f"a {what} in every row",
-            f"none in {places} of column {quoted(name)} of {plain(table.file)}",
-            FILL,
-        )
-    return column
-
-
-def checked_labels(table: FileTable, name: str) -> Any:
+def checked_labels(table: Block, name: str) -> Any:
     """A column of labels without holes."""
-    labels = label_column(table, name)
-    holes = np.flatnonzero(labels.isna().to_numpy())
-    if len(holes):
-        places = rows_in_words([table.row(place) for place in holes])
-        refuse(
-            "a label in every row",
-            f"nan in {places} of column {quoted(name)} of {plain(table.file)}",
-            FILL_LABELS,
-        )
-    return labels
+    check_filled(table, name, "label")
+    return label_column(table, name)
 
 
 def joined(columns: Sequence[Any]) -> Any:

@@ -2,15 +2,10 @@
 
 import codecs
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from decimal import Decimal
-from numbers import Real
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from .._show import plain, quoted, rows_in_words
+from .._show import plain, quoted
 from ..exceptions import Refusal, refusal, refuse, setting
 from .arrow import (
     ArrowFile,
@@ -20,7 +15,8 @@ from .arrow import (
     parquet_file,
     read_parquet,
 )
-from .csv_cells import CsvCells, meaning_of, typed_texts
+from .columns import Block
+from .csv_cells import CsvCells, meaning_of
 from .csv_text import (
     check_columns,
     encoding_of,
@@ -30,7 +26,7 @@ from .csv_text import (
     separator_of,
     share_read,
 )
-from .json_lines import JsonText, joined_frames, json_frames
+from .json_lines import joined_frames, json_frames
 from .opened import kind_of, opened
 from .workbook import read_workbook
 
@@ -52,36 +48,7 @@ class CsvText(NamedTuple):
     named: bool  # whether the block begins with the line of names
 
 
-class FileTable(NamedTuple):
-    """Some columns of a file, and where they come from."""
-
-    frame: Any  # pandas DataFrame
-    file: str
-    decimal: str | None  # "." or ","; None where both are possible
-    first: int = 0  # the row of the file that the frame begins with
-    forms: Any = None  # dict: how numbers of each column are written; blocks of a file share it
-    share: float = 1.0  # how much of the file has been read
-    rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
-    text: CsvText | JsonText | None = None  # of a block of a file of text: how it is written
-    of_csv: bool = False  # whether columns that stay text are such as stand in the file
-
-    def row(self, place: Any) -> int:
-        """The row of the file that stands at a place of the frame."""
-        return self.first + int(place if self.rows is None else self.rows[place])
-
-    def only(self, chosen: Any) -> "FileTable":
-        """Some rows, by their places or a mask, which keep their rows of the file."""
-        rows = np.arange(len(self.frame)) if self.rows is None else self.rows
-        frame = self.frame.iloc[chosen].reset_index(drop=True)
-        return self._replace(frame=frame, rows=rows[chosen])
-
-
-#: What to do about cells that hold nothing.
-FILL = setting("fill", words="Fill them, or leave out such rows")
-FILL_LABELS = FILL + setting("missing_labels", words="")
-
-
-def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
+def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> Block:
     """Some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
@@ -110,7 +77,7 @@ def table_blocks(
     header: Sequence[str] | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
-) -> Iterator[FileTable]:
+) -> Iterator[Block]:
     """What `read_table` reads, in blocks of rows: memory does not grow with the file.
 
     Parameters
@@ -134,9 +101,9 @@ def table_blocks(
                 has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
                 tables = (t._replace(decimal=decimal) if has_text else t for t in found)
             for table in tables:
-                if len(table.frame):
+                if table.n_rows:
                     yield table._replace(forms=forms)
-                rows += len(table.frame)
+                rows += table.n_rows
     except Refusal:
         raise
     except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
@@ -217,74 +184,6 @@ def unreadable(error: Exception, file: str) -> Refusal:
     return refusal("", "a readable table", got, "Check the path and the format")
 
 
-def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
-    """What the cells of a column mean, given the different texts in it.
-
-    Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
-    as if the column had been read at once.
-    """
-    return dict(zip(texts, typed_texts(texts, decimal).tolist(), strict=True)) if texts else {}
-
-
-def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
-    """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear.
-
-    With `holes` NaN where a cell is empty, which is refused otherwise.
-    """
-    column = table.frame[name]
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "fiub":
-        numbers = column.to_numpy(dtype=float, na_value=np.nan)
-    else:
-        numbers = _numbers_of_text(column, table.decimal)
-        wrong = np.isnan(numbers) & column.notna().to_numpy()
-        if wrong.any():
-            _refuse_text(table, name, int(wrong.argmax()))
-    bad = np.flatnonzero(np.isinf(numbers) if holes else ~np.isfinite(numbers))
-    if len(bad):
-        value = numbers[bad[0]]
-        places = rows_in_words([table.row(place) for place in bad])
-        rule = f"a number in every row of column {quoted(name)} of {plain(table.file)}"
-        cure = FILL if np.isnan(value) else "Repair those rows"
-        refuse("", rule, f"{value} in {places}", cure)
-    check_form(table, name)
-    return numbers
-
-
-def in_percent(table: FileTable, name: str) -> bool:
-    """Whether the numbers of a column, which `number_column` has read, are written with %."""
-    if table.forms is None:
-        return _in_percent(table.frame[name])
-    return bool(table.forms.get((name, "%")))
-
-
-def check_form(table: FileTable, name: str) -> None:
-    """Refuse a block of a file whose numbers are written otherwise than those above."""
-    filled = table.frame[name].dropna()
-    if table.forms is None or not len(filled):
-        return
-    kind = getattr(filled.dtype, "kind", "O")
-    texts = None if kind in "fiub" else filled.astype(str).str
-    found = {"%": texts is not None and _in_percent(filled)}
-    if table.decimal is None:  # the numbers say it, but for whole ones
-        comma = texts is not None and texts.contains(",").any()
-        pointed = texts is not None and texts.contains(".", regex=False).any()
-        if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
-            found[","] = bool(comma)
-    for mark, there in found.items():
-        if table.forms.setdefault((name, mark), there) != there:
-            row = table.frame[name].index.get_loc(filled.index[0])
-            _refuse_text(table, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
-
-
-def label_column(table: FileTable, name: str) -> Any:
-    """A column of labels: numbers, booleans or text; dates and the like become text."""
-    column = table.frame[name]
-    if getattr(column.dtype, "kind", "O") in "fiub":
-        return column
-    return column.astype(object).map(_as_text, na_action="ignore")
-
-
 # -- files whose values have types ----------------------------------------------------------------
 
 
@@ -296,11 +195,11 @@ def _typed(kind, stream, file, pick, encoding, size):
     if kind == "parquet":  # at once in half the time
         names = parquet_file(stream).schema_arrow.names
         frame = read_parquet(stream, file, list(dict.fromkeys(pick(names))))
-        yield FileTable(frame, file, ".")
+        yield Block(frame, file, ".")
         return
-    frames = [block.frame for block in _typed_blocks(kind, stream, file, pick, encoding, _BLOCK)]
+    frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, encoding, _BLOCK)]
     if frames:
-        yield FileTable(joined_frames(frames), file, ".")
+        yield Block(joined_frames(frames), file, ".")
 
 
 def _typed_blocks(kind, stream, file, pick, encoding, size):
@@ -313,7 +212,7 @@ def _typed_blocks(kind, stream, file, pick, encoding, size):
         pieces = _arrow_frames(source, file, pick)
     first = 0
     for frame, share, text in pieces:
-        yield FileTable(frame, file, ".", first, share=share, text=text)
+        yield Block(frame, file, ".", first, share=share, text=text)
         first += len(frame)
 
 
@@ -372,12 +271,10 @@ def _read_csv(stream, file, pick, form, size, as_text):
         else:
             written = CsvText(text, sep, encoding, header, named)
             rest = {"share": share_read(stream), "text": written, "of_csv": True}
-            yield FileTable(frame, file, decimal, first, **rest)
+            yield Block(frame, file, decimal, first, **rest)
         first += len(frame)
     if frames:
-        yield FileTable(
-            _joined(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True
-        )
+        yield Block(_joined(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True)
 
 
 def _joined(frames, stream, file, pick, form, as_text):
@@ -391,8 +288,8 @@ def _joined(frames, stream, file, pick, form, as_text):
     stream.seek(0)
     (table,) = _read_csv(stream, file, pick, form, None, [*as_text, *mixed])
     for name in mixed:
-        table.frame[name] = meaning_of(table.frame[name], form[1] or ".")
-    return table.frame
+        table.columns[name] = meaning_of(table.columns[name], form[1] or ".")
+    return table.columns
 
 
 def _is_alike(columns):
@@ -407,95 +304,3 @@ def _is_alike(columns):
     if kinds == {"bool"} and len(filled) < len(columns):
         return False  # beside pieces without a value they would become numbers
     return len(kinds) <= 1 or kinds <= {"int64", "float64"}
-
-
-# -- cells ----------------------------------------------------------------------------------------
-
-
-_ALL_PERCENT = "Write all of them in percent, or none."
-_ONE_MARK = "Write all of them with a decimal comma, or all with a point."
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_ASCII_NUMBER = f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
-
-
-def _numbers_of_text(column, decimal):
-    """Numbers of a column of text or of objects; NaN for what is none."""
-    if (numbers := _at_once(column, decimal)) is not None:
-        return numbers
-    values = column.astype(object).to_numpy()
-    in_percent = _in_percent(column)
-    if decimal is None:
-        decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
-
-    def number(value):
-        if isinstance(value, str):
-            text = value.strip()
-            if in_percent:
-                text = text[:-1].strip()
-            if decimal == ",":
-                text = text.replace(".", "?").replace(",", ".", 1)  # a point is no decimal mark
-            return float(text) / (100 if in_percent else 1) if _NUMBER.fullmatch(text) else np.nan
-        known = isinstance(value, Real | Decimal) and not (isinstance(value, bool) or in_percent)
-        return float(value) if known else np.nan
-
-    return np.array([number(value) for value in values])
-
-
-def _at_once(column, decimal):
-    """The numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
-    from pandas.api.types import infer_dtype
-
-    if column.dtype == object and infer_dtype(column, skipna=True) != "string":
-        return None
-    try:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        texts = pc.ascii_trim_whitespace(pa.array(column, pa.string(), from_pandas=True))
-    except (ImportError, TypeError, ValueError):  # pyarrow's own errors are kinds of these
-        return None
-    in_percent = pc.all(pc.ends_with(texts, "%")).as_py()
-    if in_percent:
-        texts = pc.ascii_rtrim_whitespace(pc.utf8_slice_codeunits(texts, 0, -1))
-    if decimal is None:
-        decimal = "," if pc.any(pc.match_substring(texts, ",")).as_py() else "."
-    if decimal == ",":
-        texts = pc.replace_substring(texts, ".", "?")  # a point is no decimal mark
-        texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
-    if not pc.all(pc.match_substring_regex(texts, _ASCII_NUMBER)).as_py():
-        return None
-    numbers = pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return numbers / 100 if in_percent else numbers
-
-
-def _in_percent(column):
-    """Whether what is text in a column ends with %."""
-    import pandas as pd
-
-    texts = column.dropna()
-    if not isinstance(texts.dtype, pd.StringDtype):
-        texts = pd.Series([value for value in texts.astype(object) if isinstance(value, str)])
-    return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
-
-
-def _refuse_text(table, name, row, cure=None):
-    value = table.frame[name].iloc[row]
-    if cure is None:
-        cure = "Clean the column first."
-        if isinstance(value, str) and value.strip().endswith("%"):
-            cure = _ALL_PERCENT
-        elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
-            mark = setting("csv_decimal", words="csv={'decimal': ','}")
-            cure = "If the comma is the decimal mark, read it with " + mark
-            if table.decimal == ",":
-                cure = "Leave " + mark + " out where the point is the decimal mark"
-    refuse(
-        "",
-        f"numbers in column {quoted(name)} of {plain(table.file)}",
-        f"for instance {quoted(value)} in row {table.row(row)}",
-        cure,
-    )
-
-
-def _as_text(value):
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)

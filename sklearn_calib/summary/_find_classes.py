@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import values_of_text
+from .._files.columns import Coded, array_of, label_values, values_of_text
 from .._typing import AnyArray
 from ..canonical import canonical_labels
 from ..exceptions import placed, refuse
-from ._columns import array_of, complete, label_values
-from ._input import Coded
 from ._parts import SummaryPart, parts_of
 
 _WHERE = "find_classes"
@@ -75,7 +73,7 @@ def find_classes(
                 continue
             for block in part.blocks([label]):
                 if drop_missing:
-                    block = complete(block, [label])[0]
+                    block = block.only(block.filled([label]))
                 values = label_values(block, label, names=True)
                 values = values.values if isinstance(values, Coded) else np.unique(values)
                 if block.of_csv:

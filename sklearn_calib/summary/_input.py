@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import (
     canonical_labels,
@@ -23,26 +24,6 @@ from ..exceptions import caution, equals, named, refuse, setting
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
-
-
-class Coded:
-    """Labels as their different values and the place of each row's among them.
-
-    Text is compared once for each value then, not once for each row.
-    """
-
-    def __init__(self, values: AnyArray, codes: AnyArray) -> None:
-        self.values, self.codes = values, codes
-        self.shape = codes.shape
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, rows: Any) -> "Coded":
-        return Coded(self.values, self.codes[rows])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        return np.asarray(self.values[self.codes], dtype=dtype)
 
 
 class Labels:

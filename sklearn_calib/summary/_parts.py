@@ -9,51 +9,16 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from .._files.columns import Block
 from .._files.names import files_of
 from .._files.tables import check_columns, check_types, table_blocks, unreadable
-from .._show import plain, quoted
+from .._show import quoted
 from ..canonical import collected
 from ..exceptions import Refusal, called, placed, refuse, require
 from ._storage import is_summary_file
 
 ROWS = 2**17  # in a block
 _READ_AHEAD = 2**20  # bytes of a column of a parquet file that are fetched at a time
-
-
-class Block(NamedTuple):
-    """Some columns of some rows.
-
-    Attributes
-    ----------
-    columns : mapping of str to Arrow array, pandas Series or ndarray
-    n_rows : int
-    where : str
-        The file and its row group, in words; empty for data in memory.
-    first : int
-        The row of the file that the block begins with.
-    decimal, forms
-        As in `FileTable`.
-    share : float
-        How much of the part has been read, this block included.
-    rows : ndarray or None
-        Which rows these are, counted from `first`; None for all.
-    of_csv : bool
-        Whether labels are still text.
-    """
-
-    columns: Any
-    n_rows: int
-    where: str = ""
-    first: int = 0
-    decimal: str | None = None
-    forms: Any = None
-    share: float = 1.0
-    rows: Any = None
-    of_csv: bool = False
-
-    def row(self, place: Any) -> int:
-        """The row of the file that stands at a place of the block."""
-        return self.first + int(place if self.rows is None else self.rows[place])
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -115,10 +80,10 @@ class ParquetPart(NamedTuple):
         for group in range(file.num_row_groups):
             n_rows = file.metadata.row_group(group).num_rows
             if self.groups is None or group in self.groups:
-                place = f"{plain(self.name)}, row group {group}"
                 batches = file.iter_batches(ROWS, row_groups=[group], columns=inside)
                 total = file.metadata.num_rows
-                yield from _arrow_blocks(batches, place, forms, first, folders, total)
+                for block in _arrow_blocks(batches, self.name, forms, first, folders, total):
+                    yield block._replace(group=group)
             first += n_rows
 
 
@@ -156,21 +121,12 @@ class TablePart(NamedTuple):
 
         texts = [name for name in self.texts if name in needed and name not in folders]
         for table in table_blocks(self.path, pick, as_text=texts, **self.options):
-            n = len(table.frame)
+            present, n = table.columns, table.n_rows
             columns = {
-                name: table.frame[name] if name in table.frame else _repeated(folders[name], n)
+                name: present[name] if name in present else _repeated(folders[name], n)
                 for name in needed
             }
-            yield Block(
-                columns,
-                n,
-                plain(self.name),
-                table.first,
-                table.decimal,
-                table.forms,
-                table.share,
-                of_csv=table.of_csv,
-            )
+            yield table._replace(columns=columns, file=self.name)
 
 
 def folder_values(path: str) -> dict[str, Any]:
@@ -271,7 +227,7 @@ def _array_blocks(data, present, needed, where):
             for name, column in columns.items()
         }
         share = min(1.0, (first + ROWS) / n)
-        yield Block(block, min(ROWS, n - first), where, first, None, forms, share)
+        yield Block(block, where, None, first, forms, share)
 
 
 def _arrow_blocks(batches, where, forms, first=0, folders=(), n_rows=0):
@@ -282,7 +238,7 @@ def _arrow_blocks(batches, where, forms, first=0, folders=(), n_rows=0):
             n = piece.num_rows
             columns |= {name: _repeated(value, n) for name, value in dict(folders).items()}
             share = (first + n) / n_rows if n_rows else 1.0
-            yield Block(columns, n, where, first, None, forms, share)
+            yield Block(columns, where, None, first, forms, share)
             first += n
 
 
@@ -301,7 +257,7 @@ def _dataset_blocks(dataset, needed):
         name = getattr(tagged.fragment, "path", "")
         batch = tagged.record_batch
         own = forms.setdefault(name, {})
-        yield from _arrow_blocks([batch], plain(name), own, first.get(name, 0))
+        yield from _arrow_blocks([batch], name, own, first.get(name, 0))
         first[name] = first.get(name, 0) + batch.num_rows
 
 

@@ -5,12 +5,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._files.columns import Block, check_filled, is_arrow
 from .._typing import AnyArray
 from ..canonical import canonical_proba
-from ._columns import digests, whole_frame
 from ._drawn import RowDraw, rows_to_draw
 from ._input import checked_scores
-from ._parts import Block
 from ._summary import CalibrationSummary
 
 
@@ -121,3 +120,43 @@ def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
     where = "CalibrationSummary.update"
     given = canonical_proba(scores, kind=draw.kind, tolerance=draw.tolerance, _where=where)
     return np.asarray(given)
+
+
+def whole_frame(block: Block, names: Sequence[str], whole: str | None) -> Any:
+    """Columns as a pandas DataFrame; the one that is `whole` has no missing value."""
+    import pandas as pd
+
+    if whole is not None:
+        check_filled(block, whole, "group")
+    columns = {name: block.columns[name] for name in names}
+    arrays = {
+        name: column.to_pandas() if is_arrow(column) else column for name, column in columns.items()
+    }
+    return pd.DataFrame(
+        {
+            name: array.reset_index(drop=True) if hasattr(array, "iloc") else array
+            for name, array in arrays.items()
+        }
+    )
+
+
+def digests(frame: Any) -> list[AnyArray]:
+    """A number for each value of each column of a frame: equal where the values are.
+
+    Numbers in text are numbers, as if the column had been read at once.
+    """
+    return [_digest(frame[name]) for name in frame]
+
+
+def _digest(column):
+    import pandas as pd
+
+    if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
+        numbers = column.to_numpy(dtype=np.float64) + 0.0
+        return np.where(np.isnan(numbers), np.uint64(0), numbers.view(np.uint64))
+    codes, values = pd.factorize(column)
+    texts = pd.Series([str(value) for value in values], dtype=object)
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
+    found = pd.util.hash_array(texts.to_numpy())
+    found = np.where(np.isnan(numbers), found, (numbers + 0.0).view(np.uint64))
+    return np.append(found, np.uint64(0))[codes]  # the last is that of a missing value

@@ -1,15 +1,16 @@
 """summarize: rows of files, tables and clusters become summaries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from .._files.columns import Block, coded, in_percent, label_values, number_values
 from .._files.tables import FORM
 from .._show import quoted
-from .._typing import ArrayLike, Multiclass, Progress
+from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, votes_of
 from ..exceptions import (
     caution,
@@ -21,9 +22,7 @@ from ..exceptions import (
     refuse,
     setting,
 )
-from ._columns import complete, grouped, label_values, number_values
 from ._parts import (
-    Block,
     ParquetPart,
     SummaryPart,
     anywhere,
@@ -38,6 +37,7 @@ from ._values import Coder, numbers_of
 
 _WHERE = "summarize"
 _MOST_GROUPS = 10_000
+_SMALL = 2**16  # numbers below are sorted by their digits
 Report = Callable[[float], None]
 
 
@@ -338,8 +338,10 @@ class Tally:
         """Add the rows of a block; a wrong one is told by its place."""
         plan = self.plan
         if plan.drop_missing:
-            block, places = complete(block, plan.measured)
-            self._leave_out(block, places)
+            keep = block.filled(plan.measured)
+            if not keep.all():
+                self._leave_out(block, np.flatnonzero(~keep))
+                block = block.only(keep)
             if not block.n_rows:
                 return
         labels, votes = self._labels(block)
@@ -384,16 +386,13 @@ class Tally:
     def _score(self, block, name):
         """A column of scores; of percentages a hundredth, which text with a sign is already."""
         values = number_values(block, name)
-        signed = block.forms is not None and block.forms.get((name, "%"))
         percent = self.plan.draw is not None and self.plan.draw.percent
-        return values / 100 if percent and not signed else values
+        return values / 100 if percent and not in_percent(block, name) else values
 
     def _leave_out(self, block, places):
-        if len(places):
-            self.left_out += len(places)
-            whole = block._replace(rows=None)
-            self._places.append((block.where, [whole.row(place) for place in places[:5]]))
-            del self._places[5:]
+        self.left_out += len(places)
+        self._places.append((block.where, [block.row(place) for place in places[:5]]))
+        del self._places[5:]
 
     def left_out_in_words(self) -> str:
         """How many rows had a missing value, and the first of them."""
@@ -450,3 +449,29 @@ class Tally:
             return self.groups.get((), self.summary())
         keys = sorted(self.groups, key=lambda key: [(type(v).__name__, v) for v in key])
         return {key[0] if self.plan.one_key else key: self.groups[key] for key in keys}
+
+
+def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
+    """(key, rows of the block) of each group that the block has; rows None are all."""
+    if not by:
+        yield (), None
+        return
+    columns = [coded(block, name, None) for name in by]
+    code, size = columns[0].codes, len(columns[0].values)
+    for column in columns[1:]:
+        code, size = code * len(column.values) + column.codes, size * len(column.values)
+        if size > _SMALL:
+            code = np.unique(code, return_inverse=True)[1]
+            size = int(code.max(initial=0)) + 1
+    order = np.argsort(code.astype(np.uint16) if size <= _SMALL else code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=1))
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        if start == end:
+            continue
+        rows = order[start:end]
+        key = tuple(_plain_value(column.values[column.codes[rows[0]]]) for column in columns)
+        yield key, rows
+
+
+def _plain_value(value):
+    return value.item() if isinstance(value, np.generic) else value

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files.columns import Block, raw_column
 from .._kernels._distinct import thinned
 from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import refuse
-from ._columns import raw_column
-from ._parts import Block
 
 _MOST = 2**20  # texts
 _AT_ONCE = 2**18  # numbers that wait to be sorted

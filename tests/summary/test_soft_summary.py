@@ -122,7 +122,7 @@ def test_columns_of_shares_and_of_votes():
         ([0, 0], "a share or a vote in every row, got none in row 1"),
         ([-1, 1], "got -1 in row 1, column 0"),
         ([0.5, 1], "got a sum of 1.5 in row 1"),
-        ([np.nan, 1], "expected a value in every row, got nan"),
+        ([np.nan, 1], "expected a number in every row, got nan"),
     ],
 )
 def test_columns_that_are_neither_shares_nor_votes(first, said):

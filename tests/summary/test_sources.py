@@ -272,7 +272,7 @@ WRONG = [
     ("y", pd.NA, "expected a label in every row, got nan in row 5000 of column 'y'"),
     ("w", -1, "expected sample_weight >= 0 and finite, got -1 in row 5000"),
     ("n", 0.5, "expected counts that are whole numbers from 0 to 2^53, got 0.5 in row 5000"),
-    ("n", pd.NA, "expected a value in every row, got nan in row 5000 of column 'n'"),
+    ("n", pd.NA, "expected a number in every row, got nan in row 5000 of column 'n'"),
 ]
 
 

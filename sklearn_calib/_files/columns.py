@@ -1,0 +1,466 @@
+"""Columns of blocks of rows: numbers, labels and groups, of files and of tables in memory."""
+
+import re
+from collections.abc import Collection
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._show import plain, quoted, rows_in_words
+from .._typing import AnyArray
+from ..exceptions import refuse, setting
+from .csv_cells import typed_texts
+
+#: What to do about cells that hold nothing.
+FILL = setting("fill", words="Fill them, or leave out such rows")
+FILL_LABELS = FILL + setting("missing_labels", words="")
+_ALL_PERCENT = "Write all of them in percent, or none."
+_ONE_MARK = "Write all of them with a decimal comma, or all with a point."
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_ASCII_NUMBER = f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
+_NO_TIME = np.iinfo(np.int64).min  # of Arrow's ticks: NaT
+
+
+class Block(NamedTuple):
+    """Some columns of some rows of a table, and where they come from.
+
+    Attributes
+    ----------
+    columns : DataFrame, or dict of str to Arrow array, pandas Series or ndarray
+    file : str
+        Empty for data in memory.
+    decimal : str or None
+        "." or ","; None where both are possible.
+    first : int
+        The row of the file that the block begins with.
+    forms : dict or None
+        How numbers of each column are written; blocks of a file share it.
+    share : float
+        How much of the file has been read, this block included.
+    rows : ndarray or None
+        Which rows these are, counted from `first`; None for all.
+    text : CsvText, JsonText or None
+        Of a file of text: how it is written.
+    of_csv : bool
+        Whether columns that stay text are such as stand in the file.
+    group : int or None
+        The row group of a parquet file.
+    """
+
+    columns: Any
+    file: str = ""
+    decimal: str | None = None
+    first: int = 0
+    forms: Any = None
+    share: float = 1.0
+    rows: Any = None
+    text: Any = None
+    of_csv: bool = False
+    group: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        framed = hasattr(self.columns, "iloc")
+        return len(self.columns if framed else next(iter(self.columns.values())))
+
+    @property
+    def where(self) -> str:
+        """What messages call the place of the rows; empty for data in memory."""
+        group = "" if self.group is None else f", row group {self.group}"
+        return f"{plain(self.file)}{group}" if self.file else ""
+
+    def row(self, place: Any) -> int:
+        """The row of the file that stands at a place of the block."""
+        return self.first + int(place if self.rows is None else self.rows[place])
+
+    def only(self, chosen: Any) -> "Block":
+        """Some rows, by their places or a mask, which keep their rows of the file."""
+        rows = (np.arange(self.n_rows) if self.rows is None else self.rows)[chosen]
+        if hasattr(self.columns, "iloc"):
+            return self._replace(
+                columns=self.columns.iloc[chosen].reset_index(drop=True), rows=rows
+            )
+        columns = {name: _taken(column, chosen) for name, column in self.columns.items()}
+        return self._replace(columns=columns, rows=rows)
+
+    def filled(self, names: Collection[str]) -> AnyArray:
+        """Which rows miss no value of some columns."""
+        keep = np.ones(self.n_rows, dtype=bool)
+        for name in names:
+            keep &= ~_missing(self.columns[name])
+        return keep
+
+    def number_of_rows_in_words(self, holes: Any) -> str:
+        """The rows of the file at some places, in words."""
+        return rows_in_words([self.row(place) for place in holes])
+
+
+def _taken(column, chosen):
+    if is_arrow(column):
+        import pyarrow as pa
+
+        return column.filter(pa.array(chosen)) if chosen.dtype == bool else column.take(chosen)
+    return column.iloc[chosen] if hasattr(column, "iloc") else column[chosen]
+
+
+def is_arrow(column: Any) -> bool:
+    """Whether a column is an array of pyarrow."""
+    return type(column).__module__.startswith("pyarrow")
+
+
+def _of_pandas(column):
+    return column.to_pandas() if is_arrow(column) else column
+
+
+def _missing(column):
+    """Which values of a column are not there."""
+    from ..canonical import is_missing
+
+    if is_arrow(column):
+        import pyarrow.compute as pc
+
+        return pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    if hasattr(column, "isna"):
+        return column.isna().to_numpy()
+    if column.dtype.kind in "fc":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.array([is_missing(value) for value in column], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def check_filled(block: Block, name: str, what: str, missing: Any = None) -> None:
+    """Refuse a column where a value is missing; `missing` says where, if that is known."""
+    holes = np.flatnonzero(
+        np.asarray(_missing(block.columns[name]) if missing is None else missing)
+    )
+    if len(holes):
+        where = f" of {block.where}" if block.where else ""
+        got = f"nan in {block.number_of_rows_in_words(holes)} of column {quoted(name)}{where}"
+        refuse("", f"a {what} in every row", got, FILL_LABELS if what == "label" else FILL)
+
+
+def whole_column(block: Block, name: str, what: str) -> Any:
+    """A column without holes, of times or groups."""
+    check_filled(block, name, what)
+    return block.columns[name]
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
+    """A column of numbers of the type that they have; infinity is left to whoever reads them.
+
+    Text such as 37% and 0,37 is read where it is clear, other text refused; so are missing values,
+    unless there may be `holes`.
+    """
+    column = block.columns[name]
+    if is_arrow(column):
+        column = _from_arrow(column, None if holes else (block, name))
+    if not hasattr(column, "iloc"):
+        numbers = column
+    elif getattr(column.dtype, "kind", "O") in "fiub":
+        plain_type = isinstance(column.dtype, np.dtype)
+        numbers = column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
+        if block.of_csv:
+            check_form(block, name)
+    else:
+        numbers = _numbers_of_text(column, block.decimal)
+        wrong = np.isnan(numbers) & column.notna().to_numpy()
+        if wrong.any():
+            _refuse_text(block, name, int(wrong.argmax()))
+        check_form(block, name)
+    if numbers.dtype.kind == "f" and not holes:
+        check_filled(block, name, "number", np.isnan(numbers))
+    return numbers
+
+
+def _from_arrow(column, place):
+    """A column of pyarrow as an array of numbers, or as a Series of what else it holds."""
+    from pyarrow import float64, string, types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if place is not None and column.null_count:
+        check_filled(*place, "number", column.is_null())
+    if types.is_decimal(column.type):
+        column = column.cast(string()).cast(float64())  # correctly rounded
+    kind = column.type
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_pandas()
+
+
+def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
+    """A column as finite float64 numbers; with `holes` NaN where a cell is empty."""
+    numbers = np.asarray(number_values(block, name, holes=holes), dtype=np.float64)
+    endless = np.flatnonzero(np.isinf(numbers))
+    if len(endless):
+        places = block.number_of_rows_in_words(endless)
+        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.where}"
+        refuse("", "a number in every row", got, "Repair those rows")
+    return numbers
+
+
+def in_percent(block: Block, name: str) -> bool:
+    """Whether the numbers of a column, which `number_values` has read, are written with %."""
+    if block.forms is None:
+        return _in_percent(_of_pandas(block.columns[name]))
+    return bool(block.forms.get((name, "%")))
+
+
+def check_form(block: Block, name: str) -> None:
+    """Refuse a block of a file whose numbers are written otherwise than those above."""
+    column = _of_pandas(block.columns[name])
+    filled = column.dropna()
+    if block.forms is None or not len(filled):
+        return
+    kind = getattr(filled.dtype, "kind", "O")
+    texts = None if kind in "fiub" else filled.astype(str).str
+    found = {"%": texts is not None and _in_percent(filled)}
+    if block.decimal is None:  # the numbers say it, but for whole ones
+        comma = texts is not None and texts.contains(",").any()
+        pointed = texts is not None and texts.contains(".", regex=False).any()
+        if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
+            found[","] = bool(comma)
+    for mark, there in found.items():
+        if block.forms.setdefault((name, mark), there) != there:
+            row = int(column.notna().to_numpy().argmax())
+            _refuse_text(block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
+
+
+def _numbers_of_text(column, decimal):
+    """Numbers of a column of text or of objects; NaN for what is none."""
+    if (numbers := _at_once(column, decimal)) is not None:
+        return numbers
+    values = column.astype(object).to_numpy()
+    in_percent = _in_percent(column)
+    if decimal is None:
+        decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
+
+    def number(value):
+        if isinstance(value, str):
+            text = value.strip()
+            if in_percent:
+                text = text[:-1].strip()
+            if decimal == ",":
+                text = text.replace(".", "?").replace(",", ".", 1)  # a point is no decimal mark
+            return float(text) / (100 if in_percent else 1) if _NUMBER.fullmatch(text) else np.nan
+        known = isinstance(value, Real | Decimal) and not (isinstance(value, bool) or in_percent)
+        return float(value) if known else np.nan
+
+    return np.array([number(value) for value in values])
+
+
+def _at_once(column, decimal):
+    """The numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
+    from pandas.api.types import infer_dtype
+
+    if column.dtype == object and infer_dtype(column, skipna=True) != "string":
+        return None
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = pc.ascii_trim_whitespace(pa.array(column, pa.string(), from_pandas=True))
+    except (ImportError, TypeError, ValueError):  # pyarrow's own errors are kinds of these
+        return None
+    in_percent = pc.all(pc.ends_with(texts, "%")).as_py()
+    if in_percent:
+        texts = pc.ascii_rtrim_whitespace(pc.utf8_slice_codeunits(texts, 0, -1))
+    if decimal is None:
+        decimal = "," if pc.any(pc.match_substring(texts, ",")).as_py() else "."
+    if decimal == ",":
+        texts = pc.replace_substring(texts, ".", "?")  # a point is no decimal mark
+        texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
+    if not pc.all(pc.match_substring_regex(texts, _ASCII_NUMBER)).as_py():
+        return None
+    numbers = pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers / 100 if in_percent else numbers
+
+
+def _in_percent(column):
+    """Whether what is text in a column ends with %."""
+    import pandas as pd
+
+    texts = column.dropna()
+    if not isinstance(texts.dtype, pd.StringDtype):
+        texts = pd.Series([value for value in texts.astype(object) if isinstance(value, str)])
+    return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
+
+
+def _refuse_text(block, name, row, cure=None):
+    value = _of_pandas(block.columns[name]).iloc[row]
+    if cure is None:
+        cure = "Clean the column first."
+        if isinstance(value, str) and value.strip().endswith("%"):
+            cure = _ALL_PERCENT
+        elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
+            mark = setting("csv_decimal", words="csv={'decimal': ','}")
+            cure = "If the comma is the decimal mark, read it with " + mark
+            if block.decimal == ",":
+                cure = "Leave " + mark + " out where the point is the decimal mark"
+    refuse(
+        "",
+        f"numbers in column {quoted(name)} of {block.where}",
+        f"for instance {quoted(value)} in row {block.row(row)}",
+        cure,
+    )
+
+
+# -- labels and groups ----------------------------------------------------------------------------
+
+
+class Coded:
+    """Values of rows as the different ones and the place of each row's among them.
+
+    Text is compared once for each value then, not once for each row.
+    """
+
+    def __init__(self, values: AnyArray, codes: AnyArray) -> None:
+        self.values, self.codes = values, codes
+        self.shape = codes.shape
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> "Coded":
+        return Coded(self.values, self.codes[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.asarray(self.values[self.codes], dtype=dtype)
+
+
+def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
+    """What the cells of a column mean, given the different texts in it.
+
+    Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
+    as if the column had been read at once.
+    """
+    return dict(zip(texts, typed_texts(texts, decimal).tolist(), strict=True)) if texts else {}
+
+
+def label_column(block: Block, name: str) -> Any:
+    """A column of labels as a Series: numbers, booleans or text; dates and the like become text."""
+    column = block.columns[name]
+    if getattr(column.dtype, "kind", "O") in "fiub":
+        return column
+    return column.astype(object).map(_as_text, na_action="ignore")
+
+
+def _as_text(value):
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
+    """A column of labels; anything but numbers and booleans by its different values.
+
+    The text of a csv file becomes numbers or booleans unless the classes are `names`. Missing
+    labels are refused.
+    """
+    column = block.columns[name]
+    if is_arrow(column):
+        from pyarrow import types
+
+        kind = column.type
+        if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+            if column.null_count:
+                check_filled(block, name, "label", column.is_null())
+            return column.to_numpy(zero_copy_only=False)
+    elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return np.asarray(column)
+    labels = coded(block, name, "label")
+    if block.of_csv and not names:
+        typed = values_of_text(labels.values.tolist(), block.decimal)
+        labels = Coded(array_of([*typed.values()]), labels.codes)
+    return labels
+
+
+def coded(block: Block, name: str, what: str | None = "value") -> Coded:
+    """A column by its different values.
+
+    Missing ones are refused, as a missing `what`; where that is None, they are None.
+    """
+    column = block.columns[name]
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        found, codes = np.unique(column, return_inverse=True)
+        values = found.tolist()
+    else:
+        values, codes = _coded_objects(column)
+    values, codes = _without_missing(values, codes)
+    holes = codes < 0
+    if what is not None:
+        if holes.any():
+            check_filled(block, name, what, holes)
+        return Coded(array_of(values), codes)
+    if not holes.any():
+        return Coded(array_of(values), codes)
+    holed = np.empty(len(values) + 1, dtype=object)
+    holed[:-1] = values
+    return Coded(holed, np.where(holes, len(values), codes))
+
+
+def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
+    """A column of numbers or dates as an array, any other as (its values, the place of each row).
+
+    Missing values are NaN or NaT, or at place -1.
+    """
+    if is_arrow(column):
+        import pyarrow as pa
+
+        kind = column.type
+        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            return column.to_numpy(zero_copy_only=False)
+        if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+            ticks = column.cast("int64").fill_null(_NO_TIME).to_numpy(zero_copy_only=False)
+            return ticks.view(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")
+    elif isinstance(column, np.ndarray):
+        if column.dtype.kind in "fiumM":
+            return column
+    else:
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        if column.dtype.kind in "fiumM":
+            plain_type = isinstance(column.dtype, np.dtype)
+            return column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
+    return _without_missing(*_coded_objects(column))
+
+
+def _coded_objects(column):
+    """The different values of a column, in whatever order, and the place of each row's; or -1."""
+    if is_arrow(column):
+        pieces = column.dictionary_encode()
+        codes = pieces.indices.cast("int64").fill_null(-1).to_numpy()
+        return pieces.dictionary.to_pylist(), codes
+    if hasattr(column, "iloc"):
+        import pandas as pd
+
+        codes, found = pd.factorize(column)
+        return found.tolist(), codes
+    places: dict[Any, int] = {}
+    codes = np.array([places.setdefault(value, len(places)) for value in column], dtype=np.intp)
+    return [*places], codes
+
+
+def _without_missing(values, codes):
+    """Values without those that say "nothing here", whose rows have the place -1."""
+    from ..canonical import is_missing
+
+    absent = np.array([*(is_missing(value) for value in values), True])
+    if not absent[:-1].any():
+        return values, codes
+    place = np.append(np.where(absent[:-1], 0, np.cumsum(~absent[:-1])), 0) - 1
+    return [value for value, hole in zip(values, absent, strict=False) if not hole], place[codes]
+
+
+def array_of(values: list[Any]) -> AnyArray:
+    """Values as numpy reads them, or as they are where it would make text of all of them."""
+    if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
