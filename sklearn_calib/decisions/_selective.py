@@ -16,8 +16,8 @@ from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import caution, equals, is_number, named, refuse
+from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names
-from ._deciding import DecidingClassifier
 
 
 class Cutoff(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any as _Any
 from ..canonical import naming as _naming
 from ..exceptions import refuse_unknown as _refuse_unknown
 from ._beta_family import BetaFamilyLoss
-from ._bins import checked_bins as checked_bins
 from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
@@ -49,6 +48,7 @@ from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import ReliabilityCurves as ReliabilityCurves
+from ._reliability import checked_bins as checked_bins
 from ._reliability import curve_of as curve_of
 from ._reliability import reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer

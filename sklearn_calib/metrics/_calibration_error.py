@@ -9,9 +9,9 @@ from scipy.special import ndtr
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import check_flag, check_known, named, refuse
-from ._bins import checked_bins
 from ._case import BINARY, MANY_ROWS, Cells
 from ._measure import metric
+from ._reliability import checked_bins
 
 if TYPE_CHECKING:
     from . import Case

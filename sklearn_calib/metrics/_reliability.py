@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from .._kernels._binning import bin_of_rows, bin_sums, distinct, swept_bins
+from .._kernels._binning import bin_of_rows, bin_sums, cube_root_bins, distinct, swept_bins
 from .._kernels._log_odds import of_probability
 from .._kernels._logit_axis import histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_polynomial
@@ -21,9 +21,10 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import check_count, check_known, check_level, refuse
-from ._bins import checked_bins
-from ._case import canonical_case, label_cases
+from ..exceptions import check_count, check_known, check_level, is_number, refuse
+from ._case import Case, canonical_case, label_cases
+
+MAX_BINS = 10**6  # whose edges are held
 
 _STRATEGIES = get_args(CurveStrategy)
 _BELT_POINTS = 201
@@ -338,3 +339,20 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
     return np.array(fits)
+
+
+def checked_bins(where: str, n_bins: NumberOfBins, case: Case | None = None) -> NumberOfBins:
+    """The number of bins, that of the case for "cube_root"; or "sweep", which needs the labels."""
+    if isinstance(n_bins, str) and n_bins == "sweep":
+        return n_bins
+    if isinstance(n_bins, str) and n_bins == "cube_root" and case is not None:
+        return cube_root_bins(case.n_items)
+    if (
+        isinstance(n_bins, bool | str)
+        or not isinstance(n_bins, int | np.integer)
+        or not 1 <= n_bins <= MAX_BINS
+    ):
+        rule = "n_bins >= 1, 'cube_root' or 'sweep'"
+        rule = f"n_bins <= {MAX_BINS}" if is_number(n_bins) and n_bins > MAX_BINS else rule
+        refuse(where, rule, repr(n_bins), "Pass a whole number")
+    return int(n_bins)
