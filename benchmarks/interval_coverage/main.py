@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sys
+import time
 from inspect import signature
 from pathlib import Path
 
@@ -244,10 +245,47 @@ def of_all_options():
 
 
 SETTINGS = "measure", "options", "classes", "slope", "n"
+#: Calibrated, slope .8, one-sided.
+LAWS = (("overconfident", 1.0), ("overconfident", 1.25), ("too low", 0.05))
+
+
+def of_sizes(label, draws=200):
+    """Few, some and many rows by two measures, under a label of the code."""
+    path = HERE / "sizes.csv"
+    rows = []
+    if path.exists():
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["code"] != label]
+    for family, size in LAWS:
+        for measure in MEASURES[:2]:
+            truth = 0.0 if size == 1 else population(measure, family, size)
+            for n in (60, 200, 1500):
+                ends, seconds = [], []
+                for number in range(draws):
+                    rng = np.random.default_rng([n, number])
+                    p, true = draw(family, size, n, rng)
+                    y = (rng.random(n) < true).astype(int)
+                    given = {"n_resamples": 99, "random_state": number, "labels": [0, 1]}
+                    start = time.process_time()
+                    one = confidence_interval(y, p, measure, **given)
+                    seconds.append(time.process_time() - start)
+                    ends.append((one.low, one.high, one.estimate))
+                low, high, estimate = np.array(ends).T
+                row = {"code": label, "family": family, "size": size, "n": n, "measure": measure}
+                row |= {"draws": draws, "truth": f"{truth:.4f}"}
+                row |= runner.covered(low - 1e-9, high + 1e-9, truth)
+                row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
+                row["width"] = f"{(high - low).mean():.4f}"
+                row["cpu_s"] = f"{np.median(seconds):.4f}"
+                rows.append(row)
+                print(*row.values(), flush=True)
+                runner.write(path, rows)
 
 
 def main():
-    """Both tables; the second alone with the argument ``options``."""
+    """Two tables; the second alone with ``options``; with ``sizes LABEL`` the one of sizes."""
+    if "sizes" in sys.argv[1:]:
+        return of_sizes(sys.argv[-1])
     if "options" not in sys.argv[1:]:
         runner.study(HERE, JOBS, coverage)
     of_all_options()

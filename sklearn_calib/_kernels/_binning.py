@@ -38,18 +38,22 @@ def bin_of_distinct(values, mass, n_bins, strategy):
 
 
 def starts_of_bins(mass, n_bins):
-    """Where the bins of equal mass begin that `bin_of_distinct` makes, with the end; found by
-    bisection. Empty bins begin where the next one does.
+    """Where the bins of equal mass begin that `bin_of_distinct` makes, with the end. Empty bins
+    begin where the next one does.
     """
     cumulated = np.cumsum(mass)
-    low, high = np.zeros(n_bins - 1, np.intp), np.full(n_bins - 1, len(mass))
     wanted = np.arange(1, n_bins)
-    while (low < high).any():
-        at = np.minimum((low + high) // 2, len(mass) - 1)
-        middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + ON_EDGE
-        below = (middle < wanted) & (low < high)
-        low, high = np.where(below, at + 1, low), np.where(below, high, np.minimum(at, high))
-    return np.concatenate([[0], low, [len(mass)]])
+    at = np.searchsorted(cumulated, (wanted - ON_EDGE) * (cumulated[-1] / n_bins))
+    at = np.minimum(at, len(mass) - 1)  # whose middle, or the next one's, is the first beyond
+    middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + ON_EDGE
+    return np.concatenate([[0], at + (middle < wanted), [len(mass)]])
+
+
+def sums_of_runs(starts, *columns):
+    """Sums along the last axis of each column, from each start to the next; the last is the end."""
+    filled = np.diff(starts) > 0
+    first = np.minimum(starts[:-1], starts[-1] - 1)
+    return [np.add.reduceat(column, first, axis=-1) * filled for column in columns]
 
 
 def middles(mass):

@@ -114,21 +114,33 @@ def distribution_of_draws(
     >>> distribution_of_draws(half, brier_loss.of_case, 3).shape
     (3,)
     """
+
+    def batch(size, rng):
+        return np.array([evaluate(draw(rng)) for _ in range(size)])
+
+    return values_of_batches(batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress)
+
+
+def values_of_batches(
+    batch: Callable[[int, np.random.Generator], FloatArray],
+    n_resamples: int,
+    random_state: RandomStateLike = 0,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """As `distribution_of_draws`, of what takes a number of draws and returns their values."""
     check_jobs(n_jobs)
     check_progress(progress, called("progress"))
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
     found, done = [], 0
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_batch)(draw, evaluate, size, rng) for size, rng in zip(sizes, rngs, strict=True)
+        delayed(batch)(size, rng) for size, rng in zip(sizes, rngs, strict=True)
     )
-    for batch in batches:
-        found.append(batch)
-        done += len(batch)
+    for values in batches:
+        found.append(values)
+        done += len(values)
         if progress is not None:
             progress(done, n_resamples)
     return np.concatenate(found) if found else np.empty(0)
-
-
-def _batch(draw, evaluate, size, rng):
-    return np.array([evaluate(draw(rng)) for _ in range(size)])

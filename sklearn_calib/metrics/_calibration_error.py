@@ -1,15 +1,14 @@
 """Binned calibration errors: one function, and the two names everybody uses."""
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
+from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, sums_of_runs, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import check_flag, check_known, named, refuse
-from ._case import BINARY, MANY_ROWS, Cells
+from ._case import BINARY, MANY_ROWS
 from ._measure import metric
 from ._reliability import checked_bins
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
 _BLOCK = 1 << 15  # rows at a time
-_CELLS_OF_A_BIN = 100  # and more: a bin is summed by itself
 _OPTIONS = {
     "norm": ("l1", "l2", "max"),
     "strategy": ("quantile", "uniform"),
@@ -143,12 +141,13 @@ def _bin_gaps(problem, n_bins, strategy, debias):
         if n_bins == "sweep":
             bins = swept_bins(*cells, strategy)
             n_bins = bins[-1] + 1
-        elif debias or _CELLS_OF_A_BIN * n_bins > len(cells.score):
+        elif debias:
             bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
+        residual = cells.hits - cells.mass * cells.score
         if bins is None:
-            mass, total = _sums_of_wide_bins(cells, n_bins)
+            starts = starts_of_bins(cells.mass, n_bins)
+            mass, total = sums_of_runs(starts, cells.mass, residual)
         else:
-            residual = cells.hits - cells.mass * cells.score
             mass, total = bin_sums(bins, n_bins, cells.mass, residual)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
@@ -160,14 +159,6 @@ def _bin_gaps(problem, n_bins, strategy, debias):
             rows = bins[problem.cell_of_row]
         variance = _variance(problem, rows, gap, mass)[filled]
     return gap[filled], variance, mass[filled]
-
-
-def _sums_of_wide_bins(cells, n_bins):
-    """Mass and summed residuals of bins of equal mass that hold many cells each."""
-    starts = starts_of_bins(cells.mass, n_bins)
-    parts = (Cells(*(column[a:b] for column in cells)) for a, b in pairwise(starts))
-    sums = [(part.mass.sum(), (part.hits - part.mass * part.score).sum()) for part in parts]
-    return np.array(sums).T
 
 
 def _uniform_sums(problem, n_bins):
@@ -211,7 +202,31 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, plugin={"debias": False})
+def _gaps_of_draws(score, mass, events, n_bins=15):
+    """Absolute mean residuals of the bins of many draws, (n_draws, n_bins), and their masses."""
+    starts = starts_of_bins(mass, n_bins)
+    (of_bins,) = sums_of_runs(starts, mass)
+    (total,) = sums_of_runs(starts, events - mass * score)
+    filled = of_bins > 0
+    return np.abs(total[:, filled]) / of_bins[filled], of_bins[filled]
+
+
+def _mean_gaps(score, mass, events):
+    gaps, of_bins = _gaps_of_draws(score, mass, events)
+    return gaps @ of_bins / of_bins.sum()
+
+
+def _largest_gaps(score, mass, events):
+    return _gaps_of_draws(score, mass, events)[0].max(axis=1)
+
+
+@metric(
+    range=(0.0, 1.0),
+    multiclass=BINARY,
+    cells=True,
+    plugin={"debias": False},
+    of_events=_mean_gaps,
+)
 def expected_calibration_error(
     case: "Case",
     *,
@@ -255,7 +270,7 @@ def expected_calibration_error(
     return binned_error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, of_events=_largest_gaps)
 def maximum_calibration_error(
     case: "Case",
     *,

@@ -96,6 +96,8 @@ class Measure:
         Whether it takes `pos_label`, as measures of two-class problems do.
     is_of_problem : bool
         Whether its function is one of a `BinaryProblem`, and `of_problem` can be called.
+    of_events : callable or None
+        With its default options the measure of many draws at once; see `metric`.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Measure:
         moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         canonical: Callable[..., float] | None = None,
         plugin: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+        of_events: Callable[..., FloatArray] | None = None,
     ) -> None:
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
@@ -131,6 +134,7 @@ class Measure:
         self._moved = dict(moved)
         self._canonical = canonical
         self._plugin = dict(plugin)
+        self.of_events = of_events
         if self.is_of_problem:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
@@ -292,6 +296,7 @@ def metric(
     moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     canonical: Callable[..., float] | None = None,
     plugin: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+    of_events: Callable[..., FloatArray] | None = None,
     loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
     """Decorator: turn a function of a `Case`, or of a `BinaryProblem`, into a `Measure`.
@@ -327,6 +332,10 @@ def metric(
     plugin : dict, default=()
         Values of options with which nothing is subtracted for chance and no row is paired with
         another: what `confidence_interval` takes for the value of infinitely many rows.
+    of_events : callable, default=None
+        The measure with its default options of many draws of the labels of one two-class problem: a
+        function of the scores and masses of its cells and of events, of shape (n_draws, n_cells).
+        What simulates labels calls it in place of the measure.
     loss : ProperLoss, default=None
         What the measure is the mean of: says its range and that it is proper, and is registered
         with it.
@@ -362,7 +371,7 @@ def metric(
             cells,
             loss,
         )
-        return Measure(function, spec, validate, moved, canonical, plugin)
+        return Measure(function, spec, validate, moved, canonical, plugin, of_events)
 
     return decorate
 

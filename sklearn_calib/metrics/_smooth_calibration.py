@@ -80,10 +80,18 @@ class CalibrationWitness:
         return ax
 
 
+def _of_draws(score, mass, events):
+    from .._kernels._smooth_calibration import smooth_of_sorted
+
+    residuals = (events - mass * score) / mass.sum()
+    return np.array([smooth_of_sorted(score, residual) for residual in residuals])
+
+
 @metric(
     range=(0.0, 1.0),
     multiclass=BINARY,
     cells=True,
+    of_events=_of_draws,
     moved={"return_witness": "calibration_witness"},
 )
 def smooth_calibration_error(problem: "BinaryProblem") -> float:

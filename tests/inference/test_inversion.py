@@ -9,8 +9,21 @@ from scipy.spatial.distance import pdist
 from sklearn.model_selection import KFold
 
 from sklearn_calib.datasets import make_overconfident, make_uniform_shift
-from sklearn_calib.inference import calibration_test, confidence_interval, paired_difference
-from sklearn_calib.inference._intervals import _inverted, _Line, _recalibrated, _share, _shifted
+from sklearn_calib.inference import (
+    calibration_test,
+    confidence_interval,
+    null_distribution,
+    paired_difference,
+)
+from sklearn_calib.inference._intervals import (
+    _inverted,
+    _Line,
+    _recalibrated,
+    _share,
+    _shifted,
+    _simulation,
+)
+from sklearn_calib.inference._pooled import pooled_rows
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -25,9 +38,15 @@ def case_of(p, y, weight=None):
     return canonical_case("case", y, p, weight, [0, 1])
 
 
+def simulation(case, measure, n_resamples=50):
+    """The observed value, and what a line is made of."""
+    given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
+    observed, simulate = _simulation(case, measure, {}, None, given)
+    return observed, (case, measure.at_infinity, simulate)
+
+
 def line_of(case, law, measure=brier_loss, n_resamples=50):
-    given = measure.of_case, measure.at_infinity, np.asarray(law)
-    return _Line(case, *given, (n_resamples, None, 0))
+    return _Line(*simulation(case, measure, n_resamples)[1], np.asarray(law))
 
 
 def test_share_counts_the_observed_one():
@@ -83,8 +102,9 @@ def test_simulations_are_of_the_truth_and_made_once():
         seen.append(len(drawn.codes))
         return drawn.codes.mean()
 
+    simulate = partial(null_distribution, case, share_of_ones, 30)
     law = np.tile([0.1, 0.9], (400, 1))
-    line = _Line(case, share_of_ones, share_of_ones, law, (30, None, 0))
+    line = _Line(case, share_of_ones, lambda truth: simulate(law=truth), law)
     assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
     assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
     assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
@@ -171,11 +191,12 @@ def test_ends_along_both_lines():
     p = rng.random(150)
     y = (rng.random(150) < np.clip(p + 0.15, 0, 1)).astype(int)
     case = case_of(p, y)
-    estimate, settings = expected_calibration_error.of_case(case), (60, None, 0)
+    estimate, parts = simulation(case, expected_calibration_error, 60)
+    assert estimate == pytest.approx(expected_calibration_error.of_case(case), abs=1e-15)
     plain = np.asarray(case.proba)
     ends = {}
     for name, law in (("none", plain), ("platt", _recalibrated(case, "platt", "here"))):
-        ends[name] = _inverted(case, expected_calibration_error, {}, law, estimate, 0.05, settings)
+        ends[name] = _inverted(partial(_Line, *parts), case, law, estimate, 0.05, None)
     shift = line_of(case, _shifted(case, estimate), expected_calibration_error, 60)
     alone = shift.limit(shift.first(lambda v: _share(v <= estimate) > 0.05))
     # a law that is the prediction has no line: its limits are 0, the shift decides
@@ -187,7 +208,7 @@ def test_ends_along_both_lines():
 def test_defaults(monkeypatch):
     seen = []
 
-    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs, groups):
+    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs, progress, groups):
         seen.append((n_resamples, random_state, n_jobs))
         return np.arange(41.0)
 
@@ -243,8 +264,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     p = rng.dirichlet(np.ones(k), 60)
     case = canonical_case("case", np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
-    given = partial(function.of_case, **options), partial(function.at_infinity, **options)
-    line = _Line(case, *given, np.roll(p, 1, axis=1), (1, None, 0))
+    line = _Line(case, partial(function.at_infinity, **options), None, np.roll(p, 1, axis=1))
     assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
     assert line.limit(1.0) > 1e-3
     found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
@@ -268,10 +288,8 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
     case = canonical_case("case", np.arange(200) % 2, p)
     function = all_metrics()[measure]
     at_infinity, law = partial(function.at_infinity, **options), np.full((200, 2), 0.5)
-    line = _Line(case, function.of_case, at_infinity, law, (1, None, 0))
-    direct = _Line(
-        case, function.of_case, partial(function.at_infinity, **given), law, (1, None, 0)
-    )
+    line = _Line(case, at_infinity, None, law)
+    direct = _Line(case, partial(function.at_infinity, **given), None, law)
     assert line.limit(1.0) == direct.limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (function(shares, p, soft_labels=True, **one) for one in (options, given))
@@ -376,3 +394,68 @@ def test_the_fewest_draws_that_exclude_anything():
         confidence_interval(y, proba, "calibration_error", n_resamples=n) for n in (38, 39)
     )
     assert few.low == 0 < enough.low and enough.high < 0.5 * few.high
+
+
+@pytest.mark.parametrize(("soft", "k"), [(False, 2), (True, 2), (False, 3)])
+def test_progress_and_threads(soft, k):
+    """Four searches; the result depends on neither."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(k), 80)
+    y = p if soft else np.arange(80) % k
+    given = {"n_resamples": 39, "labels": range(k), "soft_labels": soft}
+    told = []
+    found = confidence_interval(y, p, progress=lambda *done: told.append(done), **given)
+    assert told == [(n, 4) for n in (1, 2, 3, 4)]
+    assert found == confidence_interval(y, p, n_jobs=2, **given)
+    told.clear()
+    confidence_interval(
+        y, p, "brier_loss", method="bootstrap", progress=lambda *done: told.append(done), **given
+    )
+    assert told == [(37, 39), (39, 39)]
+    with pytest.raises(ValueError, match="expected progress that can be called"):
+        confidence_interval(y, p, progress=3)
+
+
+OF_EVENTS = sorted(name for name, one in all_metrics().items() if one.of_events is not None)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_scores", [7, 400])
+@pytest.mark.parametrize("measure", OF_EVENTS)
+def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted):
+    rng = np.random.default_rng(0)
+    p = rng.choice(rng.random(n_scores) ** 2, 300)
+    weight = rng.integers(1, 4, 300) if weighted else np.ones(300)
+    pooled = pooled_rows(case_of(p, np.arange(300) % 2, weight), always=True)
+    law = np.column_stack([1 - p**2, p**2])
+    events = pooled.of_law(law).events(20, np.random.default_rng(1))
+    found = all_metrics()[measure].of_events(pooled.score, pooled.mass, events)
+    for value, row in zip(found, events, strict=True):
+        pairs = np.repeat(pooled.score, 2), np.column_stack([pooled.mass - row, row]).ravel()
+        known = np.tile([0, 1], len(pooled.score))
+        direct = all_metrics()[measure](known, pairs[0], sample_weight=pairs[1])
+        assert value == pytest.approx(direct, abs=1e-14)
+    assert len(OF_EVENTS) >= 3
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("n", [300, 9000])
+def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
+    """Few rows one by one, many by the mean of their cell; the largest probability of several."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(k), n)
+    law = rng.dirichlet(np.ones(k), n)
+    case = canonical_case("case", np.arange(n) % k, p, None, range(k))
+    pooled = pooled_rows(case, 16, always=True)
+    top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
+    score, chance = p[np.arange(n), top], law[np.arange(n), top]
+    expected = [part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])]
+    drawn = pooled.of_law(law).events(2000, np.random.default_rng(1))
+    error = np.sqrt(n / 16 / 2000)
+    np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=3 * error)
+    # the plain law is that of the predictions
+    np.testing.assert_allclose(
+        pooled.events(2000, np.random.default_rng(1)).mean(axis=0),
+        [part.sum() for part in np.split(np.sort(score), pooled._starts[1:])],
+        atol=3 * error,
+    )

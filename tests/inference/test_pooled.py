@@ -80,7 +80,7 @@ def test_cells_hold_all_rows(weighted):
     here = np.histogram(cells.second, edges, weights=cells.weight)[0]
     np.testing.assert_allclose(here, rows)
     again = pooled.relabelled(np.random.default_rng(1))
-    np.testing.assert_allclose(again.weight.reshape(-1, 2).sum(axis=1), pooled._total)
+    np.testing.assert_allclose(again.weight.reshape(-1, 2).sum(axis=1), pooled.mass)
 
 
 def test_equal_scores_are_cells_and_nothing_else_changes():

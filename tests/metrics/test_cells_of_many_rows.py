@@ -116,7 +116,6 @@ def test_measures_are_those_of_the_ways_for_few_rows(measure, options, name, mon
         assert function(y, p, sample_weight=weight) == pytest.approx(of_repeated, abs=1e-12)
     monkeypatch.setattr(_case, "MANY_ROWS", np.inf)
     monkeypatch.setattr("sklearn_calib.metrics._calibration_error.MANY_ROWS", np.inf)
-    monkeypatch.setattr("sklearn_calib.metrics._calibration_error._CELLS_OF_A_BIN", np.inf)
     assert function(y, p) == pytest.approx(value, abs=1e-13)
 
 
