@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib.metrics import log_loss, reliability_curve
 from sklearn_calib.recalibrators import get_recalibrator
-from sklearn_calib.report._style import DARK, DIAGRAM, LIGHT
 from sklearn_calib.report._svg import LARGE, Series, diagram
+from sklearn_calib.report._written import DARK, DIAGRAM, LIGHT
 
 PICTURE = Path(__file__).parent / "static" / "before_and_after.svg"
 _STYLE = f"""

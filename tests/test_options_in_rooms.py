@@ -36,8 +36,8 @@ from sklearn_calib.metrics import (
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import MulticlassBinning, MultilabelCalibration
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._compared import comparison, murphy_of
 from sklearn_calib.report._label_sections import finding
+from sklearn_calib.report._pictures import comparison, murphy_of
 from sklearn_calib.summary import CalibrationSummary, CellSample
 from sklearn_calib.summary._sources import grouped
 

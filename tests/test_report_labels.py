@@ -11,8 +11,8 @@ from sklearn_calib._kernels._skewed_ends import skewed_ends
 from sklearn_calib._kernels._tilted_draws import tail_of_range
 from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._label_order import better_columns
-from sklearn_calib.report._labels import chernoff_bound, holm
+from sklearn_calib.report._columns import better_columns
+from sklearn_calib.report._label_report import chernoff_bound, holm
 
 pd = pytest.importorskip("pandas")
 NAMES = ["rain", "wind", '"><script>alert(1)</script>', "none"]
@@ -139,8 +139,8 @@ def test_written(report, tmp_path):
 
 @pytest.mark.slow
 def test_many_labels_stay_one_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn_calib.report._labels._DRAWS", 19)
-    monkeypatch.setattr("sklearn_calib.report._labels._IN_DOUBT", 0)
+    monkeypatch.setattr("sklearn_calib.report._label_report._DRAWS", 19)
+    monkeypatch.setattr("sklearn_calib.report._label_report._IN_DOUBT", 0)
     rng = np.random.default_rng(0)
     P = rng.beta(1, 3, size=(30, 130))
     Y = rng.random(P.shape) < P
@@ -155,7 +155,7 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
 
 def test_many_rows(monkeypatch):
     """More rows than are tested one by one, also where 99 draws cannot decide."""
-    how = "sklearn_calib.report._labels."
+    how = "sklearn_calib.report._label_report."
     monkeypatch.setattr(how + "_DRAWS", 99)
     monkeypatch.setattr(how + "_EXACT_ROWS", 500)
     monkeypatch.setattr(how + "_CELLS", 64)

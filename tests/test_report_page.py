@@ -17,8 +17,8 @@ from sklearn_calib.decisions import decision_difference
 from sklearn_calib.metrics import brier_loss, metric, reliability_curve
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._pictures import binned_error, classes_to_show, rare
-from sklearn_calib.report._style import DARK, LIGHT
 from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
+from sklearn_calib.report._written import DARK, LIGHT
 from sklearn_calib.summary import CalibrationSummary
 
 VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}

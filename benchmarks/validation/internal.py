@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import sklearn_calib.inference._internal_validation as module
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.inference._corrections import Judge, bootstrapped_rows
+from sklearn_calib.inference._refits import Judge, bootstrapped_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner

@@ -33,10 +33,10 @@ from ._sample_size import ValidationSampleSize as ValidationSampleSize
 from ._sample_size import validation_sample_size
 from ._testers import CalibrationTester, tester_sample_size
 from ._testers import TesterVerdict as TesterVerdict
+from ._validation import ValidationRow as ValidationRow
+from ._validation import ValidationSummary as ValidationSummary
+from ._validation import ValidationTable as ValidationTable
 from ._validation import validation_summary
-from ._validation_table import ValidationRow as ValidationRow
-from ._validation_table import ValidationSummary as ValidationSummary
-from ._validation_table import ValidationTable as ValidationTable
 
 __all__ = [
     "CalibrationTester",

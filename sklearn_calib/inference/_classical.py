@@ -12,8 +12,7 @@ from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..exceptions import check_count, check_known, refuse
 from ..metrics import canonical_case
-from ._cluster_line import ClusterLine
-from ._clusters import ClusterSample, in_clusters, warn_of_few_events
+from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 
 

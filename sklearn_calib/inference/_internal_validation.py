@@ -24,9 +24,16 @@ from ..exceptions import (
 )
 from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss
 from ..recalibrators import group_codes
-from ._corrections import LOSS, Judge, bootstrapped_rows, crossed_rows, resampled
 from ._internal_result import InternalValidation
-from ._refits import Refits, check_estimator_given
+from ._refits import (
+    LOSS,
+    Judge,
+    Refits,
+    bootstrapped_rows,
+    check_estimator_given,
+    crossed_rows,
+    resampled,
+)
 
 if TYPE_CHECKING:
     from ._internal_result import InternalValidationRow

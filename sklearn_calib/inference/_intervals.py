@@ -29,11 +29,11 @@ from ._clusters import (
     stretch,
 )
 from ._monte_carlo import refuse_missing_scores
-from ._pooled import pooled_rows
 from ._resampling import (
     bootstrap_distribution,
     distribution_of_draws,
     null_distribution,
+    pooled_rows,
     values_of_batches,
 )
 

@@ -10,8 +10,7 @@ from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, equals, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
-from ._pooled import pooled_rows
-from ._resampling import distribution_of_draws, null_distribution
+from ._resampling import distribution_of_draws, null_distribution, pooled_rows
 
 _OF_BINS = ("expected_calibration_error", "maximum_calibration_error")  # a sign keeps |a bin|
 

@@ -1,17 +1,28 @@
-"""Distributions of a statistic: on labels drawn from predictions, and on resampled rows."""
+"""Distributions of a statistic: on labels drawn from predictions, on rows pooled into cells, on resampled rows."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._random import draw_labels, drawn_clusters, label_bounds, multiplicities, spawned
-from .._typing import FloatArray, IntArray, Progress, RandomStateLike
+from .._kernels._cells import runs_of_sorted
+from .._random import (
+    RowsInCells,
+    draw_labels,
+    drawn_clusters,
+    label_bounds,
+    multiplicities,
+    spawned,
+)
+from .._simplex import carries_log
+from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
 from ..exceptions import called, check_jobs, check_progress
+from ..metrics import Case
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    pass
 
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
 
@@ -144,3 +155,143 @@ def values_of_batches(
         if progress is not None:
             progress(done, n_resamples)
     return np.concatenate(found) if found else np.empty(0)
+
+
+MOST_CELLS = 4096
+
+
+class PooledRows:
+    """Rows of two classes in cells of nearly equal probability.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, 2)
+        Increasing in the second column.
+    hit : ndarray of shape (n_samples,), bool
+        Whether the label is the second.
+    weight : ndarray of shape (n_samples,)
+        Above 0.
+    starts : ndarray of shape (n_cells,)
+        The first row of each cell.
+    where : str
+        The opening of error messages.
+    place : tuple of ndarray, default=()
+        Where the chance of each row stands in a law of the case: its rows and their columns.
+
+    Attributes
+    ----------
+    observed : Case
+        Two rows for each cell, one of each label.
+    score, mass : ndarray of shape (n_cells,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.inference._resampling import PooledRows
+    >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
+    >>> pooled = PooledRows(proba, np.array([False, False, True]), np.ones(3), np.array([0, 1]))
+    >>> pooled.observed.weight.tolist()  # of labels 0 and 1 in each cell
+    [1.0, 0.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        proba: FloatArray,
+        hit: AnyArray,
+        weight: FloatArray,
+        starts: IntArray,
+        where: str = "measure",
+        place: tuple[IntArray, ...] = (),
+    ) -> None:
+        self._place, self._starts = place, starts
+        rows = np.diff(np.append(starts, len(proba)))
+        self._rows = RowsInCells(rows, proba[:, 1] / proba.sum(axis=1), of_rows=True)
+        self._weight = None if (weight == 1).all() else weight
+        self.mass = np.add.reduceat(weight, starts)
+        mean = np.add.reduceat(proba * weight[:, None], starts, axis=0) / self.mass[:, None]
+        last = np.append(starts[1:], len(proba)) - 1
+        for column, ends in ((0, (last, starts)), (1, (starts, last))):  # equal ones stay as is
+            mean[:, column] = np.clip(mean[:, column], *(proba[end, column] for end in ends))
+        self.score = mean[:, 1]
+        codes = np.tile(np.arange(2), len(starts))
+        cells = Case(np.repeat(mean, 2, axis=0), codes, None, np.arange(2), where=where)
+        cells.problems()  # sorted once for all that is drawn
+        self._cells = cells
+        self.observed = self._labelled(np.add.reduceat(weight * hit, starts))
+
+    def of_law(self, law: FloatArray) -> "PooledRows":
+        """The same rows with labels of another law, of shape (n_samples, n_classes).
+
+        Where cells hold many rows, all rows of a cell get the mean chance of these.
+        """
+        other, chance = copy(self), law[self._place]
+        if other._weight is None and not self._rows.few:
+            mean = np.add.reduceat(chance, self._starts) / self._rows.rows
+            other._rows = RowsInCells(self._rows.rows, mean, of_rows=False)
+        else:
+            other._rows = RowsInCells(self._rows.rows, chance, of_rows=True)
+        return other
+
+    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """`relabelled` many times: of shape (n_draws, n_cells), the weight of label 1."""
+        drawn = [self._rows.ones(rng, self._weight) for _ in range(n_draws)]
+        return np.array(drawn, dtype=np.float64)
+
+    def _labelled(self, ones):
+        """The cells as a `Case`, two rows each, with these weights of label 1."""
+        weight = np.empty((len(ones), 2))
+        weight[:, 0], weight[:, 1] = self.mass - ones, ones
+        return self._cells.with_weight(weight.ravel())
+
+    def relabelled(self, rng: np.random.Generator) -> Case:
+        """The same rows, with labels drawn from the predictions.
+
+        Parameters
+        ----------
+        rng : Generator
+
+        Returns
+        -------
+        case : Case
+            Two rows for each cell, one of each label.
+        """
+        return self._labelled(self._rows.ones(rng, self._weight))
+
+
+def pooled_rows(
+    case: Case, most_cells: int = MOST_CELLS, *, always: bool = False
+) -> PooledRows | None:
+    """The rows of a case as cells, or None where that would not save work.
+
+    Parameters
+    ----------
+    case : Case
+        With more than two classes: the largest probability, and whether that class is true.
+    most_cells : int, default=4096
+    always : bool, default=False
+        Also with less than two rows per cell.
+
+    Returns
+    -------
+    pooled : PooledRows or None
+        At most so many cells, of equal scores if there are no more of these. None for less than two
+        rows per cell, and for predictions that carry exact logarithms, which cells do not.
+    """
+    if carries_log(case.proba):
+        return None
+    if len(case.classes) == 2:
+        proba, hit, column = np.asarray(case.proba), case.codes == 1, 1
+    else:
+        (problem,) = case.problems()
+        proba = np.column_stack([1.0 - problem.score, problem.score])
+        hit, column = problem.hit == 1, np.asarray(case.proba).argmax(axis=1)
+    order = np.lexsort((-proba[:, 0], proba[:, 1]))
+    proba = proba[order]
+    new = (proba[1:] != proba[:-1]).any(axis=1)
+    starts = np.flatnonzero(np.append(True, new))
+    if len(starts) > most_cells:
+        starts = runs_of_sorted(proba[:, 1], proba[:, 0], most_cells)
+    if 2 * len(starts) > len(proba) and not always:
+        return None
+    place = order, np.broadcast_to(column, len(order))[order]
+    return PooledRows(proba, hit[order], case.weight[order], starts, case.where, place)

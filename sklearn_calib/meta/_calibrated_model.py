@@ -2,37 +2,98 @@
 
 import copy
 from dataclasses import replace
+from inspect import signature
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
-from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
-from ..canonical import canonical_labels, canonical_proba, is_label_table
+from .._sklearn_compat import (
+    callback_fit,
+    callback_task,
+    callback_tasks,
+    check_method_params,
+    routing_enabled,
+    safe_indexing,
+    with_callbacks,
+)
+from .._typing import (
+    CV,
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    Features,
+    FloatArray,
+    IntArray,
+    RecalibratorLike,
+    Self,
+)
+from ..canonical import canonical_labels, canonical_proba, is_label_table, soft_rows
 from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, read_linear, settled
 from ..recalibrators import whole_or_not_at_all
-from ._arguments import says_what_to_write
-from ._brought import fresh
+from ._brought import fresh, frozen_with_classes
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import (
     GIVES_SCORES,
     CalibratedClassifier,
     CalibratedPair,
+    Job,
     check_fitted,
     every_recalibrator_has,
     folds_of_rows,
     splits_of,
 )
-from ._scores import RESPONSE_METHODS
-from ._soft_labels import check_weighted, soft_input
+from ._scores import RESPONSE_METHODS, says_what_to_write
+
+_Input = tuple[Features, AnyArray, FloatArray, dict[str, Any]]
+
+
+def soft_input(
+    estimator: Estimator,
+    where: str,
+    X: Features,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    fit_params: dict[str, Any],
+) -> tuple[_Input, IntArray]:
+    """The arguments of a fit for the rows that soft labels stand for, and the item of each."""
+    (X,) = indexable(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    classes = None
+    if isinstance(estimator, FrozenEstimator):
+        k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
+        classes = frozen_with_classes(estimator, lambda: np.arange(k), where).classes_
+    elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
+        _refuse_without_weights(estimator, where)
+    soft = soft_rows(y, sample_weight, classes, n_rows=n_rows, where=where)
+    params = check_method_params(X, params=fit_params, indices=soft.items)
+    return (safe_indexing(X, soft.items), soft.labels, soft.weight, params), soft.items
+
+
+def check_weighted(job: Job) -> None:
+    """Raise ValueError where metadata routing keeps the shares from whom they are for."""
+    takers = {"estimator": job.estimator_params, "recalibrator": job.recalibrator_params}
+    for name, params in takers.items():
+        part = getattr(job, name)
+        if "sample_weight" not in params and not isinstance(part, FrozenEstimator):
+            _refuse_without_weights(part, job.where)
+
+
+def _refuse_without_weights(part, where):
+    refuse(
+        where,
+        "a fit that takes sample_weight, the shares of soft labels",
+        f"{type(part).__name__}",
+        "Take another method, or a fitted model in a FrozenEstimator; for a pipeline enable "
+        "metadata routing, and call set_fit_request(sample_weight=True) on its steps",
+    )
 
 
 class CalibratedModel(CalibratedClassifier):

@@ -21,11 +21,10 @@ from ..canonical import (
 )
 from ..exceptions import equals, refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
-from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._pairs import AnyJob, groups_of
-from ._scores import check_method
+from ._scores import check_method, refuse_prefit
 
 
 class FoldScores(NamedTuple):

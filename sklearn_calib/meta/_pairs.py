@@ -40,11 +40,10 @@ from ..recalibrators import (
     fit_arguments,
     resolve_recalibrator,
 )
-from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
 from ._eval_set import Labelling, with_own_labels
-from ._scores import aligned_scores, is_boosted
+from ._scores import aligned_scores, is_boosted, refuse_prefit
 
 GIVES_SCORES = [
     HasMethods(["fit", "predict_proba"]),

@@ -33,7 +33,6 @@ from ..exceptions import caution, named, refuse, warn
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
-from ._arguments import says_what_to_write
 from ._pairs import (
     GIVES_SCORES,
     CalibratedClassifier,
@@ -41,6 +40,7 @@ from ._pairs import (
     folds_of_rows,
     splits_of,
 )
+from ._scores import says_what_to_write
 from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10

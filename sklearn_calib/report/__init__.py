@@ -9,8 +9,8 @@ from ._evidence import Bin as Bin
 from ._evidence import Evidence as Evidence
 from ._evidence import Line as Line
 from ._evidence import Run as Run
+from ._label_report import LabelAverage as LabelAverage
 from ._label_report import LabelReport as LabelReport
-from ._labels import LabelAverage as LabelAverage
 from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence

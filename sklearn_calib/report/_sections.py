@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
-from ._compared import Murphy, compared, comparison, murphy_of
 from ._pictures import (
     FEW_MODELS,
     SHOWN_CLASSES,
     Gallery,
+    Murphy,
+    compared,
+    comparison,
     gallery_of_classes,
+    murphy_of,
     reliability_gallery,
 )
 from ._table import cells
 
 if TYPE_CHECKING:
     from ._advice import Advice
-    from ._content import Content
     from ._evidence import Bin
+    from ._report import CalibrationReport
 
 SHOWN_GROUPS = 20  # of each model, the worst
 SHOWN_FEATURES = 10
@@ -42,13 +45,13 @@ class Pictures(NamedTuple):
     classes: Gallery | None
 
     @classmethod
-    def of(cls, report: "Content") -> "Pictures":
+    def of(cls, report: "CalibrationReport") -> "Pictures":
         """With each class against the others of the model with the lowest log loss."""
         classes = gallery_of_classes(report, _best(report))
         return cls(reliability_gallery(report), murphy_of(report), classes)
 
 
-def sections_of(report: "Content", pictures: Pictures | None = None) -> list[Section]:
+def sections_of(report: "CalibrationReport", pictures: Pictures | None = None) -> list[Section]:
     """All sections, in the order in which they are read."""
     return [
         _origin(report),
@@ -71,7 +74,7 @@ def _many(report):
 
 
 def _by_model(
-    report: "Content", names: Iterable[str], part: Callable[[str], Section]
+    report: "CalibrationReport", names: Iterable[str], part: Callable[[str], Section]
 ) -> list[Section]:
     """A part for each model, under its name where there are several; closed where many."""
     several, many = len(report.accuracy) > 1, _many(report)
@@ -94,7 +97,7 @@ def _origin(report):
     return Section(items=lines, only="text terminal markdown")
 
 
-def verdicts(report: "Content") -> Section:
+def verdicts(report: "CalibrationReport") -> Section:
     """The sentences of a few models; of many one line each, and the sentences on demand."""
 
     def said(name):
@@ -135,7 +138,7 @@ def reliability(gallery: Gallery) -> Section:
     return Section("Reliability", picture=gallery.drawn(), kind="whole", only="html")
 
 
-def measures(report: "Content") -> Section:
+def measures(report: "CalibrationReport") -> Section:
     """One row per measure; of many models one each, and the intervals on demand."""
     note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
     if not _many(report):
@@ -310,7 +313,7 @@ def _classes(report, gallery):
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
-def _best(report: "Content") -> str:
+def _best(report: "CalibrationReport") -> str:
     """The model with the lowest log loss, or the first where no log loss was asked for."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     return min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))

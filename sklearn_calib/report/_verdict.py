@@ -153,7 +153,7 @@ class _Findings(NamedTuple):
 
 
 def verdict_of(report: Any, name: str) -> Verdict:
-    """The verdict on one model of a `Content`."""
+    """The verdict on one model of a report."""
     model, level, seed = report._models[name], report.level, report._seed
     whole, tested, coarse = model.cells(), model.cells(_TESTED_CELLS), model.cells(_POWER_CELLS)
     test = _test(tested, seed)

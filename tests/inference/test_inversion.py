@@ -23,7 +23,7 @@ from sklearn_calib.inference._intervals import (
     _shifted,
     _simulation,
 )
-from sklearn_calib.inference._pooled import pooled_rows
+from sklearn_calib.inference._resampling import pooled_rows
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,

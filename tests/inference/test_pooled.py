@@ -7,7 +7,7 @@ from scipy import stats
 import sklearn_calib  # noqa: F401 - the measures of all sub-packages register
 from sklearn_calib import canonical_proba
 from sklearn_calib.inference import calibration_test, null_distribution
-from sklearn_calib.inference._pooled import MOST_CELLS, PooledRows, pooled_rows
+from sklearn_calib.inference._resampling import MOST_CELLS, PooledRows, pooled_rows
 from sklearn_calib.metrics import all_metrics, brier_loss, canonical_case
 
 ON_CELLS = sorted(name for name, measure in all_metrics().items() if measure.spec.cells)
