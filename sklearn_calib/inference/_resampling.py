@@ -1,4 +1,4 @@
-"""Distributions of a statistic: on labels drawn from predictions, on rows pooled into cells, on resampled rows."""
+"""Distributions of a statistic on labels drawn for rows or their cells, and on resampled rows."""
 
 from collections.abc import Callable
 from copy import copy
