@@ -38,7 +38,7 @@ from ._resampling import (
 )
 
 _CELLS = 1024  # of a summary; there are thousands of draws
-_CELLS_OF_ROWS = 512  # whose draws are dearer than those of the cells of a summary
+_CELLS_OF_ROWS = 256  # whose draws are dearer than those of the cells of a summary
 _METHODS = ("auto", "bootstrap", "inversion")
 _LARGEST_STRENGTH = 64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
 
@@ -162,7 +162,7 @@ def confidence_interval(
     plug-in form: what a measure subtracts for chance with ``debias=True`` or an unbiased estimator
     is nothing there, and such an option makes the simulated values another, not the truth. Cost:
     some 25 simulations of `n_resamples` evaluations of the measure. The expected, the maximum and
-    the smooth calibration error without options are simulated on at most 512 cells of rows of
+    the smooth calibration error without options are simulated on at most 256 cells of rows of
     nearly equal probability, many draws at once; of more than 16 rows a cell the number of events
     is binomial with the mean probability of the cell.
 
