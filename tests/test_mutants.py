@@ -53,7 +53,7 @@ MUTANTS = {
     ),
     # -- many labels
     "no term for the event that a sample lacks": Mutant(
-        "_kernels._skewed_ends",
+        "_kernels._tilted_draws",
         "ends.append(more + _quantile_of_sum(terms, tail))",
         "ends.append(_quantile_of_sum(moved, tail))",
         "test_report_labels.py::test_skewed_ends",

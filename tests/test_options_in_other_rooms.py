@@ -124,7 +124,7 @@ def test_events_of_cells_have_the_weight_of_their_rows():
 
 
 def test_an_elastic_net_adds_nothing_to_the_information():
-    from sklearn_calib._kernels._information import logistic_covariance, standard_error
+    from sklearn_calib._kernels._logistic import logistic_covariance, standard_error
     from sklearn_calib.linear import logistic_intervals
 
     X, y, _ = rows()

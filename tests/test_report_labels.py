@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from sklearn_calib._cli import main
-from sklearn_calib._kernels._skewed_ends import skewed_ends
-from sklearn_calib._kernels._tilted_draws import tail_of_range
+from sklearn_calib._kernels._tilted_draws import skewed_ends, tail_of_range
 from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._columns import better_columns

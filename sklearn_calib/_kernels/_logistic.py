@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 _DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
 _FLAT = 1e-12  # decrement per unit of loss from which on rounding hides what a step gains
@@ -292,3 +293,15 @@ def interval_separates(score, codes):
             mixed = all(np.any(cell != cell[0]) for cell in cells)
             return not (mixed and rows == len(codes))
     return False
+
+
+def logistic_covariance(train, weight, z, ridge):
+    """Of the coefficients, by the information of the training scores z."""
+    information = (train * (weight * expit(z) * expit(-z))[:, None]).T @ train
+    information[np.diag_indices_from(information)] += ridge
+    return np.linalg.pinv(information)
+
+
+def standard_error(rows, covariance):
+    """Of the scores of these rows."""
+    return np.sqrt(np.einsum("ij,jk,ik->i", rows, covariance, rows))

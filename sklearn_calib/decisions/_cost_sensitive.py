@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._actions import best_actions, costs_of, expected_costs
+from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
 from .._sklearn_compat import ClassifierAround, clone_by_value, routing_enabled
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_several

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._kernels._actions import best_actions, costs_of, expected_costs
+from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
 from ..exceptions import check_level

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._kernels import _expected_metrics as kernels
-from .._kernels._actions import best_actions
+from .._kernels._expected_metrics import best_actions
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (

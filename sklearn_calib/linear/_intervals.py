@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
 
-from .._kernels._information import logistic_covariance, standard_error
+from .._kernels._logistic import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_weight, read_numbers

@@ -9,8 +9,8 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import pool
-from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
+from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import rows_per_weight

@@ -6,15 +6,18 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._logistic import smoothed_targets
-from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised
+from .._kernels._rank_correlation import rank_correlation
+from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
@@ -27,9 +30,8 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_flag, check_sizes, named, refuse, warn
+from ..exceptions import caution, check_flag, check_sizes, named, refuse, setting, warn
 from ._device_map import device_map, is_arithmetic
-from ._falling import falling_by, warn_of_falling_scores
 from ._record import (
     RecordOnceAsked,
     fit_record,
@@ -40,6 +42,51 @@ from ._record import (
 from ._refit import whole_or_not_at_all
 from ._row_program import RowProgram
 from ._threshold import ScoreKind, find_thresholds
+
+_EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
+
+LEVEL = 1e-4  # of a warning on scores that say nothing
+
+
+def falling_by(
+    proba: FloatArray, codes: IntArray, weight: FloatArray, n_tests: int = 1
+) -> float | None:
+    """The rank correlation of scores and classes where it is negative beyond chance, else None.
+
+    The mean of the scores comes first: where it rises with the outcome nothing is sorted.
+    """
+    plain = np.asarray(proba)
+    two = plain.shape[1] == 2
+    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)  # mean position
+    share = weight / weight.max()
+    outcome = share * codes
+    if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
+        return None
+    if two:
+        score = rank_score(proba)
+    correlation, statistic = rank_correlation(score, codes, weight)
+    return correlation if statistic < ndtri(LEVEL / n_tests) else None
+
+
+def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
+    """One warning, of two classes or of those of many that are concerned."""
+    names = ", ".join([*found][:5]) + (", ..." if len(found) > 5 else "")
+    worst = min(found.values())
+    of_classes = f" of the classes {names}" if names else ""
+    cure = (
+        "Check the order of the columns, " + setting("classes") + " and logits of the wrong sign"
+        if names
+        else "If a high score speaks for the first class, "
+        + setting("exchange", words=_EXCHANGE)
+        + "; a method that may fall is 'platt'"
+    )
+    caution(
+        f"{type(method).__name__}.fit",
+        f"scores{of_classes} that rise with the outcome",
+        f"scores that fall (rank correlation about {worst:.1f}), of which a map that cannot fall "
+        "keeps the class frequencies only",
+        cure,
+    )
 
 
 @dataclass(frozen=True)

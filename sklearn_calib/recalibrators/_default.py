@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from .._kernels._joint_start import fit_temperature_and_offsets
+from .._kernels._joint_start import fit_structured_pair, fit_temperature_and_offsets
 from .._kernels._softmax_regression import fit_softmax_regression
-from .._kernels._structured_pair import fit_structured_pair
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_odds, log_proba
 from .._typing import FloatArray

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._lines_of_labels import COMMON, PENALTIES, LabelColumns, fit_shrunken
+from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self

@@ -10,9 +10,8 @@ from .._simplex import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, canonical_labels, has_own_order
 from ..exceptions import caution, refuse, setting
-from ._base import Capabilities, Recalibrator, check_converged
+from ._base import Capabilities, Recalibrator, check_converged, falling_by
 from ._describe import chain
-from ._falling import falling_by
 
 
 class OrdinalCalibration(Recalibrator):

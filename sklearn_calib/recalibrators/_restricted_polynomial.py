@@ -189,7 +189,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._monotone_polynomial import moments
+        from .._kernels._monotone_program import moments
 
         score = self._score(proba)
         knots, _, mass, share = pool(score, codes, weight)
@@ -293,7 +293,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _solve(self, data, degree, bounds, own, tol=1e-10):
         """A fit for each part of the data and bound; None where constraints cannot be fulfilled."""
         if own is None and self.solver in ("auto", "ipm"):
-            from .._kernels._monotone_polynomial import fit_many
+            from .._kernels._monotone_program import fit_many
 
             return fit_many(data, degree, bounds, tol)
         from .._kernels._monotone_program import fit_program
@@ -303,7 +303,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _choose(self, x, share, mass, degrees, bounds, own):
         """The degree and the bound with the smallest held-out error."""
-        from .._kernels._monotone_polynomial import moments
+        from .._kernels._monotone_program import moments
 
         fold = np.arange(len(x)) % self.cv
         smallest = min(np.count_nonzero(fold != f) for f in range(self.cv)) - 1
@@ -340,7 +340,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _smallest_degree(self, x, share, mass, bound, own):
         """The smallest degree that fulfils the constraints, for few scores; 1 without any."""
-        from .._kernels._monotone_polynomial import moments
+        from .._kernels._monotone_program import moments
 
         for degree in range(1, 1 if own is None else len(x) + len(own.x)):
             data = [moments(x, share, mass, degree)]
@@ -436,7 +436,7 @@ def _parsed(entry, scale):
 
 def _squared_error(coef, held):
     """sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
-    from .._kernels._monotone_polynomial import gram
+    from .._kernels._monotone_program import gram
 
     sum_t, sum_y, _ = held
     return coef @ gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._kernels._seen_errors import SIGNIFICANCE
-from .._kernels._skewed_ends import skewed_ends
-from .._kernels._tilted_draws import tail_of_range
+from .._kernels._tilted_draws import skewed_ends, tail_of_range
 from .._random import generator
 from .._show import bare, html_of, in_notebook
 from .._simplex import log_odds, log_proba

@@ -143,8 +143,7 @@ def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
 ) -> tuple[list[int], ProblemRows]:
     """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`; its confidence."""
-    from .._kernels._exact_sums_compiled import sums_of
-    from .._kernels._joint_sums_compiled import joint_terms
+    from .._kernels._exact_sums_compiled import joint_terms, sums_of
 
     terms, true, largest, place = joint_terms(np.ascontiguousarray(block.T), codes)
     hit = place == codes

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._actions import best_actions, expected_costs
+from sklearn_calib._kernels._expected_metrics import best_actions, expected_costs
 from sklearn_calib.decisions import CostSensitiveClassifier
 
 X, Y = load_iris(return_X_y=True)

@@ -8,9 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._joint_start import fit_temperature_and_offsets
+from sklearn_calib._kernels._joint_start import fit_structured_pair, fit_temperature_and_offsets
 from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
-from sklearn_calib._kernels._structured_pair import fit_structured_pair
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     DefaultCalibration,

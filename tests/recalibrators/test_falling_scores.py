@@ -12,7 +12,7 @@ from sklearn_calib._kernels._rank_correlation import rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import get_recalibrator, recalibrator_names
-from sklearn_calib.recalibrators._falling import LEVEL, falling_by
+from sklearn_calib.recalibrators._base import LEVEL, falling_by
 
 INCREASING = [n for n in recalibrator_names() if get_recalibrator(n).capabilities.increasing]
 #: The first two learn nothing of the order; the third holds to the scores by its prior.

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._lines_of_labels import COMMON, LabelColumns, fit_shrunken
+from sklearn_calib._kernels._shrunk_lines import COMMON, LabelColumns, fit_shrunken
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from sklearn_calib._kernels._monotone_polynomial import fit_many, moments
-from sklearn_calib._kernels._monotone_program import fit_program
+from sklearn_calib._kernels._monotone_program import fit_many, fit_program, moments
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss

@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 import setting
 
-from sklearn_calib._kernels._monotone_polynomial import fit_many, moments
-from sklearn_calib._kernels._monotone_program import fit_program
+from sklearn_calib._kernels._monotone_program import fit_many, fit_program, moments
 from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
 from sklearn_calib.recalibrators import (
     BBQ,
