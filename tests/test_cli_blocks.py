@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._cli import _batches, _monitor, _streams, _tables, main
+from sklearn_calib._cli import _monitor, _streams, _tables, main
 from sklearn_calib._files import tables
 from sklearn_calib.export import to_json
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -182,7 +182,7 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
     frame.to_csv("good.csv", index=False)
     frame.assign(p=1 - frame["p"]).to_csv("swapped.csv", index=False)
     small(9000)
-    monkeypatch.setattr(_batches, "_JUDGED", 500)
+    monkeypatch.setattr(_monitor, "_JUDGED", 500)
     read = []
     judge = _monitor._judge
     monkeypatch.setattr(_monitor, "_judge", lambda *given: (read.append(1), judge(*given)))
@@ -243,15 +243,15 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
     """What goes on from one batch to the next is a copy, not a view of all of it."""
     frame.to_csv("t.csv", index=False)
     small(3000)
-    alive, most, part = [], [], _batches._part
+    alive, most, part = [], [], _monitor._part
 
     def watched(batch, rows):
         alive.append(weakref.ref(batch.proba))
         most.append(sum(ref() is not None for ref in alive))
         return part(batch, rows)
 
-    monkeypatch.setattr(_batches, "_part", watched)
-    monkeypatch.setattr(_batches, "_JUDGED", 500)
+    monkeypatch.setattr(_monitor, "_part", watched)
+    monkeypatch.setattr(_monitor, "_JUDGED", 500)
     assert run("t.csv", *TIMED) == 3
     assert max(most[len(most) // 2 :]) <= 4
 

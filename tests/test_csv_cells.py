@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._files.columns import Block, number_column
-from sklearn_calib._files.csv_cells import CsvCells
-from sklearn_calib._files.csv_text import row_blocks
+from sklearn_calib._files.csv_text import CsvCells, row_blocks
 from sklearn_calib._files.tables import read_table, table_blocks
 from sklearn_calib.exceptions import Refusal
 

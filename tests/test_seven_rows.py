@@ -309,7 +309,7 @@ def small(monkeypatch):
 #: Numbers of rows that are no blocks, but say what is done with so many.
 NOT_BLOCKS = {
     "sklearn_calib._cli._fit",
-    "sklearn_calib._cli._identifiers",
+    "sklearn_calib._cli._tables",
     "sklearn_calib.summary._drawn",
 }
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")

@@ -11,7 +11,7 @@ import pytest
 from sklearn_calib import _cli
 from sklearn_calib._cli import _remote
 from sklearn_calib._files import opened, whole
-from sklearn_calib._files.names import files_of
+from sklearn_calib._files.opened import files_of
 
 LONG_AGO = 10 * whole.SECONDS
 

@@ -9,7 +9,6 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import placed
-from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
     add_columns,
@@ -29,6 +28,7 @@ from ._remote import local_files
 from ._request import Request, split_names
 from ._result import add_report, conditions_of, finish, settings_of
 from ._rows import called, read_rows
+from ._tables import remark_on_identifiers
 from ._wording import refuse
 
 EXAMPLES = (

@@ -6,8 +6,7 @@ import numpy as np
 
 from .._show import Section, Table, plain
 from ..exceptions import no_cautions
-from ._drawn import check_rising
-from ._identifiers import remark_on_identifiers
+from ._large import check_rising
 from ._options import (
     add_clusters,
     add_columns,
@@ -24,6 +23,7 @@ from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
 from ._request import Request
+from ._tables import remark_on_identifiers
 from ._wording import refuse
 
 if TYPE_CHECKING:

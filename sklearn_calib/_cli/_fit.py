@@ -8,8 +8,7 @@ import numpy as np
 
 from .._show import plain, quoted
 from ..exceptions import placed
-from ._codes import FOUND
-from ._drawn import (
+from ._large import (
     by_group,
     check_rising,
     cross_validated,
@@ -21,7 +20,6 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
-from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
     add_columns,
@@ -34,10 +32,11 @@ from ._options import (
     any_number,
     examples,
 )
-from ._printing import Screen, check_writable, note, progress, write_text
+from ._printing import FOUND, Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
 from ._rows import called, expanded, read_rows
+from ._tables import remark_on_identifiers
 from ._wording import refuse
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
-from .._files.names import ADDRESS, files_of
-from .._files.opened import standard_input
+from .._files.opened import ADDRESS, files_of, standard_input
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import bare, plain, quoted, reason_of, shown_as
 from ..exceptions import Refusal, refusal

@@ -15,7 +15,7 @@ from .._files.columns import (
     whole_column,
 )
 from .._files.tables import column_names, read_table, table_blocks
-from .._show import plain, quoted, rows_in_words
+from .._show import in_shell, plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ..exceptions import Refusal, placed
 from ._printing import note
@@ -338,3 +338,71 @@ def joined(columns: Sequence[Any]) -> Any:
     import pandas as pd
 
     return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
+
+
+_NAME = re.compile(
+    r"(?i:(?:^|.*[_\W])(?:id|ids|uuid|guid))|.*[a-z](?:Id|ID)"
+    r"|(?i:(?:account|case|client|conversation|customer|doc|document|household|patient|person"
+    r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
+)
+_ROWS = 200_000  # that are looked at
+_FEWEST = 30  # different values: with fewer, intervals by clusters say little
+_REPEATS = 1.5  # rows of a value, on average
+
+
+def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
+    """Say which column may name clusters; what cannot be read is left to the reading itself."""
+    if options.group is not None or options.label is None or options.dask:
+        return
+    try:
+        found = _repeating(files[0], options)
+    except (Refusal, ValueError, TypeError, OSError):
+        return
+    for name, values, rows in found[:1]:
+        note(
+            f"{plain(name, 60)} has {values:,} different values in {rows:,} rows. If rows with the "
+            "same value belong together, such as answers to one question, intervals and p-values "
+            f"are too certain: add --cluster {in_shell(name)}."
+        )
+
+
+class _NoneThere(Refusal):
+    """No column may name clusters: nothing need be read."""
+
+
+def _of_identifiers(names, options):
+    """Names that look like those of clusters, and have no other role."""
+    said = [options.weight, options.prediction, options.time]
+    for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
+        said += [word.strip() for word in words.split(",")]
+    return [name for name in names if name not in said and _NAME.fullmatch(name)]
+
+
+def _repeating(file, options):
+    """Columns with their numbers of values and rows, the most values first."""
+    names: list[str] = []
+
+    def pick(present: Sequence[str]) -> list[str]:
+        label = options.label_columns(present)
+        names[:] = _of_identifiers([name for name in present if name not in label], options)
+        if not names and {*label} <= {*present}:  # else it is another separator
+            raise _NoneThere
+        return [*label, *names]
+
+    values: dict[str, set[Any]] = {}
+    rows: dict[str, int] = {}
+    try:
+        for table in table_blocks(file, pick, **options.csv):
+            for name in names:
+                column = table.columns[name].dropna()
+                values.setdefault(name, set()).update(column.unique())
+                rows[name] = rows.get(name, 0) + len(column)
+            if max(rows.values()) >= _ROWS:
+                break
+    except _NoneThere:
+        return []
+    found = [(name, len(values[name]), rows[name]) for name in names]
+    return sorted(
+        (one for one in found if one[1] >= _FEWEST and one[2] >= _REPEATS * one[1]),
+        key=lambda one: -one[1],
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray
 from ..exceptions import refuse, setting
-from .csv_cells import typed_texts
+from .csv_text import typed_texts
 
 #: What to do about cells that hold nothing.
 FILL = setting("fill", words="Fill them, or leave out such rows")

@@ -14,13 +14,15 @@ from .arrow import (
     check_types,
     parquet_file,
     read_parquet,
+    read_workbook,
 )
 from .columns import Block
-from .csv_cells import CsvCells, meaning_of
 from .csv_text import (
+    CsvCells,
     check_columns,
     encoding_of,
     head_of,
+    meaning_of,
     quote_without_end,
     row_blocks,
     separator_of,
@@ -28,7 +30,6 @@ from .csv_text import (
 )
 from .json_lines import joined_frames, json_frames
 from .opened import kind_of, opened
-from .workbook import read_workbook
 
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # bytes of a file of text that are read at a time

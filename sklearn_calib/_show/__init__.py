@@ -7,7 +7,6 @@ follow from it.
 from ._html import MARK as MARK
 from ._html import html_of as html_of
 from ._html import in_notebook as in_notebook
-from ._markdown import markdown_of as markdown_of
 from ._names import bare as bare
 from ._names import in_legend as in_legend
 from ._names import in_page as in_page
@@ -23,7 +22,8 @@ from ._sections import Section as Section
 from ._sections import Table as Table
 from ._sections import rows_with_best as rows_with_best
 from ._sections import text_of_cell as text_of_cell
-from ._shown import Shown as Shown
-from ._shown import sections_of as sections_of
-from ._terminal import in_terminal as in_terminal
+from ._text import Shown as Shown
+from ._text import in_terminal as in_terminal
+from ._text import markdown_of as markdown_of
+from ._text import sections_of as sections_of
 from ._text import text_of as text_of

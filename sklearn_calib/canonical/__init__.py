@@ -7,12 +7,12 @@ by the caller and never guessed from the values.
 
 from .._simplex import SimplexArray as SimplexArray
 from .._simplex import log_proba
-from ._arguments import naming as naming
 from ._arrays import check_names_differ as check_names_differ
 from ._arrays import collected as collected
 from ._arrays import entries as entries
 from ._arrays import is_missing as is_missing
 from ._arrays import named_columns as named_columns
+from ._arrays import naming as naming
 from ._arrays import plain_dates as plain_dates
 from ._arrays import read_array as read_array
 from ._arrays import read_numbers as read_numbers

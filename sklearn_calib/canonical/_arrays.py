@@ -1,9 +1,11 @@
 """Array-likes and tables of every library as numpy arrays; no missing value is lost on the way."""
 
+import inspect
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from numbers import Real
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy import sparse
 from .._show import quoted
 from .._sklearn_compat import array_namespace, host_array
 from .._typing import AnyArray
-from ..exceptions import called, refuse
+from ..exceptions import Refusal, called, public_calls, refuse
 
 _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
@@ -181,3 +183,49 @@ def check_names_differ(table: object) -> None:
     if len(set(names)) < len(names):
         cure = "Rename the columns, or pass X.to_numpy()"
         refuse(called("fit"), "columns of different names", str(names[:10]), cure)
+
+
+class naming:
+    """Inside it an error that `refuse` raises names the argument that `value` came in as.
+
+    Users call many functions of many names, all of which hand their arguments to the same door.
+    """
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Refusal) or error.is_named:
+            return
+        error.is_named = True  # an outer one would say less
+        name = _argument_of(self.value)
+        if name is not None and name != error.argument:
+            error.place(argument=name, shown=name)
+
+
+def _argument_of(value):
+    """The name under which the user gave a value to a public function; None if that is unknown.
+
+    The outermost function that has it counts. On the command line there are no arguments.
+    """
+    if value is None:
+        return None
+    for frame in public_calls():
+        code = frame.f_code
+        n_names = code.co_argcount + code.co_kwonlyargcount
+        given = {name: frame.f_locals.get(name) for name in code.co_varnames[:n_names]}
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            rest = n_names + bool(code.co_flags & inspect.CO_VARARGS)
+            given |= frame.f_locals.get(code.co_varnames[rest]) or {}
+        names = [name for name, one in given.items() if one is value]
+        if len(names) == 1:
+            return names[0]
+    return None

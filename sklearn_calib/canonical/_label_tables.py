@@ -7,8 +7,7 @@ from scipy import sparse
 
 from .._typing import AnyArray, FloatArray
 from ..exceptions import refuse
-from ._arguments import naming
-from ._arrays import read_numbers
+from ._arrays import naming, read_numbers
 from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label

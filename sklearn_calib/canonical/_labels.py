@@ -5,8 +5,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from .._typing import AnyArray, ArrayLike, IntArray
 from ..exceptions import refuse, setting, warn
-from ._arguments import naming
-from ._arrays import is_missing, read_array
+from ._arrays import is_missing, naming, read_array
 
 _MAX_COUNTED_RANGE = 65_536
 _SHARES = (

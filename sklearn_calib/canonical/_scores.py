@@ -8,8 +8,7 @@ import numpy as np
 from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import named, refuse, setting
-from ._arguments import naming
-from ._arrays import read_numbers
+from ._arrays import naming, read_numbers
 from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse, setting
-from ._arguments import naming
-from ._arrays import read_numbers
+from ._arrays import naming, read_numbers
 from ._labels import canonical_labels
 from ._rounded import are_bfloat16
 from ._scores import check_same_length

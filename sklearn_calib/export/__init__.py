@@ -2,12 +2,12 @@
 
 from ._code import to_code
 from ._exported import ExportedMap as ExportedMap
+from ._exported import skops_trusted
 from ._json import from_dict, from_json, to_dict, to_json
 from ._onnx import to_onnx
 from ._onnx_models import register_onnx_converters
 from ._schema import json_schema
 from ._simplify import simplify
-from ._skops import skops_trusted
 from ._sql import to_sql
 
 __all__ = [

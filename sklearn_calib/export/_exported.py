@@ -1,11 +1,13 @@
 """A map that was read: a recalibrator that needs no fit."""
 
+import sys
 from typing import Any
 
+from .. import meta
 from .._typing import AnyArray, ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, check_same_length, soft_rows
 from ..exceptions import refuse
-from ..recalibrators import Capabilities, Recalibrator
+from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._describe import description
 from ._document import read_document
 from ._nodes import takes_absent
@@ -202,3 +204,21 @@ class ExportedMap(Recalibrator):
 
     def _value_of(self, tree, rows):
         return read_nodes(tree, 2)(rows)
+
+
+def _types_beside(cls):
+    """Names of the types that the file of a class defines."""
+    module = cls.__module__
+    return [
+        f"{module}.{value.__qualname__}"
+        for value in vars(sys.modules[module]).values()
+        if isinstance(value, type) and value.__module__ == module
+    ]
+
+
+_MODELS = [value for name in meta.__all__ if isinstance(value := getattr(meta, name), type)]
+_OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPair)
+
+#: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
+#: are made of. Classifiers inside that are not scikit-learn's have types of their own.
+skops_trusted: list[str] = sorted({name for cls in _OWN for name in _types_beside(cls)})

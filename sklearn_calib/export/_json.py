@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._files.names import path_of
+from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain
 from ..exceptions import Refusal

@@ -12,8 +12,7 @@ from ._dialects import DIALECTS, Dialect
 from ._document import Kind, document_of
 from ._exported import ExportedMap
 from ._lower import program_of
-from ._sql_query import Join, Query, different, entries
-from ._sql_text import Printer
+from ._sql_query import Join, Printer, Query, different, entries
 
 SqlDialect = Literal[
     "ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..metrics import Case, ReliabilityCurve
     from ..summary import CalibrationSummary
     from ._models import Model
-    from ._report import CalibrationReport
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
@@ -78,7 +77,7 @@ class Gallery(NamedTuple):
         return f'<div class="drawn">\n<ul class="legend">\n{self.legend}</ul>\n{text}</div>'
 
 
-def reliability_gallery(report: "CalibrationReport") -> Gallery:
+def reliability_gallery(report: Any) -> Gallery:
     """The diagrams of all models; of a few large ones, before and after recalibration."""
     few, on_log_odds = len(report.accuracy) <= FEW_MODELS, rare(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
@@ -139,7 +138,7 @@ def _in_small(report, on_log_odds):
     return figures
 
 
-def rare(report: "CalibrationReport") -> bool:
+def rare(report: Any) -> bool:
     """Whether the median probability of every model of two classes is below 0.02."""
     for model in report._models.values():
         if not model.two_classes:
@@ -157,7 +156,7 @@ def _frame(frame: Frame, on_log_odds: bool, series: list[Series]) -> Frame:
     return frame.on_log_odds(curves) if on_log_odds else frame
 
 
-def gallery_of_classes(report: "CalibrationReport", name: str) -> Gallery | None:
+def gallery_of_classes(report: Any, name: str) -> Gallery | None:
     """One small diagram per class against the others; of many classes some.
 
     None of two classes, and of a summary.
@@ -275,7 +274,7 @@ _LETTER = 7.2
 _MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a million
 
 
-def compared(report: "CalibrationReport") -> bool:
+def compared(report: Any) -> bool:
     """Whether there are several models whose losses are known."""
     return len(report.decomposition) > 1
 
@@ -294,7 +293,7 @@ class Murphy(NamedTuple):
     axis: LogitAxis | None
 
 
-def comparison(report: "CalibrationReport", murphy: Murphy | None) -> str:
+def comparison(report: Any, murphy: Murphy | None) -> str:
     """The pictures as HTML that is safe."""
     parts = _plane(report)
     if murphy is not None:
@@ -344,7 +343,7 @@ def _pair(report):
     return cases if few and all(model.two_classes for model in models.values()) else None
 
 
-def murphy_of(report: "CalibrationReport") -> Murphy | None:
+def murphy_of(report: Any) -> Murphy | None:
     """What the Murphy diagram shows, where two models can be compared by it."""
     cases = _pair(report)
     if cases is None or not compared(report):
@@ -397,7 +396,7 @@ def _murphy(report, murphy):
     return _figure(title, f"{note} interval at each", _said(found, report), axes + drawn, listed)
 
 
-def _said(found: "NetBenefitDifference", report: "CalibrationReport") -> str:
+def _said(found: "NetBenefitDifference", report: Any) -> str:
     """The picture in words."""
     first, second = map(plain, report._models)
     better, worse = (found.high < 0).mean(), (found.low > 0).mean()

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
@@ -22,7 +22,6 @@ from ._table import cells
 if TYPE_CHECKING:
     from ._advice import Advice
     from ._evidence import Bin
-    from ._report import CalibrationReport
 
 SHOWN_GROUPS = 20  # of each model, the worst
 SHOWN_FEATURES = 10
@@ -45,13 +44,13 @@ class Pictures(NamedTuple):
     classes: Gallery | None
 
     @classmethod
-    def of(cls, report: "CalibrationReport") -> "Pictures":
+    def of(cls, report: Any) -> "Pictures":
         """With each class against the others of the model with the lowest log loss."""
         classes = gallery_of_classes(report, _best(report))
         return cls(reliability_gallery(report), murphy_of(report), classes)
 
 
-def sections_of(report: "CalibrationReport", pictures: Pictures | None = None) -> list[Section]:
+def sections_of(report: Any, pictures: Pictures | None = None) -> list[Section]:
     """All sections, in the order in which they are read."""
     return [
         _origin(report),
@@ -73,9 +72,7 @@ def _many(report):
     return len(report.accuracy) > FEW_MODELS
 
 
-def _by_model(
-    report: "CalibrationReport", names: Iterable[str], part: Callable[[str], Section]
-) -> list[Section]:
+def _by_model(report: Any, names: Iterable[str], part: Callable[[str], Section]) -> list[Section]:
     """A part for each model, under its name where there are several; closed where many."""
     several, many = len(report.accuracy) > 1, _many(report)
     return [
@@ -97,7 +94,7 @@ def _origin(report):
     return Section(items=lines, only="text terminal markdown")
 
 
-def verdicts(report: "CalibrationReport") -> Section:
+def verdicts(report: Any) -> Section:
     """The sentences of a few models; of many one line each, and the sentences on demand."""
 
     def said(name):
@@ -138,7 +135,7 @@ def reliability(gallery: Gallery) -> Section:
     return Section("Reliability", picture=gallery.drawn(), kind="whole", only="html")
 
 
-def measures(report: "CalibrationReport") -> Section:
+def measures(report: Any) -> Section:
     """One row per measure; of many models one each, and the intervals on demand."""
     note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
     if not _many(report):
@@ -313,7 +310,7 @@ def _classes(report, gallery):
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
-def _best(report: "CalibrationReport") -> str:
+def _best(report: Any) -> str:
     """The model with the lowest log loss, or the first where no log loss was asked for."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     return min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))

@@ -4,18 +4,15 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._files.names import path_of
+from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, markdown_of
 from ._pictures import reliability_gallery
 from ._sections import measures, reliability, verdicts
-
-if TYPE_CHECKING:
-    from ._report import CalibrationReport
 
 LIGHT = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
@@ -130,7 +127,7 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 FORMAT, SCHEMA = "sklearn-calib-report", 1
 
 
-def as_dict(report: "CalibrationReport") -> dict[str, Any]:
+def as_dict(report: Any) -> dict[str, Any]:
     """What `CalibrationReport.to_dict` returns."""
     content = {
         "format": FORMAT,
@@ -228,7 +225,7 @@ class WrittenReport(Shown):
         return markdown_of([Section("Calibration report", parts=self._sections())])
 
 
-def rows_and_classes(report: "CalibrationReport") -> str:
+def rows_and_classes(report: Any) -> str:
     """What a report is about, already escaped."""
     shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
     more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
@@ -257,7 +254,7 @@ def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
     )
 
 
-def notebook(report: "CalibrationReport") -> str:
+def notebook(report: Any) -> str:
     """Verdict, pictures and measures for a notebook, whose own style the tables keep."""
     drawn = reliability(reliability_gallery(report))
     return in_notebook(html_of([verdicts(report), drawn, measures(report)], level=3), NOTEBOOK)

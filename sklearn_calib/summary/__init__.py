@@ -2,9 +2,9 @@
 
 from ._bounds import BoundedValue as BoundedValue
 from ._drawn import DrawnRows as DrawnRows
+from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
-from ._drawn_sample import DrawnSample as DrawnSample
 from ._find_classes import find_classes
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups

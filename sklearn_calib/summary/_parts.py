@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from .._files.columns import Block
-from .._files.names import files_of
+from .._files.opened import files_of
 from .._files.tables import check_columns, check_types, table_blocks, unreadable
 from .._show import quoted
 from ..canonical import collected

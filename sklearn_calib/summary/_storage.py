@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._files.checksum import ENTRY, checksum
-from .._files.names import path_of
+from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._kernels._cells import (
     CUTS,

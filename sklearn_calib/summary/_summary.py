@@ -47,7 +47,6 @@ from ..metrics import (
 from ..recalibrators import fit_recalibrator, resolve_recalibrator, with_whole_mean
 from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._drawn import RowDraw, merged_draws
-from ._inference import CLASSICAL, classical
 from ._input import (
     Labels,
     SoftBatch,
@@ -58,10 +57,12 @@ from ._input import (
 )
 from ._problems import (
     ADDED_UP,
+    CLASSICAL,
     LEAST_CELLS,
     CellProblems,
     MulticlassTotals,
     Totals,
+    classical,
     joint_totals,
     parts_of_many,
     rows_of,

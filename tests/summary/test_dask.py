@@ -113,8 +113,7 @@ def test_predictions_of_partitions(frame):
 
 def test_a_merge_can_be_run_twice(frame):
     """A scheduler that lost a result runs the task again on inputs it still has."""
-    from sklearn_calib.summary._dask import _merged, _tally_of_piece
-    from sklearn_calib.summary._sources import Plan
+    from sklearn_calib.summary._sources import Plan, _merged, _tally_of_piece
 
     plan = Plan(("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
     tallies = [_tally_of_piece(frame[i::3], f"partition {i}", plan) for i in range(3)]
