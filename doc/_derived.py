@@ -11,11 +11,11 @@ import _export
 import _layers
 import _messages
 from changelog import changes
-from sklearn_calib._cli._printing import MEANINGS
 
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
 from sklearn_calib._cli._options import GONE
+from sklearn_calib._cli._printing import MEANINGS
 
 
 def write(folder):

@@ -163,7 +163,7 @@ def confidence_interval(
     is nothing there, and such an option makes the simulated values another, not the truth. Cost:
     some 25 simulations of `n_resamples` evaluations of the measure. The expected, the maximum and
     the smooth calibration error without options are simulated on at most 256 cells of rows of
-    nearly equal probability, many draws at once; of more than 16 rows a cell the number of events
+    nearly equal probability, many draws at once; of more than 16 rows per cell the number of events
     is binomial with the mean probability of the cell.
 
     "logarithm", of proper losses with `groups` or soft labels: Student's interval of the logarithm
