@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .._threads import threads_for
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse
@@ -223,6 +224,10 @@ class Measure:
         value : float
         """
         self.check_options(options)
+        with threads_for(case.proba.size):
+            return self._value(case, options)
+
+    def _value(self, case, options):
         if not self.is_of_problem:
             return float(self._function(case, **options))
         multiclass = options.pop("multiclass", "auto")

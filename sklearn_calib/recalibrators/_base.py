@@ -19,6 +19,7 @@ from .._kernels._logistic import smoothed_targets
 from .._kernels._rank_correlation import rank_correlation
 from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import check_feature_names
+from .._threads import threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
     canonical_labels,
@@ -299,15 +300,16 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
                 proba = raised(proba, new.floor_)
-            if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
-                if new._must_rise() and (fall := new._falling(proba, codes, weight)):
-                    warn_of_falling_scores(new, {"": fall})
-                new._fit(proba, codes, weight)
-            else:
-                new._fit_each_against_rest(proba, codes, weight)
-            if records_are_kept():
-                even = sample_weight is None and not soft_labels
-                keep_record(new, given, proba, codes, weight, even)
+            with threads_for(proba.size):
+                if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
+                    if new._must_rise() and (fall := new._falling(proba, codes, weight)):
+                        warn_of_falling_scores(new, {"": fall})
+                    new._fit(proba, codes, weight)
+                else:
+                    new._fit_each_against_rest(proba, codes, weight)
+                if records_are_kept():
+                    even = sample_weight is None and not soft_labels
+                    keep_record(new, given, proba, codes, weight, even)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -444,7 +446,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         of_numpy = isinstance(X, np.ndarray)
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
             return on_device.proba()
-        return self._predict_lifted(self._check_predict(X, method))
+        proba = self._check_predict(X, method)
+        with threads_for(proba.size):
+            return self._predict_lifted(proba)
 
     def _validate_params(self):
         check_sizes(self)
