@@ -152,7 +152,7 @@ def main():
     rows = []
     for name, k, n, alone, threads in ratios(words):
         row = known.get((name, str(k), str(n)), dict.fromkeys(COLUMNS, ""))
-        row = {column: row[column] for column in COLUMNS}  # but the machine
+        row = {column: row.get(column, "") for column in COLUMNS}  # but the machine
         row |= {"job": name, "classes": k, "rows": n, "one_s": f"{alone:.3g}"}
         rows.append(row | {column: f"{threads / alone:.2f}"})
         print(*rows[-1].values(), sep="; ", flush=True)
