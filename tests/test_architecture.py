@@ -21,7 +21,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_typing", "_show", "exceptions"),
-    ("_simplex", "_sklearn_compat", "_threads", "_version"),
+    ("_simplex", "_sklearn_compat", "_version"),
     ("_random", "canonical"),
     ("_files", "_kernels", "datasets", "staging"),
     ("metrics", "recalibrators"),

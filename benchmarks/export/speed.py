@@ -53,7 +53,7 @@ def maps():
 
 def _checked(document):
     """The check rows of a changed map."""
-    from sklearn_calib.export._tree import read_nodes
+    from sklearn_calib.export._fields import read_nodes
 
     root = read_nodes(document["map"], 2)
     return [[row, root(np.array([row]))[0].tolist()] for row, _ in document["check"]]

@@ -2,6 +2,7 @@
 
 from ..metrics import register as _register
 from ._cost_sensitive import CostSensitiveClassifier
+from ._costs import two_class_case as two_class_case
 from ._decision_curve import DecisionCurve as DecisionCurve
 from ._decision_curve import NetBenefitDifference as NetBenefitDifference
 from ._decision_curve import decision_curve, decision_difference
@@ -17,7 +18,6 @@ from ._regret import regret_curve
 from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve
 from ._risk_coverage import risk_coverage_curve
 from ._selective import SelectiveClassifier
-from ._two_classes import two_class_case as two_class_case
 
 _REGISTERED = _register(globals().values())
 

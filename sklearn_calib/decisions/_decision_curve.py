@@ -12,8 +12,8 @@ from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import check_count, check_level, number_or_nan, refuse, require
 from ..metrics import canonical_case
+from ._costs import canonical_thresholds, two_class_case
 from ._regret import RegretCurve, regret_curve
-from ._two_classes import canonical_thresholds, two_class_case
 
 _SHOWN = 10  # thresholds in a table
 

@@ -12,7 +12,7 @@ from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, Rec
 from ..exceptions import called, check_count, check_level, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import recalibrated_proba
-from ._two_classes import canonical_thresholds, two_class_case
+from ._costs import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
     from ..metrics import BinaryProblem

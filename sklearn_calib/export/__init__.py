@@ -1,12 +1,12 @@
 """Fitted maps outside Python: as nodes, as JSON, and read back with numpy alone."""
 
 from ._code import to_code
+from ._document import json_schema
 from ._exported import ExportedMap as ExportedMap
 from ._exported import skops_trusted
 from ._json import from_dict, from_json, to_dict, to_json
 from ._onnx import to_onnx
 from ._onnx_models import register_onnx_converters
-from ._schema import json_schema
 from ._simplify import simplify
 from ._sql import to_sql
 

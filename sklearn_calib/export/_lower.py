@@ -14,7 +14,7 @@ from ..canonical import LARGEST_LOGIT, SLACK
 from . import _nodes as nodes
 from . import _program as ops
 from ._document import MapDocument
-from ._functions import Function
+from ._functions import Function, Node
 from ._lower_functions import (
     ExprRows,
     function_rows,
@@ -23,7 +23,6 @@ from ._lower_functions import (
     of_probability,
     value_of,
 )
-from ._node import Node
 from ._program import Expr
 
 _ROUNDING = 1e-15  # sums that close to 1 are left as they are

@@ -21,13 +21,13 @@ from ._functions import (
     ClippedChebyshev,
     Curve,
     Function,
+    Node,
     PiecewiseCubic,
     PiecewiseLinear,
     SigmoidPoly,
     Steps,
     score_of,
 )
-from ._node import Node
 from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
 from ._program import Expr
 

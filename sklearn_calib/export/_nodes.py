@@ -35,12 +35,12 @@ from ..recalibrators import normalised_rows
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import ClippedChebyshev as ClippedChebyshev
 from ._functions import Function as Function
+from ._functions import Node as Node
 from ._functions import PiecewiseCubic as PiecewiseCubic
 from ._functions import PiecewiseLinear as PiecewiseLinear
 from ._functions import SigmoidPoly as SigmoidPoly
 from ._functions import Steps as Steps
-from ._node import Node as Node
-from ._node import check_length
+from ._functions import check_length
 
 _SUM = 1e-9  # how far a sum that must be 1 may be from it
 

@@ -9,8 +9,7 @@ import numpy as np
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
 from . import _nodes as nodes
-from ._functions import Function
-from ._node import Node
+from ._functions import Function, Node
 from ._onnx_graph import Tensor, log_sigmoid, side_by_side, sigmoid
 
 

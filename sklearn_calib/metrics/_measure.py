@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .._threads import threads_for
+from .._sklearn_compat import threads_for
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse

@@ -11,9 +11,8 @@ from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
 from ..exceptions import check_flag, check_known, check_level, refuse
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
-from ._course import Course
 from ._record import Record
-from ._result import Alarm, MonitorHistory, e_benjamini_hochberg, meaning
+from ._result import Alarm, Course, MonitorHistory, e_benjamini_hochberg, meaning
 from ._rows import BatchRows, check_time_goes_on, read_rows, shown_time
 from ._state import listed, monitor_of, state_of
 

@@ -22,6 +22,7 @@ from ._anybody import folds_of as folds_of
 from ._anybody import group_codes as group_codes
 from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
+from ._anybody import warn_of_repeated_cells as warn_of_repeated_cells
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities, Recalibrator
 from ._base import normalised_rows as normalised_rows
@@ -31,6 +32,7 @@ from ._by_group import ByGroup as ByGroup
 from ._columns import table_columns as table_columns
 from ._default import DefaultCalibration as DefaultCalibration
 from ._describe import map_nodes as map_nodes
+from ._describe import suggestion as suggestion
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
@@ -46,7 +48,6 @@ from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedSco
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration
-from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
@@ -57,7 +58,6 @@ from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._record import with_whole_mean as with_whole_mean
 from ._refit import whole_or_not_at_all as whole_or_not_at_all
-from ._repeated import warn_of_repeated_cells as warn_of_repeated_cells
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )

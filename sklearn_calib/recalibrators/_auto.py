@@ -20,7 +20,7 @@ from .._sklearn_compat import (
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from ..canonical import rows_per_weight
 from ..exceptions import caution, equals, refuse, require
-from ._anybody import group_codes
+from ._anybody import GROUPS, group_codes, warn_of_repeated_rows
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
@@ -30,7 +30,6 @@ from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
 from ._record import without_records
-from ._repeated import GROUPS, warn_of_repeated_rows
 from ._row_program import RowProgram
 from ._spline import SplineCalibration
 from ._stacking import (

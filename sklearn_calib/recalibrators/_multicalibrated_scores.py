@@ -12,11 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
-from ._anybody import check_pairs, folds_of
+from ._anybody import check_pairs, folds_of, warn_of_repeated_rows
 from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
-from ._repeated import warn_of_repeated_rows
 
 MOST_COLUMNS = 1000
 STEP = 10  # trees, after which the folds are judged

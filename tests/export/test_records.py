@@ -11,6 +11,7 @@ import pytest
 from golden_sets import golden_set
 from scipy.special import expit, logit
 from sklearn.pipeline import make_pipeline
+from sklearn_calib.export._nodes import NODES
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._files.checksum import checksum
@@ -25,7 +26,6 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
-from sklearn_calib.export._nodes import NODES
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,

@@ -80,7 +80,7 @@ def test_unknown_names_say_what_to_write(data, name, cure):
 
 
 def test_every_equivalent_exists():
-    from sklearn_calib.recalibrators._names import ELSEWHERE
+    from sklearn_calib.recalibrators._describe import ELSEWHERE
 
     assert {name for name, _ in ELSEWHERE.values()} <= {*recalibrator_names(), "n_bins"}
     assert not set(ELSEWHERE) & set(recalibrator_names())

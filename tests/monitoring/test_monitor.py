@@ -13,7 +13,7 @@ from sklearn_calib._kernels._logistic_grid import COARSE, log_ratios
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.monitoring._course import Course
+from sklearn_calib.monitoring._result import Course
 
 
 def stream():

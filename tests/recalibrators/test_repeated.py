@@ -7,7 +7,7 @@ from scipy.special import expit, softmax
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
-from sklearn_calib.recalibrators._repeated import rows_repeat
+from sklearn_calib.recalibrators._anybody import rows_repeat
 from sklearn_calib.summary import CalibrationSummary
 
 RULE = "rows that are independent, to judge a fit"
