@@ -272,42 +272,35 @@ _NEVER_SHARED = 2048  # numbers: of so few BLAS does not share a product, and th
 _MANY = 2_000_000  # numbers from which a second thread pays
 
 
-def threads_for(size: int) -> AbstractContextManager[None]:
-    """As many threads of BLAS as rows of `size` numbers are worth: one, or those there are."""
-    return one_thread() if _NEVER_SHARED <= size < _MANY else nullcontext()
+class _OneThread:
+    """One thread of BLAS in the block: the first that enters sets it, the last that leaves ends it.
 
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread of BLAS in the block; 15 us, and 2 ms the first time."""
-    _limit.enter()
-    try:
-        yield
-    finally:
-        _limit.leave()
-
-
-class _Limit:
-    """Of the whole process: the first thread that enters sets it, the last that leaves ends it."""
+    10 us, and 2 ms the first time.
+    """
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0
         self.set: Any = None
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
                 self.set = _blas().limit(limits=1)
             self.inside += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
                 self.set.restore_original_limits()
 
 
-_limit = _Limit()
+one_thread = _OneThread()
+
+
+def threads_for(size: int) -> AbstractContextManager[None]:
+    """As many threads of BLAS as rows of `size` numbers are worth: one, or those there are."""
+    return one_thread if _NEVER_SHARED <= size < _MANY else nullcontext()
 
 
 @cache

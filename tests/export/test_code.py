@@ -29,8 +29,8 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.export import _code as code_module
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.export._document import MapDocument, check_scores, document_of
-from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.export._program import SMALLEST_DIVISOR
+from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import (
     HistogramBinning,
     Identity,

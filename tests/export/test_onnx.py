@@ -14,15 +14,15 @@ from export_cases import (
     logits,
     probabilities,
 )
-from sklearn_calib.export._nodes import NODES
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument
-from sklearn_calib.export._tree import read_nodes
+from sklearn_calib.export._nodes import NODES
 from sklearn_calib.export._onnx_nodes import written
+from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
 
 onnx = pytest.importorskip("onnx")

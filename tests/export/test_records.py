@@ -11,7 +11,6 @@ import pytest
 from golden_sets import golden_set
 from scipy.special import expit, logit
 from sklearn.pipeline import make_pipeline
-from sklearn_calib.export._nodes import NODES
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._files.checksum import checksum
@@ -26,6 +25,7 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
+from sklearn_calib.export._nodes import NODES
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,
