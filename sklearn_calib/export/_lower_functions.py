@@ -8,6 +8,7 @@ ties included, are found as float64 numbers by bisection.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -33,7 +34,7 @@ from ._program import Expr
 
 _NEVER = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
-_INVERSE = 2.0**1022  # of the smallest normal number
+INVERSE = 2.0**1022  # of the smallest normal number
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Origin:
     `rows` computes them as the reference does; `ends` are the least and the largest number.
     """
 
-    number: Expr
+    number: Any
     ends: tuple[float, float]
     rows: Callable[[FloatArray], FloatArray]
 
@@ -58,12 +59,12 @@ class Origin:
         return replace(self, rows=lambda number: node(self.rows(number)))
 
 
-def of_probability(p: Expr) -> Origin:
+def of_probability(p: Any) -> Origin:
     """Rows (1 - p, p)."""
     return Origin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
 
-def of_margin(x: Expr) -> Origin:
+def of_margin(x: Any) -> Origin:
     """Rows with these log-odds, which are exact."""
     return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
 
@@ -91,16 +92,21 @@ class ExprRows:
         if self.log is not None:
             return of_margin(self.log[1] - self.log[0])
         zero, one = self.p
-        scaled = zero * _INVERSE
+        scaled = zero * INVERSE
         beyond = ops.where(ops.less(scaled, 1.0), 2.0 - scaled, 1.0 / ops.larger(scaled, 1.0))
-        order = ops.where(ops.at_most(one, zero), one, _INVERSE * beyond)
-        return Origin(order, (0.0, 2.0 * _INVERSE), _pairs_of_order)
+        order = ops.where(ops.at_most(one, zero), one, INVERSE * beyond)
+        return of_order(order)
+
+
+def of_order(order: Any) -> Origin:
+    """Rows that are known by the number that `ExprRows.pair_origin` describes."""
+    return Origin(order, (0.0, 2.0 * INVERSE), _pairs_of_order)
 
 
 def _pairs_of_order(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
-    beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
-    zero = np.where(order < _INVERSE, zero, beyond)
+    beyond = (2.0 - np.clip(order / INVERSE, 1.0, 2.0)) / INVERSE
+    zero = np.where(order < INVERSE, zero, beyond)
     return np.where((order < 1.0)[:, None], _pair(1.0 - one, one), _pair(zero, 1.0 - zero))
 
 
@@ -129,8 +135,17 @@ def found_by(
         origin = of_probability(rows.p[1])
     else:
         origin = rows.pair_origin()
-    edges = origin.edges(lambda pairs: moved(score_of(pairs, node.input)), targets)
-    return ops.search(origin.number, edges)
+    return ops.search(origin.number, edges_of(node, origin, targets, moved))
+
+
+def edges_of(
+    node: Function,
+    origin: Origin,
+    targets: FloatArray,
+    moved: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """The least numbers of an origin at which moved(x) reaches the targets."""
+    return origin.edges(lambda pairs: moved(score_of(pairs, node.input)), targets)
 
 
 def least_reaching(

@@ -8,8 +8,9 @@ import numpy as np
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
+from . import _lower_functions as lower
 from . import _nodes as nodes
-from ._functions import Function, Node
+from ._functions import Function, Node, Steps
 from ._onnx_graph import Tensor, log_sigmoid, side_by_side, sigmoid
 
 
@@ -129,6 +130,32 @@ def _(node: Function, rows):
     return GraphRows(node.pair(node.value(x)), 2)
 
 
+@written.register
+def _(node: Steps, rows):
+    """Searched by numbers that need no logarithm, whose last digits may be others than numpy's."""
+    graph, one = rows.p.graph, rows.p.column(1)
+    if graph.dtype == np.float32:
+        origin, edges = lower.of_probability(_score(rows, node.input)), node.edges
+    else:
+        if node.input == "proba":
+            origin = lower.of_probability(one)
+        elif rows.exact is None:
+            origin = lower.of_order(_order(rows))
+        else:
+            origin = lower.of_margin(rows.log_odds)
+        edges = lower.edges_of(node, origin, node.edges, np.asarray)
+    place = np.searchsorted(edges, origin.number, side="right")
+    return GraphRows(node.pair(place.entries_of(node.values)), 2)
+
+
+def _order(rows):
+    """The number of `ExprRows.pair_origin`."""
+    zero, one = rows.p.column(0), rows.p.column(1)
+    scaled = zero * lower.INVERSE
+    beyond = scaled.graph.add("Less", scaled, 1.0).where(2.0 - scaled, 1.0 / scaled.at_least(1.0))
+    return (one <= zero).where(one, beyond * lower.INVERSE)
+
+
 def _score(rows, score):
     if score == "proba":
         return rows.p.column(1)
@@ -155,7 +182,10 @@ def _without_noise(x, score):
 @written.register
 def _(node: nodes.OneVsRest, rows):
     k = rows.k
-    others = rows.p @ (1.0 - np.eye(k))
+    before, after = (
+        rows.p.graph.add("CumSum", rows.p, np.array(1), exclusive=1, reverse=end) for end in (0, 1)
+    )
+    others = before + after  # in the order of `each_against_rest`: steps see the last digit
     columns = []
     for c, part in enumerate(node.parts * (k if len(node.parts) == 1 else 1)):
         exact = None

@@ -13,14 +13,17 @@ from export_cases import (
     fitted,
     logits,
     probabilities,
+    tabulate,
 )
+from scipy.special import expit
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
-from sklearn_calib.export._document import MapDocument
+from sklearn_calib.export._document import MapDocument, document_of
 from sklearn_calib.export._nodes import NODES
+from sklearn_calib.export._onnx import _knots
 from sklearn_calib.export._onnx_nodes import written
 from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
@@ -273,6 +276,40 @@ def test_what_to_install(monkeypatch):
     )
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(fitted("platt", 2))
+
+
+def at_knots(document):
+    """Rows of two classes at the knots of all tables, four numbers around each, and the ends."""
+    p = expit(np.concatenate([[0.0], *_knots(document.root)]))
+    for _ in range(2):
+        p = np.concatenate([p, np.nextafter(p, 0), np.nextafter(p, 1)])
+    p = np.unique(np.append(p, [0.0, 5e-324, 1e-310, 1 - 2**-53, 1.0]))
+    p = p[:: len(p) // 3000 + 1]
+    return np.vstack([np.column_stack([1 - p, p]), np.column_stack([p, 1 - p])])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS)
+def test_knots_and_their_neighbours(name):
+    """Steps are searched without a logarithm: .3 was the largest difference with one."""
+    from onnx.reference import ReferenceEvaluator
+
+    method, options = fitted(name, 2), tabulate(name)
+    document = document_of(method, **options)
+    rows, model = at_knots(document), to_onnx(method, **options)
+    expected = document.rows(rows)
+    found = run(model, rows)
+    assert np.abs(found - expected).max() < 1e-12
+    few = rows[:: len(rows) // 20 + 1]
+    with np.errstate(divide="ignore"):
+        [slowly] = ReferenceEvaluator(model).run(None, {"scores": few})
+    assert np.abs(slowly - document.rows(few)).max() < 1e-12
+    assert np.isnan(run(model, np.array([[np.nan, 0.5]]))).all()
+
+
+@pytest.mark.parametrize("name", ["auto", "histogram_binning", "isotonic.step", "venn_abers"])
+def test_knots_of_steps(name):
+    test_knots_and_their_neighbours(name)
 
 
 def test_edges_of_bins():
