@@ -12,9 +12,8 @@ from .._typing import Features
 from ..canonical import SLACK
 from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, MapDocument, document_of
-from ._onnx_graph import Graph, Tensor
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import GraphRows, of_logits, written
+from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"

@@ -16,8 +16,7 @@ from .._typing import Features
 from ..exceptions import refuse, require
 from . import _onnx_boosted as boosted
 from ._document import document_of
-from ._onnx_graph import Graph, side_by_side
-from ._onnx_nodes import GraphRows, of_logits, of_margin, written
+from ._onnx_nodes import Graph, GraphRows, of_logits, of_margin, side_by_side, written
 
 METADATA = "sklearn_calib_maps"
 _ML_VERSION = 3

@@ -1,18 +1,306 @@
 """Maps as SQL."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import check_known, equals, is_number, refuse
+from .._typing import FloatArray
+from ..exceptions import check_known, equals, is_number, named, refuse
 from ..recalibrators import Recalibrator
 from ._dialects import DIALECTS, Dialect
 from ._document import Kind, document_of
 from ._exported import ExportedMap
 from ._lower import program_of
-from ._sql_query import Join, Printer, Query, different, entries
+from ._program import CONDITIONS, LEAVES, SMALLEST_DIVISOR, Expr, Program, ordered, uses
+
+_LONGEST = 8_000_000  # characters of an expression
+_WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
+_NEVER = 1e308  # edges from here on are never reached
+
+
+class Printer:
+    """Prints expressions; some have a name already, by id: those of columns."""
+
+    def __init__(self, dialect: Dialect, names: dict[int, str]) -> None:
+        self.dialect = dialect
+        self.names = names
+
+    def text(self, root: Expr) -> str:
+        """One expression."""
+        said, depth = dict(self.names), dict.fromkeys(self.names, 1)
+        for one in list(ordered([root], said)):
+            said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
+            depth[id(one)] = _depth(one, [depth[id(arg)] for arg in one.args])
+        self._check(depth[id(root)], self.dialect.deepest, "an expression less deeply nested")
+        return said[id(root)]
+
+    def _operation(self, one: Expr, args: list[str]) -> str:
+        data: Any = one.data
+        if one.op == "number":  # some databases take the smallest numbers for zeros
+            tiny = 0 < abs(data) < SMALLEST_DIVISOR
+            return self.dialect.literal(np.copysign(SMALLEST_DIVISOR, data) if tiny else data)
+        if one.op == "search":
+            return args[0]  # what the lookups compare
+        if one.op == "lookup":
+            return self._tree(args[0], *distinct_pieces(one.args[0].data, data))
+        if one.op == "chebyshev":
+            return self._chebyshev(args[0], data.tolist())
+        self._check_length(sum(map(len, args)))
+        return self.dialect.operation(one.op).format(*args)
+
+    def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
+        """The value of the piece of x by balanced CASEs inside each other."""
+        self._check_length(len(edges) * (len(x) + 50))
+        literal = self.dialect.literal
+
+        def piece(first, last):
+            if first == last:
+                return literal(values[first])
+            starts = sorted({first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)})
+            ends = [start - 1 for start in starts[1:]]
+            whens = [
+                f"WHEN {x} < {literal(edges[end])} THEN {piece(start, end)}"
+                for start, end in zip(starts, ends, strict=False)
+            ]
+            return f"CASE {' '.join(whens)} ELSE {piece(starts[-1], last)} END"
+
+        return piece(0, len(edges))
+
+    def _chebyshev(self, z: str, coef: list[float]) -> str:
+        """T_j(z) = cos(j arccos z): Clenshaw's recurrence needs everything twice."""
+        self._check_length(len(coef) * (len(z) + 60))
+        literal = self.dialect.literal
+        terms = [f"{literal(c)} * COS({literal(j)} * ACOS({z}))" for j, c in enumerate(coef) if j]
+        return f"({' + '.join([literal(coef[0]), *terms])})"
+
+    def _check_length(self, length: int) -> None:
+        self._check(length, _LONGEST, f"an expression of at most {_LONGEST:,} characters")
+
+    def _check(self, number: int, limit: int, rule: str) -> None:
+        if number > limit:
+            refuse(
+                "to_sql",
+                rule,
+                f"{number:,}",
+                "Pass columns as a list, for a query with intermediate columns; into='table' for "
+                "large tables; or call simplify first",
+            )
+
+
+# symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+" and "b"
+_BEFORE = {
+    "neg": (2,),
+    "abs": (3,),
+    "floor": (3,),
+    "exp": (3,),
+    "log": (3,),
+    "expm1": (4,),
+    "min": (3, 5),
+    "max": (3, 5),
+    "where": (3, 5, 4),
+    "chebyshev": (13,),
+    "search": (0,),
+}
+
+
+def _depth(one, depths):
+    """How many symbols a parser keeps at most while it reads an expression."""
+    if one.op == "lookup":
+        levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_WAYS)))
+        return 6 * (levels - 1) + 4 + max(4, *depths)
+    before = _BEFORE.get(one.op, (1, 3))
+    return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
+
+
+def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Step functions, one in each column, without empty pieces and edges between equal values."""
+    count = int(np.searchsorted(edges, _NEVER))
+    edges, values = edges[:count], values[: count + 1]
+    last = np.append(edges[1:] > edges[:-1], True)[:count]
+    edges, values = edges[last], np.concatenate([values[:1], values[1:][last]])
+    change = (values[1:] != values[:-1]).reshape(len(edges), -1).any(axis=1)
+    return edges[change], np.concatenate([values[:1], values[1:][change]])
+
+
+_ROWS = 500  # of an INSERT: some databases take 1000
+_MOST = 20_000  # operations of a query
+_BEYOND = 1e300  # no score is that large
+
+TableName = str | Sequence[str]
+
+
+def different(names: Any, what: str) -> list[str]:
+    """Names as a list; they must differ in more than case, as databases compare them."""
+    found = [names] if isinstance(names, str) else list(names)
+    texts = {name.lower() for name in found if isinstance(name, str)}
+    if len(texts) < len(found):
+        refuse("to_sql", f"{what}: different texts", repr(found)[:80], "Rename some")
+    return found
+
+
+def entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
+    """What the numbers of the row are called, by id."""
+    every = ordered([program.valid, *program.outputs])
+    return {id(one): columns[one.data] for one in every if one.op == "input"}
+
+
+def qualified(dialect: Dialect, name: TableName, what: str) -> str:
+    """A name of a table, with those of its schema and catalogue where given."""
+    parts = [name] if isinstance(name, str) else list(name)
+    return ".".join(dialect.name(part, what) for part in parts)
+
+
+@dataclass
+class Statement:
+    """What a program reads and what it hands on: the numbers of a row, a table, other columns."""
+
+    dialect: Dialect
+    program: Program
+    columns: Sequence[str]
+    source: TableName
+    keep: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.table = qualified(self.dialect, self.source, "source")
+        self.kept = different(self.keep, "keep")
+
+
+class Query(Statement):
+    """A query by stages: each is a common table expression that adds columns to the one before.
+
+    What is used twice becomes a column; a stage has all that needs only columns before it.
+    """
+
+    def text(self, into: str | Sequence[str] | None) -> str:
+        """The query."""
+        roots = [self.program.valid, *self.program.outputs]
+        every = list(ordered(roots))
+        if len(every) > _MOST:
+            cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
+            refuse("to_sql", f"a map of at most {_MOST} operations", f"{len(every)}", cure)
+        results = self._results(into)
+        kept = [self.dialect.name(name, "keep") for name in self.kept]
+        stages = _stages(every, uses(roots))
+        last_use = _last_uses(every, roots, stages)
+        names = entries(self.program, [self.dialect.column(name) for name in self.columns])
+        parts, before = [], self.table
+        source = [self.source] if isinstance(self.source, str) else self.source
+        prefix = _unused([*self.kept, *source])
+        for number, stage in enumerate(stages):
+            made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
+            made = {one: self.dialect.name(name, "column") for one, name in made.items()}
+            printer = Printer(self.dialect, names)
+            added = [f"{printer.text(one)} AS {made[id(one)]}" for one in stage]
+            later = [one for one in names if one not in made and last_use[one] > number]
+            carried = {one: names[one] for one in later}
+            chosen = ", ".join([*kept, *carried.values(), *added])
+            name = self.dialect.name(f"{prefix}{number}", "stage")
+            parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen} FROM {before})")
+            names, before = carried | made, name
+        final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
+        return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
+
+    def _results(self, into):
+        count = len(self.program.outputs)
+        if isinstance(into, str):
+            into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
+        if into is None or len(into) != count:
+            got = "None" if into is None else f"{len(into)}"
+            refuse("to_sql", named("into") + f": a text, or {count} names", got, "Name the results")
+        different([*into, *self.kept], "names of the results and of keep")
+        return [self.dialect.name(name, "into") for name in into]
+
+
+def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
+    """The numbers of the row; what is used twice, or searched, by when it can be computed."""
+    searched = {id(one.args[0]) for one in every if one.op == "search"}
+    stage_of: dict[int, int] = {}
+    stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
+    for one in every:
+        needs = max((stage_of[id(arg)] for arg in one.args), default=0)
+        column = count[id(one)] > 1 or id(one) in searched
+        if column and one.op not in (*LEAVES, *CONDITIONS, "search"):
+            needs += 1
+            stages += [[] for _ in range(needs + 1 - len(stages))]
+            stages[needs].append(one)
+        stage_of[id(one)] = needs
+    return stages
+
+
+def _last_uses(every, roots, stages) -> dict[int, int]:
+    """The last stage that reads each expression; the final SELECT comes after all of them."""
+    stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
+    last = dict.fromkeys(map(id, roots), len(stages))
+    for one in reversed(every):  # each after all that use it
+        number = stage_of.get(id(one), last[id(one)])
+        for arg in one.args:
+            last[id(arg)] = max(last.get(id(arg), 0), number)
+    return last
+
+
+def _guarded(printer, program, results):
+    """The results, where the row is valid, under their names."""
+    valid = printer.text(program.valid)
+    pairs = zip(program.outputs, results, strict=True)
+    return [f"CASE WHEN {valid} THEN {printer.text(one)} END AS {name}" for one, name in pairs]
+
+
+def _unused(names):
+    prefix = "step_"
+    while any(isinstance(name, str) and name.lower().startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
+
+
+class Join(Statement):
+    """Statements: a table of the pieces of one large table, its rows, and a join to it."""
+
+    columns: str
+
+    def text(self, table: TableName) -> str:
+        """The statements."""
+        lookups = [one for one in ordered(self.program.outputs) if one.op == "lookup"]
+        places = {id(one.args[0]): one.args[0] for one in lookups}
+        if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
+            refuse(
+                "to_sql",
+                "a map with one table that is searched by the score, for into='table'",
+                f"one with {len(places)} tables",
+                "Leave into='table' out, or pass columns as a list",
+            )
+        name, double = qualified(self.dialect, table, "table"), self.dialect.double
+        (place,) = places.values()
+        edges, values = distinct_pieces(place.data, np.column_stack([one.data for one in lookups]))
+        of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
+        fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
+        bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
+        rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
+        texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
+        columns = ", ".join(f"{field} {double} NOT NULL" for field in fields)
+        inserts = [
+            f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
+            for i in range(0, len(texts), _ROWS)
+        ]
+        names = {id(one): f"m.{field}" for one, field in zip(lookups, of_lookups, strict=True)}
+        query = self._query(name, names)
+        return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
+
+    def _query(self, table, names):
+        quote, column = self.dialect.quote, self.dialect.name(self.columns, "columns")
+        score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
+        names = names | entries(self.program, [score])
+        printer = Printer(self.dialect, names)
+        kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.kept]
+        results = _guarded(printer, self.program, [quote("calibrated")])
+        joined = self.dialect.join.format(
+            table=table, x=score, low=quote("low"), high=quote("high")
+        )
+        return f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"
+
 
 SqlDialect = Literal[
     "ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"

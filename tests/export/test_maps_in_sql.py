@@ -20,7 +20,7 @@ from other_languages import (
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
 
 from sklearn_calib._simplex import two_classes_of_margin
-from sklearn_calib.export import _sql_query as sql_text
+from sklearn_calib.export import _sql as sql_text
 from sklearn_calib.export import to_dict, to_sql
 from sklearn_calib.export._dialects import DIALECTS
 from sklearn_calib.export._document import document_of
