@@ -178,6 +178,20 @@ def _fields(cls):
     """The lines of the docstring that describe the fields, or what it says and their names."""
     text = inspect.getdoc(cls)
     if found := re.search(r"(?s)(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\S|\Z)", text):
-        return found[1].splitlines()
+        return _listed(found[1].splitlines())
     names = ", ".join(f"``{name}``" for name in getattr(cls, "_fields", ()))
     return [text.splitlines()[0], *(["", f"Its fields are {names}."] if names else [])]
+
+
+def _listed(lines):
+    """Entries of a section of numpydoc as a list."""
+    listed = []
+    for line in lines:
+        if line and line[0] != " ":
+            name, _, kind = line.partition(" : ")
+            listed += ["", f"* **{name}**" + (f" ({kind})" if kind else "")]
+        elif line:
+            listed.append(
+                f"  {line.strip()}" if listed[-1][0] == " " else f"  \u2013 {line.strip()}"
+            )
+    return listed

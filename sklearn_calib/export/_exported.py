@@ -1,17 +1,27 @@
-"""A map that was read: a recalibrator that needs no fit."""
+"""Maps as documents: dicts, JSON and its files, and the map that is read from them."""
 
+import json
+import os
+import re
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from .. import meta
+from .._files.opened import path_of
+from .._files.whole import write_whole
+from .._show import plain
 from .._typing import AnyArray, ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, check_same_length, soft_rows
-from ..exceptions import refuse
+from ..exceptions import Refusal, refuse
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._describe import description
-from ._document import read_document
+from ._document import SCHEMA, Kind, document_of, read_document
+from ._fields import shown, wrong
 from ._nodes import takes_absent
-from ._tree import read_nodes
+from ._record import Columns, Date, named
+from ._tree import MAX_DEPTH, read_nodes
 
 
 class ExportedMap(Recalibrator):
@@ -222,3 +232,265 @@ _OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPai
 #: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
 #: are made of. Classifiers inside that are not scikit-learn's have types of their own.
 skops_trusted: list[str] = sorted({name for cls in _OWN for name in _types_beside(cls)})
+
+
+#: Longer texts are refused unread; a table of a million scores has about 60 million.
+MAX_BYTES = 1_000_000_000
+# a node inside another is a dict in a list; around them are the document and lists of numbers
+_MAX_BRACKETS = 2 * MAX_DEPTH + 10
+# a bracket, or a text with the brackets in it; one that never ends goes on to the end of the file
+_TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+
+
+def to_dict(
+    fitted: Any,
+    *,
+    input: Kind | None = None,
+    tabulate: float | None = None,
+    date: Date | None = None,
+    columns: Columns | None = None,
+) -> dict[str, Any]:
+    """Write a fitted map as a dict of plain JSON types, which other languages can read.
+
+    Parameters
+    ----------
+    fitted : fitted recalibrator, Pipeline of recalibrators, ExportedMap or dict
+        Parts of combinators must be recalibrators of this package too.
+    input : {"proba", "logits"}, default=None
+        What a program in another language will be given: probabilities, or logits, of which it
+        takes the softmax; one column per class. The map is the same for both; from logits it has
+        exact logarithms. By default "proba", and for a map that was read what it says itself.
+    tabulate : float in [1e-9, 0.1], default=None
+        `AdaptiveCalibration` and `AngularCalibration` have no finite form: they become tables,
+        right to this difference in the probability of the second class.
+    date : date or str, default=None
+        Of the rows, of the fit or of an approval, whatever you want to find again: a date, or its
+        text as "2026-11-23". No clock is read, so that the same fit gives the same document.
+    columns : list of str or dict, default=None
+        The columns that the map was fitted to: names of scores, or roles with a name or several,
+        for instance ``{"label": "default", "scores": ["pd"]}``.
+
+    Returns
+    -------
+    document : dict
+        Entries "format", "schema", "package", "classes", "classes_type", "estimator", "input",
+        "map", the tree of nodes, "check", five rows with their results, where `tabulate` or
+        `simplify` were used "largest_error", "record", what the recalibrator's ``record_`` says of
+        its rows with `date`, `columns` and "map_sha256", and "sha256", the checksum of all others.
+        "map_sha256" is that of labels and nodes alone: it depends on nothing but the predictions'
+        formula.
+
+    Raises
+    ------
+    TypeError
+        What is no recalibrator of this package, or holds a part that is none; labels that are not
+        all text, integers, floats, booleans or bytes.
+    ValueError
+        A method without a finite form and no `tabulate`; a `date` that is none; columns that are
+        not texts.
+    RuntimeError
+        A recalibrator of your own whose nodes do not give what it predicts.
+
+    Notes
+    -----
+    Cost: O(size of the fitted state); for tables also some 20 predictions for each jump of the map.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import to_dict
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> document = to_dict(PlattScaling("proba").fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))
+    >>> document["classes"], document["input"], document["map"]["node"]
+    ([0, 1], 'proba', 'chain')
+    """
+    found = document_of(fitted, input=input, tabulate=tabulate)
+    return replace(found, record=named(found.record, date, columns)).to_dict()
+
+
+def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
+    """Read what `to_dict` returned, in this version or an earlier one.
+
+    Parameters
+    ----------
+    document : dict
+    edited : bool, default=False
+        Whether the document was changed by hand: its checksum and its check rows are then made
+        anew, not compared. Ranges and orders are checked as always, and the document that the
+        result holds says ``"edited": true`` in its entry "estimator".
+
+    Returns
+    -------
+    exported : ExportedMap
+
+    Raises
+    ------
+    ValueError
+        A document that is no map, was written by a newer version, is damaged, whose check rows
+        do not give the results that it states, within 1e-9, or that was changed since it was
+        written, which its checksum tells. The message names the place in the tree. Nothing in a
+        document is ever executed.
+
+    Warns
+    -----
+    CalibrationWarning
+        A document of schema 1, which had no checksum: its check rows fit, but not every change
+        would show.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import from_dict, to_dict
+    >>> from sklearn_calib.recalibrators import TemperatureScaling
+    >>> document = to_dict(TemperatureScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))
+    >>> from_dict(document)
+    <ExportedMap of 'temperature', 2 classes>
+    >>> del document["map"]["parts"][1]["coef"]
+    >>> from_dict(document)
+    Traceback (most recent call last):
+    ...
+    ValueError: sklearn_calib.export, map.parts[1].coef: expected a value, got nothing. The map was
+    changed or cut off; export it again.
+    """
+    found = read_document(document, edited=edited)
+    if edited or document["schema"] != SCHEMA:
+        document = found.to_dict()
+    return ExportedMap(document)._ready(found)
+
+
+def to_json(
+    fitted: Any,
+    path: str | Path | None = None,
+    *,
+    indent: int | None = None,
+    input: Kind | None = None,
+    tabulate: float | None = None,
+    date: Date | None = None,
+    columns: Columns | None = None,
+) -> str:
+    """Write a fitted map as JSON text.
+
+    Parameters
+    ----------
+    fitted, input, tabulate, date, columns
+        As in `to_dict`.
+    path : str or Path, default=None
+        A file to write as well, as UTF-8, whole or not at all.
+    indent : int, default=None
+        Spaces of indentation; by default one line.
+
+    Returns
+    -------
+    text : str
+        Numbers have as many digits as tell them apart, so that reading gives the same ones.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError
+        As `to_dict`.
+    OSError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import from_json, to_json
+    >>> from sklearn_calib.recalibrators import BetaCalibration
+    >>> fitted = BetaCalibration().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> text = to_json(fitted)
+    >>> exported = from_json(text)
+    >>> bool(abs(exported.predict_proba([0.3]) - fitted.predict_proba([0.3])).max() < 1e-15)
+    True
+    """
+    document = to_dict(fitted, input=input, tabulate=tabulate, date=date, columns=columns)
+    text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
+    if path is not None:
+        write_whole(path_of(path, "to_json"), text)
+    return text
+
+
+def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
+    """Read a map from JSON text, or from a file that `to_json` wrote.
+
+    Parameters
+    ----------
+    source : str or Path
+        Text that begins with a brace or a bracket is read as JSON, any other text as the path of a
+        file.
+    edited : bool, default=False
+        As in `from_dict`.
+
+    Returns
+    -------
+    exported : ExportedMap
+
+    Raises
+    ------
+    ValueError
+        For the reasons of `from_dict`, and if the text is not JSON, names an entry twice, holds NaN
+        or infinity, is nested some hundred levels deep, or has more than 1e9 bytes.
+    OSError
+        The file cannot be read.
+
+    Warns
+    -----
+    CalibrationWarning
+        As `from_dict`.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import from_json
+    >>> from_json("[1, 2]")
+    Traceback (most recent call last):
+    ...
+    ValueError: sklearn_calib.export, the document: expected a dict, got list. Pass what to_dict
+    returned.
+    """
+    return from_dict(_parsed(_content(source)), edited=edited)
+
+
+def _content(source):
+    if isinstance(source, str):
+        if not source.strip():
+            wrong("the text", "JSON or the path of a file", "an empty text")
+        begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+        if begins or '"format"' in source:  # no path, if a damaged document
+            return source.encode()
+    source = path_of(source, "from_json")
+    size = os.path.getsize(source)
+    if size > MAX_BYTES:
+        wrong(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
+    return Path(source).read_bytes()
+
+
+def _parsed(content):
+    _check_depth(content)
+    try:
+        return json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
+    except Refusal:
+        raise
+    except (ValueError, RecursionError) as error:
+        wrong("the text", "JSON", f"{error}")
+
+
+def _check_depth(content):
+    """Refuse brackets inside brackets before anything recurses into them."""
+    depth = 0
+    for found in _TOKEN.finditer(content):
+        token = found[0]
+        if token in (b"[", b"{"):
+            depth += 1
+            if depth > _MAX_BRACKETS:
+                wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
+        elif token in (b"]", b"}"):
+            depth -= 1
+
+
+def _once(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        wrong(twice[:40], "each entry once", f"{shown(twice)} twice")
+    return found
+
+
+def _no_constant(name):
+    wrong("the text", "finite numbers", name)

@@ -392,7 +392,7 @@ def test_100_mb(piece, size, words, tmp_path):
 def test_files_are_bounded(monkeypatch, tmp_path):
     path = tmp_path / "map.json"
     to_json(fitted("platt", 2), path)
-    monkeypatch.setattr("sklearn_calib.export._json.MAX_BYTES", 100)
+    monkeypatch.setattr("sklearn_calib.export._exported.MAX_BYTES", 100)
     with pytest.raises(ValueError, match=r"map\.json: expected at most 1e\+02 bytes"):
         from_json(path)
 
