@@ -109,9 +109,7 @@ def _almost_one(value):
     """Whether onnxruntime takes a factor for 1: it looks at it in float32, and drops it then."""
     if isinstance(value, Tensor):
         return False
-    return np.size(value) == 1 and bool(
-        (np.float32(np.minimum(value, 2.0)) == 1) & (np.asarray(value) != 1)
-    )
+    return np.size(value) == 1 and bool(value != 1 and np.float32(min(value, 2.0)) == 1)
 
 
 @dataclass(frozen=True)
