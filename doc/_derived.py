@@ -14,8 +14,8 @@ from changelog import changes
 
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
+from sklearn_calib._cli._codes import MEANINGS
 from sklearn_calib._cli._options import GONE
-from sklearn_calib._cli._printing import MEANINGS
 
 
 def write(folder):

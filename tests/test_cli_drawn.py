@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib._cli import _fit, _large, main
+from sklearn_calib._cli import _drawn, _fit, _large, main
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json
 from sklearn_calib.recalibrators import TemperatureScaling
@@ -205,7 +205,7 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
 
 @pytest.mark.slow
 def test_features_of_a_sample_do_not_depend_on_the_order(frame, large, monkeypatch):
-    monkeypatch.setattr(_large, "SAMPLED", 300)
+    monkeypatch.setattr(_drawn, "SAMPLED", 300)
     large()
     found = [audit(files, "--no-advice", "--features", "v,g") for files in WAYS]
     parts = [content["models"][0]["features"] for content in found]

@@ -19,7 +19,7 @@ import pytest
 
 from sklearn_calib import _cli
 from sklearn_calib._cli import main
-from sklearn_calib._cli._printing import MEANINGS
+from sklearn_calib._cli._codes import MEANINGS
 from sklearn_calib._files import whole
 
 resource = pytest.importorskip("resource", reason="a system without limits")
@@ -193,7 +193,7 @@ def test_what_is_passed_over_stays_so(folder, monkeypatch):
 
 def test_exit_codes_are_those_of_the_table():
     """Every number that a command may end with stands in the table of the page, and vice versa."""
-    from sklearn_calib._cli import _printing as _codes
+    from sklearn_calib._cli import _codes
 
     numbers = {value for value in vars(_codes).values() if isinstance(value, int)}
     numbers |= {128 + getattr(signal, name) for name in _codes.ENDED_BY} | {137}

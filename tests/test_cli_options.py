@@ -227,7 +227,8 @@ def test_holes(frame, capsys):
     assert audit("t.csv", *AS_USUAL) == 2
     message = said(capsys)
     assert (
-        "got nan in rows 3 and 50. Fill them, or leave out such rows with --missing drop" in message
+        "got nan in rows 3 and 50 of column 'p' of t.csv. Fill them, or leave out such rows with "
+        "--missing drop" in message
     )
 
     whole = holed.dropna()

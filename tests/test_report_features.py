@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from sklearn_calib._cli import _large, main
+from sklearn_calib._cli import _drawn, _large, main
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
@@ -56,7 +56,7 @@ def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     regions(150).rename(columns={"<region>": "region"}).to_parquet("t.parquet")
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_large, "SAMPLED", 60)
+    monkeypatch.setattr(_drawn, "SAMPLED", 60)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
     assert main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"]) == 0
     found = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0]["features"]
@@ -81,7 +81,7 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
     assert whole["n_rows"] == 600
     assert set(whole["feature_gains"]) == {"region", "x"}
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_large, "SAMPLED", 250)
+    monkeypatch.setattr(_drawn, "SAMPLED", 250)
     assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
     some = json.loads(Path("b.json").read_text(encoding="utf-8"))["models"][0]["features"]
     n_rows = some["n_rows"]

@@ -15,20 +15,9 @@ from .._files.whole import NO_ROOM
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, Refusal
+from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
 from ._options import Parser, examples
-from ._printing import (
-    DEFECT,
-    DONE,
-    ENDED_BY,
-    INTERRUPTED,
-    MENDABLE,
-    check_writable,
-    forget,
-    hold_descriptors,
-    note,
-    reason,
-    standard_output,
-)
+from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
 from ._wording import in_options, refuse, sentence
 
 _COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]

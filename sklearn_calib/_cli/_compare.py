@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import Section, Table, plain
 from ..exceptions import no_cautions
-from ._large import check_rising
+from ._drawn import check_rising
 from ._options import (
     add_clusters,
     add_columns,

@@ -8,7 +8,8 @@ import numpy as np
 
 from .._show import plain, quoted
 from ..exceptions import placed
-from ._large import (
+from ._codes import FOUND
+from ._drawn import (
     by_group,
     check_rising,
     cross_validated,
@@ -32,7 +33,7 @@ from ._options import (
     any_number,
     examples,
 )
-from ._printing import FOUND, Screen, check_writable, note, progress, write_text
+from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
 from ._rows import called, expanded, read_rows

@@ -12,15 +12,7 @@ from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
 from ._options import add_draws, add_files, add_reading, add_scale, add_weight, examples
-from ._printing import (
-    EXTRAS,
-    Screen,
-    check_outputs,
-    progress,
-    write_json,
-    write_report,
-    write_text,
-)
+from ._printing import EXTRAS, Screen, check_outputs, progress, write_json, write_report, write_text
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._result import Condition, add_report, conditions_of, judged, settings_of

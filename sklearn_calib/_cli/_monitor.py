@@ -17,6 +17,7 @@ from .._files.whole import held
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning, Refusal
+from ._codes import DONE, FOUND
 from ._options import (
     add_files,
     add_label,
@@ -29,7 +30,7 @@ from ._options import (
     share,
 )
 from ._pairs import check_known, codes_of
-from ._printing import DONE, FOUND, Output, check_writable, note, refuse_out, write_text
+from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
 from ._request import Request
 from ._rows import another_order, called, classes_of, likeliest, soft_classes

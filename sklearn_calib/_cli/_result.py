@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import in_shell, quoted, sections_of
 from ..exceptions import meant, nearest
+from ._codes import DONE, FOUND
 from ._options import (
     add_clusters,
     add_columns,
@@ -21,7 +22,7 @@ from ._options import (
     add_soft_labels,
     as_number,
 )
-from ._printing import DONE, FOUND, Screen, note, progress, write_json, write_report, write_text
+from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._remote import source_of
 from ._request import Request
 from ._wording import refuse

@@ -331,9 +331,8 @@ def _simulation(case, function, options, sample, settings):
             return distribution_of_draws(draw, evaluate, **settings)
 
         return evaluate(case), of_cells
-    pooled = None
-    if not options and function.of_events is not None:
-        pooled = pooled_rows(case, _CELLS_OF_ROWS, always=True)
+    at_once = not options and function.of_events is not None
+    pooled = pooled_rows(case, _CELLS_OF_ROWS, always=True) if at_once else None
     if pooled is None:
         draw = partial(null_distribution, case, evaluate, **settings)
         return evaluate(case), lambda truth: draw(law=truth)

@@ -224,12 +224,11 @@ class PooledRows:
 
         Where cells hold many rows, all rows of a cell get the mean chance of these.
         """
-        other, chance = copy(self), law[self._place]
-        if other._weight is None and not self._rows.few:
-            mean = np.add.reduceat(chance, self._starts) / self._rows.rows
-            other._rows = RowsInCells(self._rows.rows, mean, of_rows=False)
-        else:
-            other._rows = RowsInCells(self._rows.rows, chance, of_rows=True)
+        other, chance, rows = copy(self), law[self._place], self._rows.rows
+        many = self._weight is None and not self._rows.few
+        if many:
+            chance = np.add.reduceat(chance, self._starts) / rows
+        other._rows = RowsInCells(rows, chance, of_rows=not many)
         return other
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:

@@ -205,8 +205,7 @@ def _debiased(gap, variance, power):
 def _gaps_of_draws(score, mass, events, n_bins=15):
     """Absolute mean residuals of the bins of many draws, (n_draws, n_bins), and their masses."""
     starts = starts_of_bins(mass, n_bins)
-    (of_bins,) = sums_of_runs(starts, mass)
-    (total,) = sums_of_runs(starts, events - mass * score)
+    of_bins, total = sums_of_runs(starts, mass, events - mass * score)
     filled = of_bins > 0
     return np.abs(total[:, filled]) / of_bins[filled], of_bins[filled]
 

@@ -1,0 +1,287 @@
+"""Rows that their own digits draw, of files of any size: several classes, logits, groups, features.
+
+They come beside the summary of all rows, in the same reading; where nobody left any out they are
+all rows, so what is learnt from them does not depend on how the rows were read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files.columns import Block, values_of_text
+from .._show import plain
+from ._printing import note, progress
+from ._request import Request, split_columns
+from ._rows import another_order, falling
+from ._tables import with_orders
+from ._wording import refuse, sentence
+
+if TYPE_CHECKING:
+    from ..decomposition import LossDecomposition
+    from ..inference import PairedDifference
+    from ..summary import CalibrationSummary, Draw, DrawnRows, DrawnSample
+    from ._rows import LabelledRows
+
+SAMPLED = 20_000  # rows that the features are tried on
+
+
+def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
+    """What to draw beside a summary, and how to read the scores; None where both are as usual.
+
+    Parameters
+    ----------
+    options : Namespace
+    features : sequence of str
+        The columns of ``--features``.
+    rows : bool
+        Whether rows are needed; else cells suffice.
+    """
+    from ..summary import Draw
+
+    draw = Draw(
+        SAMPLED if features else None if rows else 0,
+        tuple(features),
+        options.group,
+        options.kind,
+        options.sum_tolerance,
+        options.percent,
+    )
+    return None if draw == Draw(0) else draw
+
+
+def summary_of_rows(rows: "LabelledRows", options: Request) -> "CalibrationSummary":
+    """Rows in memory as a summary with its draw, as if they had been read block by block."""
+    from ..summary import Draw, summarize
+
+    names = [str(number) for number in range(len(rows.names))]
+    data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
+    more = {"group": rows.together, "weight": rows.weight}
+    data |= {"label": rows.labels} | {key: c for key, c in more.items() if c is not None}
+    group, weight = (None if column is None else key for key, column in more.items())
+    draw = Draw(group=group, kind=options.kind, tolerance=options.sum_tolerance)
+    given: dict[str, Any] = {"weight": weight, "classes": rows.classes, "_draw": draw}
+    return summarize(data, label="label", prob=names, **given)
+
+
+def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
+    """The drawn rows; columns in another order than that of the classes are refused."""
+    from ..summary import DrawnSample
+
+    check_rows(summary)
+    drawn = None if summary.drawn is None else summary.drawn.rows()
+    classes: Any = summary.classes
+    if drawn is None:
+        refuse(
+            "rows, or a summary of two classes",
+            f"one of {len(classes)}",
+            "Give the rows themselves",
+        )
+    sample = DrawnSample(drawn, classes, options.kind)
+    given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
+    said = another_order(*given, options, sample.case.weight)
+    if said is not None:
+        refuse(*said)
+    return sample
+
+
+def check_rising(summary: "CalibrationSummary", options: Request, classes: Any = None) -> None:
+    """Refuse one column that falls with its class; of a saved summary it was named before."""
+    one = len(split_columns(options.prob or (), ())) == 1 or classes is not None
+    known: Any = summary.classes if classes is None else classes
+    if not one or len(known) != 2 or options.label is None or not summary.n_samples:
+        return
+    said = falling(summary.samples()[0].backwards, known, options)
+    if said is not None:
+        if options.any_order is not None or not options.soft_labels:
+            refuse(*said)
+        note(sentence(*said))  # no option says that it is meant
+
+
+def check_rows(summary: "CalibrationSummary") -> None:
+    """Refuse a summary that rows of no weight, or no rows, were made into."""
+    if not summary.n_samples:
+        refuse("rows of positive weight", "none", "Check the files")
+
+
+def gains_by_features(
+    summary: "CalibrationSummary", options: Request
+) -> "LossDecomposition | None":
+    """What a better use of the features gains, of drawn rows; None where they are too few."""
+    from ..decomposition import decompose_by_features, enough_for_features
+
+    sample = sample_of(summary, options)
+    drawn, case = sample.drawn, sample.case
+    note(f"--features: a sample of {drawn.n_drawn:,} rows")
+    frame = drawn.extras.copy()
+    decimal = options.csv.get("decimal")
+    for name in frame.columns:
+        frame[name] = _with_numbers(frame[name], decimal)
+    features = with_orders(Block(frame, options.files[0], decimal))
+    if not enough_for_features(case):
+        return None
+    return decompose_by_features(case, features)
+
+
+def _with_numbers(column, decimal):
+    """A column that was read as text, as if it had been read at once."""
+    texts = column.dropna().unique()
+    if len(texts) and all(isinstance(text, str) for text in texts):
+        values = values_of_text(list(texts), decimal)
+        if not all(isinstance(value, str) for value in values.values()):
+            return column.map(values)
+    return column
+
+
+def groups_of(drawn: "DrawnRows", options: Request) -> Any:
+    """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
+    from ..recalibrators import group_codes
+
+    name = options.group
+    if name is None:
+        return None
+    column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
+    return group_codes(column.astype(str).to_numpy(), len(drawn.codes), "fit")
+
+
+def said_of(sample: "DrawnSample") -> str:
+    """How many rows there are, of which classes, and how many of them are learnt from."""
+    drawn = sample.drawn
+    names = ", ".join(plain(label, 40) for label in sample.classes.tolist())
+    said = f"{drawn.n_seen} rows, classes {names}"
+    if drawn.whole:
+        return said
+    return f"{said}\n{drawn_in_words(drawn.n_drawn, drawn.n_seen)}"
+
+
+def drawn_in_words(n_drawn: int, n_seen: int) -> str:
+    """Which rows a map is fitted to, where they are not all."""
+    return (
+        f"fitted to {n_drawn:,} of these {n_seen:,} rows, which their own digits draw: the same "
+        "ones in any order; classes with few rows keep more of them"
+    )
+
+
+def soft_sample(
+    drawn: "DrawnRows", classes: Any, names: list[str], options: Request
+) -> "LabelledRows":
+    """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
+
+    Parameters
+    ----------
+    drawn : DrawnRows
+        Which keep their shares before the column of ``--cluster``.
+    classes : ndarray of shape (n_classes,)
+    names : list of str
+        The columns of scores.
+    options : Namespace
+    """
+    from ..canonical import canonical_proba
+    from ..summary import rows_to_draw
+    from ._rows import LabelledRows
+
+    ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
+    place = np.arange(ends[-1])
+    if len(place) > most:  # items that are alike are counted: each is one of them
+        chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
+        place = np.sort(chosen)
+    rows = np.searchsorted(ends, place, side="right")
+    group = options.group
+    shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (group is not None)].to_numpy()
+    together = None
+    if group is not None:
+        column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
+        together = column.astype(str).to_numpy()[rows]
+    scores = given = drawn.scores[rows]
+    if options.kind == "logits":
+        scores = canonical_proba(given, kind="logits", _where="fit")
+    labels = shares[:, 0] if shares.shape[1] == 1 else shares
+    rest = drawn.unit[rows], classes, None, names, given
+    return LabelledRows(labels, scores, *rest, together=together)
+
+
+def cross_validated(
+    method: str, sample: "DrawnSample", loss: float, groups: Any, level: float, n_folds: int
+) -> "PairedDifference":
+    """The log loss before and after, each row recalibrated by a fit that has not seen it.
+
+    Parameters
+    ----------
+    method : str
+    sample : DrawnSample
+    loss : float
+        That of all rows as given.
+    groups : ndarray of shape (n_rows,), or None
+        Numbered from 0; none is split between folds.
+    level : float
+    n_folds : int
+    """
+    from ..metrics import LogLoss
+
+    if groups is not None and groups.max() + 1 < n_folds:
+        refuse(
+            f"at least {n_folds} groups, one for each fold",
+            f"{groups.max() + 1}",
+            "Name a column of more groups with --cluster",
+        )
+    with progress("judging"):
+        held = sample.held_out(method, sample.folds(n_folds, groups), groups, "fit")
+    of_rows = LogLoss().of_rows
+    before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
+    moved = of_rows(held.case.proba, held.case.codes) - before
+    difference = held.case.mean(moved)
+    error = _error_of_mean(sample.drawn, held, moved, difference)
+    found = normal_difference(loss, difference, error, level)
+    if groups is not None:
+        found = by_group(found, moved, held.case.weight, groups[held.rows])
+    return for_two_folds(found)
+
+
+def _error_of_mean(drawn, held, moved, mean):
+    """The standard error of a mean of all rows that is taken of the drawn ones.
+
+    That of all rows, which are a sample themselves; and, where rows stand for others of their
+    stratum, that of drawing so many of these: the masses of the strata are known.
+    """
+    weight, share = held.case.weight, drawn.share[held.rows]
+    _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
+    stratum = stratum.ravel()
+    own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
+    n = np.bincount(stratum)[stratum]
+    apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
+    variance = held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+    return np.sqrt(variance) / weight.sum()
+
+
+def normal_difference(
+    loss: float, difference: float, error: float, level: float
+) -> "PairedDifference":
+    """The log loss before and after, with the interval of a difference with a standard error."""
+    from scipy.special import ndtri
+
+    from ..inference import PairedDifference
+    from ..metrics import log_loss
+
+    half = ndtri((1 + level) / 2) * error
+    losses = loss, loss + difference, difference
+    ends = difference - half, difference + half
+    return PairedDifference(log_loss.spec.name, *losses, *ends, level, "normal")
+
+
+def for_two_folds(found: "PairedDifference") -> "PairedDifference":
+    """The same with twice the variance: rows of two folds meet twice, fitted once, judged once."""
+    half = (found.high - found.low) / np.sqrt(2)
+    return replace(found, low=found.difference - half, high=found.difference + half)
+
+
+def by_group(found: "PairedDifference", moved: Any, weight: Any, groups: Any) -> "PairedDifference":
+    """The same difference, with the interval of means of groups: rows of a group are alike."""
+    from scipy.stats import t
+
+    from ..inference import sum_error
+
+    _, groups = np.unique(groups, return_inverse=True)
+    error = sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
+    half = t.ppf((1 + found.level) / 2, groups.max()) * error
+    return replace(found, low=found.difference - half, high=found.difference + half)
