@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib._cli import main
-from sklearn_calib._cli._large import by_group
+from sklearn_calib._cli._drawn import by_group
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_json
 from sklearn_calib.inference import paired_difference
