@@ -10,6 +10,9 @@ from sklearn_calib.datasets import make_overconfident
 #: Columns of the table, those that the package has; a writer that refuses a map says "no".
 WRITERS = {"JSON": "to_json", "ONNX": "to_onnx", "SQL": "to_sql", "C, JavaScript": "to_code"}
 
+#: Of differences.csv, besides one for each target.
+OTHER_COLUMNS = ("method", "classes", "steps beside", "rows")
+
 _SAID = {
     (True, True): "yes",
     (True, False): "two classes",
@@ -32,7 +35,7 @@ def _largest_differences(table):
     path = Path(__file__).parents[1] / "benchmarks" / "export" / "differences.csv"
     with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    targets = [name for name in lines[0] if name not in ("method", "classes")]
+    targets = [name for name in lines[0] if name not in OTHER_COLUMNS]
     tabulated = {name for name, *_, as_table in fitted_methods(2) if as_table}
     rows = []
     for target in targets:

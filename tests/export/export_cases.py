@@ -4,12 +4,14 @@ import warnings
 from functools import cache
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.export._onnx import _knots
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     AngularCalibration,
@@ -74,6 +76,23 @@ def probabilities(k, n=500):
     for tiny in (1e-9, 1e-16, 1e-30, 1e-300, 5e-324):
         rows.append(np.where(np.eye(k) > 0, 1 - tiny * (k - 1), tiny))
     return np.vstack(rows)
+
+
+def at_knots(document, most):
+    """Rows in which a class has the knots of all tables, four numbers around each, and the ends.
+
+    The others share what is left. At most about so many knots of each class are kept.
+    """
+    k = len(document.classes)
+    p = expit(np.concatenate([[0.0], *_knots(document.root)]))
+    for _ in range(2):
+        p = np.concatenate([p, np.nextafter(p, 0), np.nextafter(p, 1)])
+    p = np.unique(np.append(p, [0.0, 5e-324, 1e-310, 1 - 2**-53, 1.0]))
+    p = p[:: len(p) // most + 1]
+    blocks = np.repeat(((1 - p) / (k - 1))[None, :, None], k, axis=0).repeat(k, axis=2)
+    for c, block in enumerate(blocks):
+        block[:, c] = p
+    return np.vstack(blocks)
 
 
 @cache

@@ -10,12 +10,12 @@ from export_cases import (
     METHODS,
     TABULATED,
     VARIANTS,
+    at_knots,
     fitted,
     logits,
     probabilities,
     tabulate,
 )
-from scipy.special import expit
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_proba
@@ -23,7 +23,6 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, document_of
 from sklearn_calib.export._nodes import NODES
-from sklearn_calib.export._onnx import _knots
 from sklearn_calib.export._onnx_nodes import written
 from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
@@ -278,16 +277,6 @@ def test_what_to_install(monkeypatch):
         to_onnx(fitted("platt", 2))
 
 
-def at_knots(document):
-    """Rows of two classes at the knots of all tables, four numbers around each, and the ends."""
-    p = expit(np.concatenate([[0.0], *_knots(document.root)]))
-    for _ in range(2):
-        p = np.concatenate([p, np.nextafter(p, 0), np.nextafter(p, 1)])
-    p = np.unique(np.append(p, [0.0, 5e-324, 1e-310, 1 - 2**-53, 1.0]))
-    p = p[:: len(p) // 3000 + 1]
-    return np.vstack([np.column_stack([1 - p, p]), np.column_stack([p, 1 - p])])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_knots_and_their_neighbours(name):
@@ -296,7 +285,7 @@ def test_knots_and_their_neighbours(name):
 
     method, options = fitted(name, 2), tabulate(name)
     document = document_of(method, **options)
-    rows, model = at_knots(document), to_onnx(method, **options)
+    rows, model = at_knots(document, 3000), to_onnx(method, **options)
     expected = document.rows(rows)
     found = run(model, rows)
     assert np.abs(found - expected).max() < 1e-12
