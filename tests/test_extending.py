@@ -37,6 +37,7 @@ CHECKS = {
         f"tests/test_documentation.py {HOUSE} tests/displays",
         "DistributionDisplay or _distribution or stay_small",
     ),
+    "add_a_node": (f"tests/export/test_documents.py {HOUSE}", "schema or each_file or stay_small"),
 }
 BLOCK = re.compile(r"\.\. code-block:: python\n((?:   :.*\n)*)\n((?:(?:   .*)?\n)+)")
 
@@ -82,6 +83,9 @@ def test_page_works_as_told(page, copy):
 
     for caption, code in blocks(page):
         if caption is None:
+            continue
+        if caption == "run in the source":
+            run([sys.executable, "-c", code], copy)
             continue
         path = copy / caption.split()[-1]
         if caption.startswith("sklearn_calib/"):

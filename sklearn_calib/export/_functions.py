@@ -1,7 +1,7 @@
 """The nodes for two classes that give P_1 as a function of one number.
 
 The functions are written once, with operators and functions of numpy: they compute with arrays, and
-write a graph of ONNX where they are called with its tensors.
+write a graph of ONNX or of `_program` where they are called with its tensors or expressions.
 """
 
 import re
@@ -18,6 +18,9 @@ from .._simplex import log_odds, unrounded_rank_score, without_rounding_noise
 from .._typing import FloatArray
 from ._fields import Choice, Flag, Number, Numbers, entry, wrong
 
+#: All kinds of nodes, by name: a class is one when it is defined.
+NODES: dict[str, type["Node"]] = {}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
@@ -30,8 +33,10 @@ class Node:
     #: The nodes inside see two classes, whatever the number outside.
     splits: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, shared: bool = False) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if not shared:  # by several kinds
+            NODES[cls.kind] = cls
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         raise NotImplementedError
@@ -93,7 +98,7 @@ LINK = Choice(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Function(Node):
+class Function(Node, shared=True):
     """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
 
     input: str = entry(SCORE)
@@ -106,7 +111,7 @@ class Function(Node):
         return self.pair(self.value(x))
 
     def value(self, x: Any) -> Any:
-        """The value at numbers x, before the link: an array, or a tensor of shape (n, 1)."""
+        """The value at numbers x, before the link: an array, a tensor (n, 1), or an expression."""
         raise NotImplementedError
 
     def pair(self, value: Any) -> Any:
@@ -171,7 +176,7 @@ class ClippedChebyshev(Function):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Curve(Function):
+class Curve(Function, shared=True):
     """What the two kinds of curves between knots share."""
 
     knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))

@@ -15,20 +15,11 @@ from .._kernels._log_odds import gap
 from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin, without_rounding_noise
 from .._typing import FloatArray, IntArray
 from ..canonical import LARGEST_LOGIT, SLACK
+from . import _functions as functions
 from . import _nodes as nodes
 from . import _program as ops
 from ._document import MapDocument
-from ._functions import (
-    ClippedChebyshev,
-    Curve,
-    Function,
-    Node,
-    PiecewiseCubic,
-    PiecewiseLinear,
-    SigmoidPoly,
-    Steps,
-    score_of,
-)
+from ._functions import Curve, Function, Node, score_of
 from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
 from ._program import Expr
 
@@ -163,14 +154,6 @@ def least_reaching(
     return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
 
 
-def function_rows(node: Function, value: Expr) -> ExprRows:
-    """Both probabilities from the value."""
-    if getattr(node, "link", None) == "sigmoid":
-        return ExprRows([ops.sigmoid(-value), ops.sigmoid(value)])
-    one = ops.clipped(value, 0.0, 1.0)
-    return ExprRows([1.0 - one, one])
-
-
 def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tuple[Expr, Callable]:
     """The number x, rounded and moved into the domain, and what does the same to arrays."""
     x, ties = score(rows, node.input), getattr(node, "ties", False)
@@ -189,24 +172,18 @@ def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tu
 
 @singledispatch
 def value_of(node: Function, rows: ExprRows) -> Expr:
-    """The value of a function, from which `function_rows` makes probabilities."""
-    raise NotImplementedError(node.kind)
+    """The value of a function, from which its `pair` makes probabilities."""
+    return node.value(moved_score(node, rows, None)[0])
 
 
 @value_of.register
-def _steps(node: Steps, rows: ExprRows) -> Expr:
+def _steps(node: functions.Steps, rows: ExprRows) -> Expr:
     """A step function."""
     return ops.lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
 @value_of.register
-def _sigmoid_poly(node: SigmoidPoly, rows: ExprRows) -> Expr:
-    """A polynomial, by Horner's scheme."""
-    return node.value(score(rows, node.input))
-
-
-@value_of.register
-def _chebyshev(node: ClippedChebyshev, rows: ExprRows) -> Expr:
+def _chebyshev(node: functions.ClippedChebyshev, rows: ExprRows) -> Expr:
     """A sum of Chebyshev polynomials."""
     low, high = node.domain
     x, _ = moved_score(node, rows, node.domain)
@@ -231,12 +208,12 @@ def _curve(node: Curve, rows: ExprRows) -> Expr:
         unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -ops.SMALLEST_DIVISOR)
         share = ops.sigmoid(x) * ops.expm1_of_negative(start - x) * ops.lookup(place, unit)
         share = ops.clipped(share, 0.0, 1.0)
-    if not isinstance(node, PiecewiseCubic):
+    if not isinstance(node, functions.PiecewiseCubic):
         return ops.lookup(place, node.values[:-1]) + share * ops.lookup(place, np.diff(node.values))
     return _cubic(node, place, share, width, outside)
 
 
-def _cubic(node: PiecewiseCubic, place, at, width, outside):
+def _cubic(node: functions.PiecewiseCubic, place, at, width, outside):
     """The cubic in powers of t, and straight lines beyond the knots."""
     rise = np.diff(node.values)
     left, right = width * node.slopes[:-1], width * node.slopes[1:]
@@ -263,9 +240,11 @@ def never_falls(node: Node) -> bool:
     if isinstance(node, SoftmaxAffine):
         coef = node.coef if node.coef.ndim == 2 else np.diag(np.broadcast_to(node.coef, 2))
         return bool((coef[1] - coef[0])[1] >= 0 >= (coef[1] - coef[0])[0])
-    if isinstance(node, SigmoidPoly):
+    if isinstance(node, functions.SigmoidPoly):
         return len(node.coef) == 2 and bool(node.coef[1] >= 0)
-    if isinstance(node, Steps) or (isinstance(node, PiecewiseLinear) and node.domain is not None):
+    if isinstance(node, functions.Steps) or (
+        isinstance(node, functions.PiecewiseLinear) and node.domain is not None
+    ):
         return bool((np.diff(node.values) >= 0).all())
     return False
 
@@ -579,4 +558,4 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
 
 @_node.register
 def _function(node: Function, rows):
-    return function_rows(node, value_of(node, rows))
+    return ExprRows(node.pair(value_of(node, rows)))

@@ -33,13 +33,8 @@ from .._simplex import (
 from .._typing import FloatArray, IntArray
 from ..recalibrators import normalised_rows
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
-from ._functions import ClippedChebyshev as ClippedChebyshev
-from ._functions import Function as Function
+from ._functions import NODES as NODES
 from ._functions import Node as Node
-from ._functions import PiecewiseCubic as PiecewiseCubic
-from ._functions import PiecewiseLinear as PiecewiseLinear
-from ._functions import SigmoidPoly as SigmoidPoly
-from ._functions import Steps as Steps
 from ._functions import check_length
 
 _SUM = 1e-9  # how far a sum that must be 1 may be from it
@@ -319,11 +314,3 @@ class Cells(Node):
             found = cell[number.ravel()[len(self.keys) :]]
             out[found >= 0] = self.rows[found[found >= 0]]
         return normalised_rows(out, plain)
-
-
-#: All kinds of nodes, by name.
-NODES: dict[str, type[Node]] = {
-    cls.kind: cls
-    for cls in list(globals().values())
-    if isinstance(cls, type) and issubclass(cls, Node) and cls not in (Node, Function)
-}

@@ -4,11 +4,13 @@
 and no node.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
 from .._typing import FloatArray
@@ -34,6 +36,13 @@ class Expr:
     def __init__(self, op: str, *args: "Expr", data: object = None) -> None:
         self.op, self.args = op, args
         self.data: Any = data
+
+    def __array_ufunc__(self, ufunc: Any, _: str, *given: "Expr | float") -> "Expr":
+        """What a function of numpy or SciPy would compute."""
+        return _UFUNCS[ufunc](*map(as_expr, given))
+
+    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
+        return _FUNCTIONS[function](*given, **options)
 
     def __add__(self, other: "Expr | float") -> "Expr":
         a, b = self, as_expr(other)
@@ -182,6 +191,20 @@ def log_for_order(p: Expr) -> Expr:
 def sigmoid(a: Expr) -> Expr:
     """1 / (1 + e^-a)."""
     return 1.0 / (1.0 + exp(-a))
+
+
+_UFUNCS: dict[Any, Callable[..., Expr]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.maximum: larger,
+    np.minimum: smaller,
+    np.exp: exp,
+    np.expm1: expm1_of_negative,
+    expit: sigmoid,
+}
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.clip: clipped, np.column_stack: list}
 
 
 def log_sum(a: Expr, b: Expr) -> Expr:

@@ -10,7 +10,8 @@ from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin
 from ..exceptions import is_number, refuse, setting
 from ._document import document_of
 from ._exported import ExportedMap
-from ._nodes import Mixture, Node, PiecewiseLinear, SoftmaxAffine, Steps
+from ._functions import Node, PiecewiseLinear, Steps
+from ._nodes import Mixture, SoftmaxAffine
 from ._tabulate import table_of
 
 _LARGEST_TOLERANCE = 0.1
