@@ -31,7 +31,8 @@ def peers():
 
 def main():
     folders = {path.parent.name for path in HERE.glob("*/main.py")}
-    single = [*HERE.glob("papers/*/*.py"), *HERE.glob("scale/*.py"), HERE / "export" / "speed.py"]
+    single = [*HERE.glob("papers/*/*.py"), *HERE.glob("scale/*.py")]
+    single += [HERE / "export" / "speed.py", HERE / "export" / "one_row.py"]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
     single += [HERE / "cluster_coverage" / "means.py"]
