@@ -1,4 +1,8 @@
-"""The fields that nodes are made of: each can check a value and write its JSON Schema."""
+"""The fields that nodes are made of: each can check a value and write its JSON Schema.
+
+A library of typed documents (msgspec) checks types, bounds and lengths of lists. What it leaves is
+what maps break by: numbers that are finite and increase, tables of one shape, the depth of a tree.
+"""
 
 import dataclasses
 import reprlib

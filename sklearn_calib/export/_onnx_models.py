@@ -1,4 +1,9 @@
-"""Classifiers with their maps as ONNX models, through skl2onnx."""
+"""Classifiers with their maps as ONNX models, through skl2onnx.
+
+The map is written into the graph of skl2onnx's converter. Two models joined by ``onnx.compose``
+need the same classifier's scores, a model for the types between them, and would do for one
+classifier that is no part of a pipeline; what stays is most of this file, and `_onnx_boosted`.
+"""
 
 import json
 from typing import Any
