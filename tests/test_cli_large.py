@@ -263,3 +263,50 @@ def test_workers_of_dask(frame, capsys):
         assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
     found = CalibrationSummary.from_parquet("s.parquet")
     assert found == CalibrationSummary(classes=["no", "yes"]).update(frame["label"], frame["p"])
+
+
+def of_labels(labels):
+    """The arguments that say a file of rows with these labels."""
+    rows = "".join(f"{label},{0.001 * (i % 900) + 0.05:.4f}\n" for i, label in enumerate(labels))
+    with open("rows.csv", "w", encoding="utf-8") as file:
+        file.write("label,p\n" + rows)
+    return ["rows.csv", *AS_USUAL]
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        (["0", "1"], "1000 rows, 2 classes"),
+        (["1", "1"], "1000 rows, 2 classes"),
+        (["0", "2"], "expected labels of two classes in column 'label', got 3"),
+        (["no", "yes"], "expected labels of two classes in column 'label', got 4"),
+        (["False", "True"], "expected labels of two classes in column 'label', got 4"),
+        (["", "1"], "expected a label in every row, got nan in rows 500, 502, 504"),
+    ],
+)
+def test_labels_below_those_that_show_the_classes(tmp_path, monkeypatch, capsys, below, said):
+    # the classes are known after some rows; what comes below counts as if all had been read
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", len("0,0.0500\n") * 500)
+    run(*of_labels(["0", "1"] * 250 + below * 250))
+    shown = capsys.readouterr()
+    assert said in shown.out + shown.err
+
+
+def test_labels_are_read_once_where_the_first_rows_show_the_classes(tmp_path, monkeypatch):
+    from sklearn_calib.summary import find_classes
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    asked = []
+
+    def finding(*files, **given):
+        asked.append(given["_enough"])
+        return find_classes(*files, **given)
+
+    monkeypatch.setattr("sklearn_calib._cli._large.find_classes", finding)
+    run(*of_labels(["0", "1"] * 100))
+    assert asked == [2]
+    run(*of_labels(["0", "1", "2"] * 100))
+    assert asked == [2, 2, None]

@@ -8,6 +8,7 @@ from .._files.columns import Block, values_of_text
 from .._files.tables import column_names, weigh_more
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
+from ..exceptions import Refusal
 from ..groups import audit_pairs, group_calibration, partition_of_values
 from ..summary import count_values, find_classes, is_summary_file, summarize, summarize_groups
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
@@ -216,10 +217,18 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
             summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
         return summary, name, None
-    roles = _roles(tables[0], options)
+    try:
+        return _summaries_of_rows(files, tables[0], options, rows, all_labels=len(files) > 1)
+    except (ValueError, Refusal):  # maybe a label that the first rows of the file do not show
+        return _summaries_of_rows(files, tables[0], options, rows, all_labels=True)
+
+
+def _summaries_of_rows(files, table, options, rows, all_labels):
+    """As `summaries_of`; unless `all_labels`, they are read till each column has a class."""
+    roles = _roles(table, options)
     columns, by = roles.scores, roles.groups
     draw = draw_of(options, roles.features, rows or len(columns) > 2)
-    classes, positive = _classes(files, options, len(columns))
+    classes, positive = _classes(files, options, len(columns), all_labels)
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
     plan = {"label": options.label, "prob": columns, "weight": options.weight}
@@ -292,11 +301,12 @@ def _check_of_summaries(summary, options):
         )
 
 
-def _classes(files, options, n_columns):
+def _classes(files, options, n_columns, all_labels):
     import pandas as pd
 
     reading = {"csv": options.csv, "drop_missing": options.drop_missing}
-    found = find_classes(files, label=options.label, **reading)
+    enough = None if all_labels else max(2, n_columns)
+    found = find_classes(files, label=options.label, _enough=enough, **reading)
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes
     check_two_classes(classes, options)

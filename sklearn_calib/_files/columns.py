@@ -377,7 +377,17 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     if block.of_csv and not names:
         typed = values_of_text(labels.values.tolist(), block.decimal)
         labels = Coded(array_of([*typed.values()]), labels.codes)
+        _check_booleans(block, name, labels)
     return labels
+
+
+def _check_booleans(block, name, labels):
+    """Refuse True below a block of numbers, which is equal to 1 and would count as that."""
+    boolean = labels.values.dtype.kind == "b"
+    if block.forms is not None and block.forms.setdefault((name, "boolean"), boolean) != boolean:
+        rule = f"only numbers or only booleans in column {quoted(name)} of {block.where}"
+        got = f"{quoted(labels.values[labels.codes[0]])} in row {block.row(0)}"
+        refuse("", rule, got, "Write all labels alike")
 
 
 def coded(block: Block, name: str, what: str | None = "value") -> Coded:

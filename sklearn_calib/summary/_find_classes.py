@@ -15,7 +15,12 @@ _MOST = 10_000
 
 
 def find_classes(
-    data: object, *, label: str, csv: dict[str, Any] | None = None, drop_missing: bool = False
+    data: object,
+    *,
+    label: str,
+    csv: dict[str, Any] | None = None,
+    drop_missing: bool = False,
+    _enough: int | None = None,
 ) -> AnyArray:
     """Find the different labels, sorted, of rows that need not fit into memory.
 
@@ -84,6 +89,12 @@ def find_classes(
                 if len(found) + len(texts) > _MOST:
                     cure = "Name the column of the labels"
                     refuse(_WHERE, f"at most {_MOST} different labels", "more", cure)
+                if _enough and len(found) + len(texts) >= _enough:
+                    return _sorted(found, texts, decimal)
+    return _sorted(found, texts, decimal)
+
+
+def _sorted(found, texts, decimal):
     found |= dict.fromkeys(values_of_text(texts, decimal).values())
     if not found:
         refuse(_WHERE, "rows with labels", "none", "Check the data")
