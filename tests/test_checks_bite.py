@@ -30,7 +30,7 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     TemperatureScaling,
 )
-from sklearn_calib.testing import display_checks, loss_checks, metric_checks, recalibrator_checks
+from sklearn_calib.testing import contract_checks
 
 RECALIBRATORS, MEASURES, LOSSES, DISPLAYS = [], [], [], []
 
@@ -61,21 +61,21 @@ def failures(checks):
 
 @pytest.mark.parametrize(("wrong", "check"), RECALIBRATORS)
 def test_wrong_recalibrator(wrong, check):
-    checks = [c for c in recalibrator_checks(wrong()) if c[0].startswith(check)]
+    checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
 @pytest.mark.parametrize(("wrong", "check"), MEASURES)
 def test_wrong_measure(wrong, check):
-    checks = [c for c in metric_checks(wrong) if c[0].startswith(check)]
+    checks = [c for c in contract_checks(wrong) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
 
 @pytest.mark.parametrize(("wrong", "check"), LOSSES)
 def test_wrong_loss(wrong, check):
-    checks = [c for c in loss_checks(wrong()) if c[0].startswith(check)]
+    checks = [c for c in contract_checks(wrong()) if c[0].startswith(check)]
     assert checks, f"there is no {check}"
     assert check in failures(checks)
 
@@ -107,14 +107,14 @@ def test_file_without_its_line(package, tmp_path):
 def test_right_ones_pass():
     """So that a check that always fails is seen, too."""
     names = {param.values[1] for param in RECALIBRATORS}
-    checks = [c for c in recalibrator_checks(PlattScaling()) if c[0].partition("[")[0] in names]
+    checks = [c for c in contract_checks(PlattScaling()) if c[0].partition("[")[0] in names]
     assert not failures(checks)
     names = {param.values[1] for param in MEASURES}
-    checks = [c for c in metric_checks(brier_loss) if c[0].partition("[")[0] in names]
+    checks = [c for c in contract_checks(brier_loss) if c[0].partition("[")[0] in names]
     assert not failures(checks)
-    assert not failures(loss_checks(Right()))
+    assert not failures(contract_checks(Right()))
     assert {param.values[1] for param in LOSSES} == {
-        name.partition("[")[0] for name, _ in loss_checks(Right())
+        name.partition("[")[0] for name, _ in contract_checks(Right())
     }, "each check has a wrong loss"
     assert not failures_of_display(Lines(), {param.values[1] for param in DISPLAYS})
 
@@ -549,7 +549,7 @@ def failures_of_display(display, names):
     plt = pytest.importorskip("matplotlib.pyplot")
     opened = plt.get_fignums()
     with plt.rc_context():
-        checks = [c for c in display_checks(display) if c[0].partition("[")[0] in names]
+        checks = [c for c in contract_checks(display) if c[0].partition("[")[0] in names]
         assert checks, f"there is no {names}"
         found = failures(checks)
     for number in set(plt.get_fignums()) - set(opened):
@@ -738,7 +738,7 @@ IMPOSTORS = {
 def test_wrong_calls_of_a_measure(check):
     """Each check by itself, of two and of four classes; and the right measure passes it."""
     for measure, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):
-        checks = [each for each in metric_checks(measure) if each[0].startswith(check + "[")]
+        checks = [each for each in contract_checks(measure) if each[0].startswith(check + "[")]
         assert len(checks) == 2
         assert len(failures(checks)) == 2 * fails
 
@@ -767,10 +767,21 @@ def test_every_check_is_bitten():
     every = {
         name.partition("[")[0]
         for name, _ in [
-            *recalibrator_checks(PlattScaling()),
-            *metric_checks(brier_loss),
-            *display_checks(Lines()),
+            *contract_checks(PlattScaling()),
+            *contract_checks(brier_loss),
+            *contract_checks(Lines()),
         ]
     }
     assert every - tried <= by_the_base_class
     assert clone(PlattScaling()).get_params() == PlattScaling().get_params()
+
+
+def test_what_has_no_contract_is_refused():
+    with pytest.raises(TypeError, match="expected a recalibrator, measure, loss, display or class"):
+        contract_checks(3)
+
+
+@pytest.mark.parametrize("thing", [PlattScaling(), brier_loss, Right()])
+def test_numbers_of_classes_of_the_checks(thing):
+    names = {name.partition("[")[2] for name, _ in contract_checks(thing, n_classes=(3,))}
+    assert names == {"3]"}

@@ -42,12 +42,7 @@ from sklearn_calib.recalibrators import (
     get_recalibrator,
     recalibrator_names,
 )
-from sklearn_calib.testing import (
-    check_metric,
-    check_recalibrator,
-    metric_checks,
-    recalibrator_checks,
-)
+from sklearn_calib.testing import check_contract, contract_checks
 
 REPRESENTATIVE = "platt"  # through all of scikit-learn's checks
 TURNS = 6  # of scikit-learn's checks each other method goes through one in six, all together all
@@ -150,7 +145,7 @@ def _marks(instance, name):
 def _cases():
     for instance in [*DEFAULTS, *VARIANTS, STEP, *QUICKER]:
         title = repr(instance)
-        for name, check in recalibrator_checks(instance):
+        for name, check in contract_checks(instance):
             reason = EXEMPT.get((title, name.partition("[")[0]))
             if reason or (instance is STEP and name.startswith(STEP_EXEMPT)):
                 continue
@@ -186,7 +181,7 @@ def test_scores_down_to_the_smallest_number(instance):
     [
         pytest.param(check, id=f"{metric.spec.name}-{name}")
         for metric in all_metrics().values()
-        for name, check in metric_checks(metric)
+        for name, check in contract_checks(metric)
     ],
 )
 def test_metric_contract(check):
@@ -259,7 +254,7 @@ def test_the_checks_can_fail():
         globals()[broken.__name__] = broken
         broken.__qualname__ = broken.__name__
         with pytest.raises(AssertionError, match=word):
-            check_recalibrator(broken())
+            check_contract(broken())
 
 
 def test_the_metric_checks_can_fail():
@@ -270,7 +265,7 @@ def test_the_metric_checks_can_fail():
         return brier_loss.of_case(case.with_weight(np.ones(len(case.codes))))
 
     with pytest.raises(AssertionError, match="check_"):
-        check_metric(unweighted)
+        check_contract(unweighted)
 
 
 def _run(check, estimator):

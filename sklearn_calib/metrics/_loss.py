@@ -20,7 +20,7 @@ class ProperLoss:
 
     What ``loss=`` takes all over the package, as an instance or, once its measure is registered,
     by its name. A loss of your own needs its name, its title and `of_labels`; `slope` makes its
-    intervals exact and fast. `sklearn_calib.testing.check_loss` holds it to its contract.
+    intervals exact and fast. `sklearn_calib.testing.check_contract` holds it to its contract.
 
     Attributes
     ----------

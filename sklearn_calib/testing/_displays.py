@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
@@ -13,47 +12,9 @@ import numpy as np
 from joblib import hash as digest
 
 from ..exceptions import require
-from ._common import checks_in, run
+from ._contract import checks_in
 
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
-
-
-def check_display(display: Any) -> None:
-    """Run every check of a display.
-
-    It must draw on the axes that it is given and on no others, return itself, set ``figure_`` and
-    ``axes_`` or ``ax_``, show what its ``points()`` say with x and y in this order, leave its
-    inputs alone, show names as they are, make a figure of its own where no axes are given, refuse
-    another number of axes, and neither open a window nor close a figure nor change settings of
-    Matplotlib.
-
-    Parameters
-    ----------
-    display : Display
-        With something to show: at least one panel whose x and y differ. Copies of it are drawn;
-        the figures that this makes are closed.
-
-    Raises
-    ------
-    AssertionError
-        Names the check that failed.
-    ModuleNotFoundError
-        Matplotlib is not installed.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> from sklearn_calib.displays import HeatmapDisplay
-    >>> from sklearn_calib.testing import check_display
-    >>> check_display(HeatmapDisplay([[0.1, 0.2], [0.3, 0.5]], ["a", "b"], [1, 2]))
-    """
-    run(display_checks(display))
-
-
-def display_checks(display: Any) -> list[tuple[str, Callable[[], None]]]:
-    """The checks of a display as a list of pairs: a name, and a function without arguments."""
-    return [(check.__name__, partial(check, copy.copy(display))) for check in _DISPLAY_CHECKS]
 
 
 # -- looking at a picture -------------------------------------------------------------------------
@@ -62,7 +23,7 @@ def display_checks(display: Any) -> list[tuple[str, Callable[[], None]]]:
 @contextmanager
 def _pyplot():
     """matplotlib.pyplot; figures that are opened meanwhile are closed in the end."""
-    plt = require("matplotlib.pyplot", "plot", "check_display")
+    plt = require("matplotlib.pyplot", "plot", "check_contract")
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
@@ -77,7 +38,7 @@ def _pyplot():
 
 def _bare_axes(n):
     """Axes of a figure that pyplot does not know."""
-    figure = require("matplotlib.figure", "plot", "check_display").Figure()
+    figure = require("matplotlib.figure", "plot", "check_contract").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
 
 
@@ -257,7 +218,7 @@ def check_number_of_axes(display: Any) -> None:
 def check_settings_untouched(display: Any) -> None:
     with _pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
-        figure = require("matplotlib.figure", "plot", "check_display").Figure
+        figure = require("matplotlib.figure", "plot", "check_contract").Figure
         with mock.patch.object(plt, "show") as window, mock.patch.object(figure, "show") as own:
             display.plot()
             display.figure_.canvas.draw()
@@ -280,9 +241,9 @@ def check_names(display: Any) -> None:
 
 def _texts(figure):
     """The texts of a picture as they are seen."""
-    text = require("matplotlib.text", "plot", "check_display").Text
+    text = require("matplotlib.text", "plot", "check_contract").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
-    formulas = require("matplotlib.cbook", "plot", "check_display").is_math_text
+    formulas = require("matplotlib.cbook", "plot", "check_contract").is_math_text
     return [
         found.get_text().replace(r"\$", "$").strip()
         for found in seen
@@ -340,4 +301,4 @@ def _changed(thing, change):
     return change(thing)
 
 
-_DISPLAY_CHECKS = checks_in(globals(), check_display)
+CHECKS = checks_in(globals())

@@ -1,7 +1,6 @@
 """Checks of a proper loss's contract."""
 
 import pickle
-from collections.abc import Callable
 from copy import deepcopy
 
 import numpy as np
@@ -12,26 +11,7 @@ from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
 from ..metrics import Case, ProperLoss, get_loss
-from ._common import assert_refused, by_classes, checks_in, run
-
-
-def check_loss(loss: ProperLoss) -> None:
-    """Run every check of the contract of a proper loss on an instance.
-
-    Raises AssertionError with the name of the check that failed.
-
-    Examples
-    --------
-    >>> from sklearn_calib.metrics import BetaFamilyLoss
-    >>> from sklearn_calib.testing import check_loss
-    >>> check_loss(BetaFamilyLoss(1, 4))
-    """
-    run(loss_checks(loss))
-
-
-def loss_checks(loss: ProperLoss) -> list[tuple[str, Callable[[], None]]]:
-    """The checks of a loss as a list of pairs: a name, and a function without arguments."""
-    return by_classes(_LOSS_CHECKS, loss, (2, 4) if loss.n_classes is None else (loss.n_classes,))
+from ._contract import assert_refused, checks_in
 
 
 def _predictions(k: int) -> FloatArray:
@@ -180,4 +160,4 @@ def check_decomposition(loss: ProperLoss, k: int) -> None:
         assert ends is not None and np.isfinite(ends).all(), f"interval of {term}: {ends}"
 
 
-_LOSS_CHECKS = checks_in(globals(), check_loss)
+CHECKS = checks_in(globals())

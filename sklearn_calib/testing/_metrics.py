@@ -8,29 +8,10 @@ import numpy as np
 
 from ..datasets import make_overconfident
 from ..metrics import Case
-from ._common import assert_refused, by_classes, checks_in, run
+from ._contract import assert_refused, checks_in
 
 if TYPE_CHECKING:
     from ..metrics import Measure
-
-
-def check_metric(metric: "Measure") -> None:
-    """Run every check of the measure contract on a function decorated with `metric`.
-
-    Raises AssertionError with the name of the check that failed.
-
-    Examples
-    --------
-    >>> from sklearn_calib.metrics import brier_loss
-    >>> from sklearn_calib.testing import check_metric
-    >>> check_metric(brier_loss)
-    """
-    run(metric_checks(metric))
-
-
-def metric_checks(metric: "Measure") -> list[tuple[str, Callable[[], None]]]:
-    """The checks of a measure as a list of pairs: a name, and a function without arguments."""
-    return by_classes(_METRIC_CHECKS, metric, (2, 4))
 
 
 def check_value(metric: "Measure", k: int) -> None:
@@ -211,4 +192,4 @@ def check_scorer(metric: "Measure", k: int) -> None:
     assert abs(sign * value - metric(labels, model.predict_proba(np.zeros((len(y), 1))))) < 1e-12
 
 
-_METRIC_CHECKS = checks_in(globals(), check_metric)
+CHECKS = checks_in(globals())

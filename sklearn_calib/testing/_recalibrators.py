@@ -6,7 +6,6 @@ import io
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,50 +15,17 @@ from sklearn.base import clone
 from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..exceptions import no_cautions
-from ._common import (
+from ._contract import (
     assert_refused,
     assert_same,
     assert_simplex,
-    by_classes,
     checks_in,
     fit,
     held_out_loss,
-    run,
 )
 
 if TYPE_CHECKING:
     from ..recalibrators import Recalibrator
-
-
-def check_recalibrator(recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)) -> None:
-    """Run every check of the recalibrator contract.
-
-    Parameters
-    ----------
-    recalibrator : estimator
-        An unfitted instance; it is cloned for each check.
-    n_classes : tuple of int, default=(2, 4)
-        Numbers of classes to try.
-
-    Raises
-    ------
-    AssertionError
-        Names the check that failed.
-
-    Examples
-    --------
-    >>> from sklearn_calib.recalibrators import PlattScaling
-    >>> from sklearn_calib.testing import check_recalibrator
-    >>> check_recalibrator(PlattScaling())
-    """
-    run(recalibrator_checks(recalibrator, n_classes=n_classes))
-
-
-def recalibrator_checks(
-    recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)
-) -> list[tuple[str, Callable[[], None]]]:
-    """The checks of a recalibrator as a list of pairs: a name, and a function without arguments."""
-    return by_classes(_RECALIBRATOR_CHECKS, recalibrator, n_classes)
 
 
 def check_simplex(recalibrator: "Recalibrator", k: int) -> None:
@@ -462,4 +428,4 @@ def _fitted(recalibrator, k):
     return fit(recalibrator, *make_overconfident(k, 300, random_state=10))
 
 
-_RECALIBRATOR_CHECKS = checks_in(globals(), check_recalibrator)
+CHECKS = checks_in(globals())

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
 from numbers import Integral
 
 import numpy as np
@@ -16,43 +15,7 @@ from sklearn.utils import get_tags
 from .._typing import Estimator
 from ..canonical import canonical_proba
 from ..staging import Staging, own_logits, staging_of
-from ._common import TOLERANCE, assert_same, by_classes, checks_in, run
-
-
-def check_staging(estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)) -> None:
-    """Run every check of the adapter of a learner, registered with `register_staging`.
-
-    The last stage must be the learner's own ``predict_proba``; a stage must be the model truncated
-    to it and, where two fits agree, the model fitted with so many rounds; a truncation must leave
-    the model alone; there must be as many stages as promised; tables, sparse features and
-    pipelines must work.
-
-    Parameters
-    ----------
-    estimator : classifier
-        An unfitted instance with few stages, three or more; it is cloned for each check.
-    n_classes : tuple of int, default=(2, 3)
-        Numbers of classes to try.
-
-    Raises
-    ------
-    AssertionError
-        Names the check that failed.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import GradientBoostingClassifier
-    >>> from sklearn_calib.testing import check_staging
-    >>> check_staging(GradientBoostingClassifier(n_estimators=5, random_state=0))
-    """
-    run(staging_checks(estimator, n_classes=n_classes))
-
-
-def staging_checks(
-    estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)
-) -> list[tuple[str, Callable[[], None]]]:
-    """The checks of an adapter as a list of pairs: a name, and a function without arguments."""
-    return by_classes(_STAGING_CHECKS, estimator, n_classes)
+from ._contract import TOLERANCE, assert_same, checks_in
 
 
 def _data(k):
@@ -229,4 +192,4 @@ def check_tables_and_pipelines(estimator: Estimator, k: int) -> None:
             assert_same(own[-1], _own(model, features))
 
 
-_STAGING_CHECKS = checks_in(globals(), check_staging)
+CHECKS = checks_in(globals())

@@ -10,7 +10,8 @@ import pytest
 
 from sklearn_calib import displays
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.testing import check_display, display_checks
+from sklearn_calib.testing import check_contract, contract_checks
+from sklearn_calib.testing._displays import CHECKS
 
 CLASSES = [getattr(displays, name) for name in displays.__all__]
 
@@ -35,11 +36,11 @@ def test_every_display_is_a_display():
     assert all(issubclass(cls, displays.Display) for cls in CLASSES)
 
 
-@pytest.mark.parametrize("check", [name for name, _ in display_checks(None)])
+@pytest.mark.parametrize("check", [check.__name__ for check in CHECKS])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_display(cls, check, made):
     assert cls is displays.Display or type(made[cls]) is cls
-    dict(display_checks(made[cls]))[check]()
+    dict(contract_checks(made[cls]))[check]()
 
 
 @pytest.mark.slow
@@ -48,17 +49,17 @@ def test_several_panels_models_and_names():
     models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
     label = np.array(["a", "b", "c"])[y]
     for options in ({"multiclass": "classwise"}, {"strategy": "isotonic"}, {"bands": "both"}):
-        check_display(displays.ReliabilityDisplay.from_predictions(label, models, **options))
-    check_display(displays.WitnessDisplay.from_predictions(y, proba))
+        check_contract(displays.ReliabilityDisplay.from_predictions(label, models, **options))
+    check_contract(displays.WitnessDisplay.from_predictions(y, proba))
     table = displays.HeatmapDisplay(
         [[1, np.nan, 2], [3, 4, 5]], ["r", "s"], [0.5, "u", "v"], row_name="rows", value_name="z"
     )
-    check_display(table)
+    check_contract(table)
     known = displays.CalibratingFunctionDisplay.from_predictions(
         y == 1, proba[:, 1], ["platt", "beta", "isotonic", "temperature", "identity"],
         truth=lambda s: s**2,
     )  # fmt: skip
-    check_display(known)
+    check_contract(known)
 
 
 @pytest.mark.slow
@@ -66,8 +67,8 @@ def test_without_a_display_server():
     windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
     code = (
         "from sklearn_calib.displays import HeatmapDisplay;"
-        "from sklearn_calib.testing import check_display;"
-        "check_display(HeatmapDisplay([[1, 2]], ['a'], ['b', 'c']));"
+        "from sklearn_calib.testing import check_contract;"
+        "check_contract(HeatmapDisplay([[1, 2]], ['a'], ['b', 'c']));"
         "print('drawn')"
     )
     out = subprocess.run(
@@ -86,6 +87,6 @@ def test_how_many_figures_are_open_is_the_callers(made):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.close("all")
     mine = [plt.figure().number for _ in range(20)]  # one more would be a warning
-    check_display(made[displays.HeatmapDisplay])
+    check_contract(made[displays.HeatmapDisplay])
     assert plt.get_fignums() == mine
     plt.close("all")

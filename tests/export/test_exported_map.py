@@ -23,7 +23,7 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     cross_fitted_proba,
 )
-from sklearn_calib.testing import recalibrator_checks
+from sklearn_calib.testing import contract_checks
 
 PICKLES = Path(__file__).parent.parent / "data" / "pickles"
 # learning is not what it does; these checks fit it to data of other classes or other labels
@@ -52,7 +52,7 @@ def exported(k, name="default"):
 
 def checks():
     for k in RANGE:
-        for name, check in recalibrator_checks(exported(k), n_classes=(k,)):
+        for name, check in contract_checks(exported(k), n_classes=(k,)):
             if not name.startswith(NOT_ITS):
                 yield pytest.param(check, id=name)
 

@@ -32,7 +32,7 @@ from sklearn_calib.metrics import (
     register,
     spherical_loss,
 )
-from sklearn_calib.testing import loss_checks
+from sklearn_calib.testing import contract_checks
 from sklearn_calib.theory import gaussian_loss
 
 BETAS = [BetaFamilyLoss(*ab) for ab in ((0, 0), (1, 1), (-0.5, -0.5), (2, 8), (0, 3), (0.3, -0.4))]
@@ -41,7 +41,11 @@ LOSSES = [*all_losses().values(), *BETAS]
 
 @pytest.mark.parametrize(
     "check",
-    [pytest.param(c, id=f"{loss!r}-{name}") for loss in LOSSES for name, c in loss_checks(loss)],
+    [
+        pytest.param(c, id=f"{loss!r}-{name}")
+        for loss in LOSSES
+        for name, c in contract_checks(loss)
+    ],
 )
 def test_contract(check):
     check()

@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 
 from sklearn_calib.staging import Staging, register_staging
 from sklearn_calib.staging._scikit_learn_boosting import GradientBoostingStaging
-from sklearn_calib.testing import check_staging, staging_checks
+from sklearn_calib.testing import check_contract, contract_checks
 
 STAGES = 5
 BOTH = (2, 3)
@@ -74,7 +74,7 @@ def variants():
         pytest.param(check, id=f"{type(learner).__name__}{number}-{name}", marks=marks)
         for cases, marks in ((learners(), ()), (variants(), pytest.mark.slow))
         for number, (learner, n_classes) in enumerate(cases)
-        for name, check in staging_checks(learner, n_classes=n_classes)
+        for name, check in contract_checks(learner, n_classes=n_classes)
     ]
     + [*skipped()],
 )
@@ -219,7 +219,7 @@ def test_planted_mistakes_are_caught_by_name(adapter):
     register_staging(Learner, GradientBoostingStaging())
     checks = [
         check
-        for name, check in staging_checks(Learner(n_estimators=STAGES, random_state=0))
+        for name, check in contract_checks(Learner(n_estimators=STAGES, random_state=0))
         if name.partition("[")[0] == PLANTED[adapter]
     ]
     assert checks, f"there is no {PLANTED[adapter]}"
@@ -241,14 +241,14 @@ def test_all_checks_in_one_call():
 
     register_staging(Learner, OneTooFew())
     with pytest.raises(AssertionError, match=r"check_unit_and_number\[2\] failed: 4 arrays"):
-        check_staging(Learner(n_estimators=STAGES, random_state=0))
+        check_contract(Learner(n_estimators=STAGES, random_state=0))
 
 
 def test_a_learner_of_two_stages_is_too_short_to_be_checked():
     """Between its first and its last stage is none that a mistake could show in."""
     for stages in (1, 2, 3):
         learner = GradientBoostingClassifier(n_estimators=stages, **SEED)
-        check = dict(staging_checks(learner))["check_unit_and_number[2]"]
+        check = dict(contract_checks(learner))["check_unit_and_number[2]"]
         if stages < 3:
             with pytest.raises(AssertionError, match=f"{stages} stages are too few to check; pass"):
                 check()
@@ -266,4 +266,4 @@ def test_a_missing_registration_is_said():
 
     register_staging(Alone, Never())
     with pytest.raises(AssertionError, match=r"Alone has no adapter; call register_staging"):
-        check_staging(Alone())
+        check_contract(Alone())

@@ -130,7 +130,7 @@ from sklearn_calib.recalibrators import (
 )
 from sklearn_calib.report import calibration_report
 from sklearn_calib.staging import Staging, register_staging, staging_of
-from sklearn_calib.testing import check_metric, check_recalibrator
+from sklearn_calib.testing import check_contract
 from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
 
 Floats = NDArray[np.float64]
@@ -249,8 +249,8 @@ def bias(problem: BinaryProblem) -> float:
 
 
 def own_measure(y: Integers, p: Floats, model: object) -> Measure:
-    check_metric(bias)
-    check_recalibrator(Halfway(), n_classes=(2, 3))
+    check_contract(bias)
+    check_contract(Halfway(), n_classes=(2, 3))
     scorer = make_probability_scorer(bias, multiclass="classwise")
     print(bias(y, p), bias.spec.scorer_name, scorer(model, p, y), bias.scorer())
     return bias

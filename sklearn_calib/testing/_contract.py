@@ -1,0 +1,157 @@
+"""check_contract and contract_checks, and what the checks of the contracts share."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._typing import AnyArray, ArrayLike
+from ..datasets import make_overconfident
+from ..exceptions import no_cautions, refuse
+from ..metrics import log_loss
+
+
+def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> None:
+    """Run every check of what a thing of your own has to keep, so that it works as ours do.
+
+    Parameters
+    ----------
+    thing : Recalibrator, Measure, ProperLoss, Display or classifier
+        An unfitted recalibrator or classifier, which is cloned for each check; a classifier, whose
+        adapter `register_staging` knows, has few stages, three or more. A function decorated with
+        `metric`. A loss. A display with something to show, at least one panel whose x and y
+        differ; copies of it are drawn, and the figures that this makes are closed.
+    n_classes : sequence of int, default=None
+        Numbers of classes to try; None means (2, 4), of a classifier (2, 3), of a loss those that
+        it is for. A display has none.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed.
+    TypeError
+        The thing is none of these.
+    ModuleNotFoundError
+        Matplotlib is not installed, and the thing is a display.
+
+    Notes
+    -----
+    A recalibrator is held to rows on the simplex, weights that are repetition, input that stays as
+    it was, and what its class says of itself; a measure to its range, its scorer and its options; a
+    loss to being proper, its divergence and its slope. A display draws on the axes that it is given
+    and on no others, returns itself, sets ``figure_`` and ``axes_`` or ``ax_``, shows what its
+    ``points()`` say, and leaves names and settings as they are. The last stage of a classifier is
+    its own ``predict_proba``; a stage is the model truncated to it and, where two fits agree, the
+    model fitted with so many rounds.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import BetaFamilyLoss
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> from sklearn_calib.testing import check_contract
+    >>> check_contract(PlattScaling(), n_classes=(2,))
+    >>> check_contract(BetaFamilyLoss(1, 4))
+    """
+    for name, check in contract_checks(thing, n_classes=n_classes):
+        try:
+            check()
+        except Exception as error:
+            raise AssertionError(f"{name} failed: {error}") from error
+
+
+def contract_checks(
+    thing: Any, *, n_classes: Sequence[int] | None = None
+) -> list[tuple[str, Callable[[], None]]]:
+    """The checks that `check_contract` runs, one by one, as for ``pytest.mark.parametrize``.
+
+    Parameters
+    ----------
+    thing, n_classes
+        As of `check_contract`.
+
+    Returns
+    -------
+    checks : list of (str, callable)
+        A name, and a function without arguments that raises where the check fails.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import brier_loss
+    >>> from sklearn_calib.testing import contract_checks
+    >>> contract_checks(brier_loss)[0][0]
+    'check_value[2]'
+    """
+    kind, numbers = _kind_of(thing)
+    checks = import_module(f"{__package__}._{kind}").CHECKS
+    if kind == "displays":
+        return [(one.__name__, partial(one, copy(thing))) for one in checks]
+    numbers = numbers if n_classes is None else tuple(n_classes)
+    return [(f"{one.__name__}[{k}]", partial(one, thing, k)) for one in checks for k in numbers]
+
+
+def _kind_of(thing):
+    """The module of its checks, and the numbers of classes to try."""
+    if hasattr(thing, "spec"):
+        return "metrics", (2, 4)
+    if hasattr(thing, "of_labels"):
+        return "losses", (2, 4) if thing.n_classes is None else (thing.n_classes,)
+    if hasattr(thing, "capabilities"):
+        return "recalibrators", (2, 4)
+    if hasattr(thing, "predict_proba") or hasattr(thing, "fit"):
+        return "staging", (2, 3)
+    if hasattr(thing, "plot"):
+        return "displays", ()
+    rule = "a recalibrator, measure, loss, display or classifier"
+    cure = "Pass an instance; a measure is a function that @metric has registered"
+    refuse("check_contract", rule, repr(thing)[:60], cure, TypeError)
+
+
+TOLERANCE = 1e-6  # two optimiser runs on equal problems
+
+
+def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
+    """A clone, fitted; what it cautions against is no matter here."""
+    with no_cautions():
+        return clone(recalibrator).fit(*rows, **options)
+
+
+def held_out_loss(recalibrator: Any, n_classes: int) -> tuple[float, float]:
+    """Log loss of new rows before and after recalibration, on overconfident scores."""
+    rows = make_overconfident(n_classes, 1500, random_state=20)
+    new, labels = make_overconfident(n_classes, 1500, random_state=21)
+    after = fit(recalibrator, *rows).predict_proba(new)
+    known = {"labels": range(n_classes)}
+    return log_loss(labels, new, **known), log_loss(labels, after, **known)
+
+
+def checks_in(names: dict[str, Any]) -> list[Callable[..., None]]:
+    """The checks among the names of a module."""
+    return [one for key, one in names.items() if key.startswith("check_")]
+
+
+def assert_simplex(proba: AnyArray, shape: tuple[int, ...]) -> None:
+    assert isinstance(proba, np.ndarray) and proba.dtype == np.float64, "not a float64 array"
+    assert proba.shape == shape, f"shape {proba.shape} instead of {shape}"
+    assert np.isfinite(proba).all(), "values that are not finite"
+    assert proba.min() >= 0 and proba.max() <= 1, "values outside [0, 1]"
+    assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12, "rows that do not sum to 1"
+
+
+def assert_same(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE) -> None:
+    worst = np.abs(np.asarray(first) - np.asarray(second)).max()
+    assert worst <= tolerance, f"differ by {worst:.3g}"
+
+
+def assert_refused(call: Callable[[], object], *words: str) -> None:
+    try:
+        call()
+    except (ValueError, TypeError) as raised:
+        text = str(raised)
+        for word in ("expected", "got", *words):
+            assert word in text, f"message without {word!r}: {text}"
+    else:
+        raise AssertionError(f"bad input was accepted; expected a message with {words}")
