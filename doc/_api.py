@@ -159,7 +159,7 @@ def _page(title, names):
     lines = [title, "=" * len(title), "", f"Imported from ``{home}``{said}."]
     lines += ["", *_list(called or returned, "generated", home)]
     if called and returned:
-        heading = "What these return, and protocols for methods of your own"
+        heading = "What these return, special cases, and protocols for methods of your own"
         lines += [heading, "-" * len(heading), "", *_list(returned, "generated", home)]
     return "\n".join(lines)
 

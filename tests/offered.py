@@ -9,31 +9,36 @@ from pkgutil import iter_modules
 
 import sklearn_calib
 
-#: Classes that come back from what users call, and a few functions for authors of methods.
+#: Classes that come back from what users call, protocols and functions for authors of methods, and
+#: measures that another one has as an option.
 RETURNED = {
-    "canonical": "SimplexArray canonical_weight",
+    "canonical": "SimplexArray canonical_labels canonical_weight log_proba",
     "datasets": "LinearTruth ScoredData",
     "decisions": "DecisionCurve ExpectedCost ExpectedMetrics NetBenefitDifference RegretCurve "
     "RiskCoverageCurve",
-    "decomposition": "CalibrationIndices LossDecomposition RefinementCurve VariationalInterval",
+    "decomposition": "CalibrationIndices LossDecomposition RefinementCurve VariationalInterval "
+    "e50_calibration_index e90_calibration_index emax_calibration_index isotonic_refinement_brier "
+    "isotonic_refinement_log_loss temperature_refinement_brier temperature_refinement_log_loss",
+    "displays": "Display",
     "export": "ExportedMap",
     "groups": "GradeCalibration GradeRow GroupCalibration GroupRow Grouping find_groups",
     "inference": "CalibratedMean ClusterSample ConfidenceInterval Instability InternalValidation "
-    "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest "
-    "SampleSizeTarget SignificanceResult TesterVerdict ValidationRow ValidationSampleSize "
-    "ValidationSummary ValidationTable bootstrap_distribution null_distribution",
+    "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest SampleSizeTarget "
+    "SignificanceResult TesterVerdict ValidationRow ValidationSampleSize ValidationSummary "
+    "ValidationTable bootstrap_distribution distribution_of_draws null_distribution",
     "linear": "AngleEstimate",
     "meta": "CalibratedPair",
-    "metrics": "BinaryProblem CalibrationWitness Case Cells CumulativeDifferences CurveRows "
-    "DistanceInterval LpCalibrationResult MetricSpec ProbabilityScorer ReliabilityCurve "
-    "ReliabilityCurves canonical_case curve_of label_cases",
+    "metrics": "BinaryProblem BrierLoss CalibrationWitness Case Cells CumulativeDifferences "
+    "CurveRows DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec ProbabilityScorer "
+    "ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss all_losses canonical_case "
+    "curve_of label_cases",
     "monitoring": "Alarm Diagnosis MonitorHistory SafeTestResult ShiftRegion",
-    "recalibrators": "CellGroup Threshold",
+    "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
     "LabelReport Line ReportRow Run Sentence Verdict",
     "shift": "CovariateWeights PriorShiftResult",
-    "staging": "own_logits",
-    "summary": "BoundedValue CellProblems CellSample Fold MulticlassTotals Totals",
+    "staging": "Staging own_logits staging_of",
+    "summary": "BoundedValue CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
     "theory": "GaussianLoss LogisticLimit",
 }
 

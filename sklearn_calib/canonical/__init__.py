@@ -6,7 +6,7 @@ by the caller and never guessed from the values.
 """
 
 from .._simplex import SimplexArray as SimplexArray
-from .._simplex import log_proba
+from .._simplex import log_proba as log_proba
 from ._arrays import check_names_differ as check_names_differ
 from ._arrays import collected as collected
 from ._arrays import entries as entries
@@ -34,7 +34,7 @@ from ._label_tables import canonical_label_table as canonical_label_table
 from ._label_tables import is_label_table as is_label_table
 from ._label_tables import known_rows as known_rows
 from ._label_tables import label_names as label_names
-from ._labels import canonical_labels
+from ._labels import canonical_labels as canonical_labels
 from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
 from ._rounded import SLACK as SLACK
@@ -58,9 +58,7 @@ from ._weights import rows_per_weight as rows_per_weight
 from ._weights import weight_and_unit as weight_and_unit
 
 __all__ = [
-    "canonical_labels",
     "canonical_proba",
-    "log_proba",
 ]
 
 

@@ -25,18 +25,19 @@ from ._variational import VariationalInterval as VariationalInterval
 from ._variational import variational_calibration_error as variational_calibration_error
 from ._variational import variational_calibration_interval
 
-_REGISTERED = _register(globals().values())
+_register(globals().values())
 
 __all__ = [
     "as_lightgbm_metric",
     "as_xgboost_metric",
     "calibration_indices",
     "decompose_loss",
+    "integrated_calibration_index",
     "proper_calibration_error",
     "refinement_curve",
     "refinement_error",
+    "variational_calibration_error",
     "variational_calibration_interval",
-    *_REGISTERED,
 ]
 
 

@@ -1,6 +1,6 @@
 """Displays draw results; they compute nothing. They need matplotlib (the ``plot`` extra)."""
 
-from ._base import Display
+from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay
 from ._cumulative import CumulativeDifferenceDisplay
 from ._decision_curve import DecisionCurveDisplay
@@ -23,7 +23,6 @@ __all__ = [
     "CumulativeDifferenceDisplay",
     "DecisionCurveDisplay",
     "DecompositionDisplay",
-    "Display",
     "GradeDisplay",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",

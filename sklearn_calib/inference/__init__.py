@@ -26,7 +26,7 @@ from ._paired import hits as hits
 from ._polynomial import PolynomialTest as PolynomialTest
 from ._polynomial import polynomial_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
-from ._resampling import distribution_of_draws
+from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
 from ._sample_size import SampleSizeTarget as SampleSizeTarget
 from ._sample_size import ValidationSampleSize as ValidationSampleSize
@@ -47,7 +47,6 @@ __all__ = [
     "confidence_interval",
     "cox_test",
     "cumulative_test",
-    "distribution_of_draws",
     "hosmer_lemeshow_test",
     "internal_validation",
     "lp_calibration_bound",

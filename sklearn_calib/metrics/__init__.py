@@ -31,16 +31,19 @@ from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._loss import LossLike as LossLike
-from ._loss import ProperLoss
+from ._loss import ProperLoss as ProperLoss
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
 from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
 from ._lp_calibration import lp_calibration_error as lp_calibration_error
 from ._lp_calibration import lp_calibration_test
-from ._measure import Measure, metric
+from ._measure import Measure as Measure
 from ._measure import MetricSpec as MetricSpec
-from ._proper import BrierLoss, LogLoss, SphericalLoss
+from ._measure import metric
+from ._proper import BrierLoss as BrierLoss
+from ._proper import LogLoss as LogLoss
+from ._proper import SphericalLoss as SphericalLoss
 from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss
 from ._proper import spherical_loss as spherical_loss
@@ -208,12 +211,6 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
 
 __all__ = [
     "BetaFamilyLoss",
-    "BrierLoss",
-    "LogLoss",
-    "Measure",
-    "ProperLoss",
-    "SphericalLoss",
-    "all_losses",
     "all_metrics",
     "calibration_witness",
     "cumulative_differences",

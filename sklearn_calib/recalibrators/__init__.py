@@ -24,7 +24,8 @@ from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._anybody import warn_of_repeated_cells as warn_of_repeated_cells
 from ._auto import StackedCalibration as StackedCalibration
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities as Capabilities
+from ._base import Recalibrator as Recalibrator
 from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
@@ -157,9 +158,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
 
 
 __all__ = [
-    "Capabilities",
     "MultilabelCalibration",
-    "Recalibrator",
     "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",

@@ -9,10 +9,12 @@ from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
 from . import _scikit_learn_boosting as _scikit_learn_boosting
 from . import _xgboost as _xgboost
-from ._base import Staging, register_staging, staging_of
+from ._base import Staging as Staging
 from ._base import own_logits as own_logits
+from ._base import register_staging
+from ._base import staging_of as staging_of
 
-__all__ = ["Staging", "register_staging", "staging_of"]
+__all__ = ["register_staging"]
 
 
 def __dir__() -> list[str]:

@@ -16,13 +16,12 @@ from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
 from ._sampled import Draw as Draw
 from ._sources import summarize
-from ._storage import is_summary_file
+from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary
 
 __all__ = [
     "CalibrationSummary",
     "find_classes",
-    "is_summary_file",
     "summarize",
 ]
 
