@@ -49,6 +49,8 @@ TASKS = {
 }
 NAMES = {"": ["compile_kernels"]}  # where a module's __all__ does not say it
 _RETURNED = {name for names in RETURNED.values() for name in names.split()}
+_WRITTEN = {"Capabilities", "Display", "Measure", "ProperLoss", "Recalibrator", "Staging"}
+_RESULTS = _RETURNED - _WRITTEN  # not what methods of your own are written against
 FIRST = [
     "CalibratedModel",
     "RefineThenCalibrateCV",
@@ -169,7 +171,7 @@ def add_fields(app, what, name, thing, options, lines):
     if not inspect.isfunction(thing) or "." in thing.__qualname__:
         return
     annotation = str(thing.__annotations__.get("return", ""))
-    for found in sorted(_RETURNED & set(re.findall(r"\w+", annotation))):
+    for found in sorted(_RESULTS & set(re.findall(r"\w+", annotation))):
         (path,) = (one for one in documented() if one.rpartition(".")[2] == found)
         lines += [f".. rubric:: What a :py:obj:`~{path}` holds", "", *_fields(_thing(path)), ""]
 

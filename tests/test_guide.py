@@ -77,7 +77,7 @@ def test_what_a_function_returns_is_described_on_its_page():
         _api.add_fields(None, "", "", function, None, described.setdefault(function, []))
         words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
         lines = "\n".join(described[function])
-        assert all(f".{word}` holds\n\n" in lines for word in _api._RETURNED & set(words))
+        assert all(f".{word}` holds\n\n" in lines for word in _api._RESULTS & set(words))
     assert "* **rows** (list of GradeRow)" in described[grade_calibration]
     assert "* **bound** (float)" in described[lower_distance_interval]
     assert "Its fields are ``statistic``, ``pvalue``." in described[cox_test]
