@@ -54,6 +54,7 @@ def test_every_command_stops(table, name, capsys, monkeypatch):
         assert main([*words, "--positive", label, *more]) in (0, 3)
 
 
+@pytest.mark.slow
 def test_a_column_without_skill_is_not_stopped(table, capsys):
     for command in ("audit", "fit", "monitor"):
         words = [*COMMANDS[command], "--label", "y", "--prob", "noise"]

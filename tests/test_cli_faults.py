@@ -94,6 +94,7 @@ def names():
     return sorted(path.name for path in Path().iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SOME_SLOW)
 def test_ended_while_a_file_is_written(folder, command):
     """By each signal, with and without a file of an earlier run; then the command runs well."""

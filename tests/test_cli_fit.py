@@ -129,6 +129,7 @@ def gain_of(text):
     return np.array(found.groups(), dtype=float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--weight", "w"], ["--positive", "no", "--allow", "order"]])
 def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
     """As from rows in memory: the same map, nearly the same gain (other folds)."""

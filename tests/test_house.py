@@ -17,6 +17,7 @@ def test_limits(name):
     assert found <= house.LIMITS[name], f"{found} {name}; `python tests/house.py -v` lists them"
 
 
+@pytest.mark.slow
 def test_functions_fit_on_a_screen_and_files_stay_small():
     for path in house.FILES:
         lines = [number for number, _ in house.code_lines(path)]

@@ -169,6 +169,7 @@ CROSS_VALIDATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("name", CROSS_VALIDATED)
 def test_cross_validated_refinement_is_that_of_five_fits(name):

@@ -396,6 +396,7 @@ def test_the_fewest_draws_that_exclude_anything():
     assert few.low == 0 < enough.low and enough.high < 0.5 * few.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("soft", "k"), [(False, 2), (True, 2), (False, 3)])
 def test_progress_and_threads(soft, k):
     """Four searches; the result depends on neither."""
@@ -438,6 +439,7 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     assert len(OF_EVENTS) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("n", [300, 9000])
 def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):

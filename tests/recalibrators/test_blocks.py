@@ -156,6 +156,7 @@ def test_how_often_rows_are_read():
     assert loader.readings <= 1.25 * 100_000  # its first 20,000 rows and all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "scale"), [(2, 1.0), (20, 3.0), (50, 8.0)])
 def test_one_pass_from_a_share_of_the_rows(k, scale):
     """The sample says what Halley's step leaves out."""
