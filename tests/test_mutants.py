@@ -103,8 +103,8 @@ MUTANTS = {
     ),
     "a soft label drawn as one vote": Mutant(
         "inference._clusters",
-        "_MOST_VOTES = 50",
-        "_MOST_VOTES = 1",
+        "1, _MOST_VOTES)",
+        "1, 1)",
         "inference/test_votes.py::test_soft_labels_are_drawn_as_votes[False]",
     ),
     "few events by chance make the variance small": Mutant(
