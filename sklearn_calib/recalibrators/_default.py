@@ -65,10 +65,11 @@ class DefaultCalibration(SoftmaxRegression):
     never costs more than 2 k rows could, on any scale of the scores. The invented rows are spread
     over all rows; for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
     where its log loss on the calibration rows is by more than 2 (k - 2) nats in all below that of
-    the best temperature alone, which is taken otherwise: for two classes always. The
-    second step is `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four
-    times its penalty, from there. A factor below 0, with which the map would not be monotone for
-    two classes, is 0 instead. Scores that fall with the outcome get a falling map.
+    the best temperature alone, which is taken otherwise: for two classes always. Where every row
+    has its class on top, that temperature would be 0 without one more row, of all classes in equal
+    parts. The second step is `StructuredMatrixScaling`, for two classes `StructuredVectorScaling`
+    with four times its penalty, from there. A factor below 0, with which the map would not be
+    monotone for two classes, is 0 instead. Scores that fall with the outcome get a falling map.
 
     Chosen by its log loss on real tables and hard cases, and judged on others, see the folder
     ``benchmarks/defaults``. Sample weights count rows: multiplied by a constant above 1 they let
@@ -124,6 +125,8 @@ class DefaultCalibration(SoftmaxRegression):
     def _start(self, log, codes, weight):
         """The first step: the temperature alone, or the joint fit where that is clearly better."""
         fit, k = fit_temperature(log, codes, weight), log.shape[1]
+        if fit.status == "separable":  # no finite optimum without an invented row of all labels
+            fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
         alone, losses = (float(fit.beta), np.zeros(k)), []
