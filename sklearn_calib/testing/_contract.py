@@ -89,8 +89,8 @@ def contract_checks(
     checks = import_module(f"{__package__}._{kind}").CHECKS
     if kind == "displays":
         return [(one.__name__, partial(one, copy(thing))) for one in checks]
-    numbers = numbers if n_classes is None else tuple(n_classes)
-    return [(f"{one.__name__}[{k}]", partial(one, thing, k)) for one in checks for k in numbers]
+    every = [(one, k) for one in checks for k in n_classes or numbers]
+    return [(f"{one.__name__}[{k}]", partial(one, thing, k)) for one, k in every]
 
 
 def _kind_of(thing):
@@ -106,8 +106,7 @@ def _kind_of(thing):
     if hasattr(thing, "plot"):
         return "displays", ()
     rule = "a recalibrator, measure, loss, display or classifier"
-    cure = "Pass an instance; a measure is a function that @metric has registered"
-    refuse("check_contract", rule, repr(thing)[:60], cure, TypeError)
+    refuse("check_contract", rule, repr(thing)[:60], "Pass an instance", TypeError)
 
 
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
