@@ -195,7 +195,7 @@ def _of_before(state):
     """The state of a pickle of version 0.1.0: Platt scaling, or offsets and a structured matrix."""
     state = dict(state)
     method = state.pop("recalibrator_")
-    names = "coef_ intercept_ n_iter_ objective_ gradient_norm_ newton_decrement_".split()
+    names = ["coef_", "intercept_", "n_iter_", "objective_", "gradient_norm_", "newton_decrement_"]
     if "offsets_" in state:
         first = method.temperature_scaling_
         state |= {name: getattr(method, name) for name in names}
