@@ -7,10 +7,10 @@ with every class moved by N(0, 1.5^2), and the cases of `bed.py` from seeds that
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "arena")]
@@ -19,17 +19,13 @@ import runner  # noqa: E402
 import split  # noqa: E402
 import tasks  # noqa: E402
 
-from sklearn_calib import canonical_proba  # noqa: E402
-from sklearn_calib.recalibrators import (  # noqa: E402
-    PlattScaling,
-    StructuredMatrixScaling,
-    get_recalibrator,
-)
+from sklearn_calib.recalibrators import PlattScaling, _default, get_recalibrator  # noqa: E402
 
 ROWS, SEEDS, FAR = (100, 500, 2000), (100, 101), 1.5
 MOST_CLASSES_FOR_SEVERAL = 30  # one-vs-rest methods
 BEST = 50.0  # excess counts as at most so many per cent
 LEAST = 2.2e-16
+BEFORE = "one map"
 
 
 def jobs(part="judging"):
@@ -69,37 +65,10 @@ def rows_of(kind, name, model, n, draw):
     return p[calib], y[calib], p[test], y[test]
 
 
-def before(p, y):
-    """The default of before: Platt with rows at 1/4 and 3/4; base rates, then the matrix."""
-    positive = p[p > 0].min()
-    log = np.log(np.maximum(p, np.clip(positive / 2, 1.18e-38, 0.01)))
-    least = log.min()
-    if p.shape[1] == 2:
-        ends = np.log([[0.75, 0.25], [0.25, 0.75]])
-        twice = canonical_proba(np.r_[log, ends, ends], kind="logits")
-        labels, weight = np.r_[y, 0, 1, 1, 0], np.r_[np.ones(len(y)), 0.75, 0.75, 0.25, 0.25]
-        fitted = PlattScaling(smooth_targets=False).fit(twice, labels, sample_weight=weight)
-        return lambda q: fitted.predict_proba(
-            canonical_proba(np.log(np.maximum(q, np.exp(least))), kind="logits")
-        )
-    k, total = p.shape[1], len(y)
-    offsets, share = np.zeros(k), 5 * k / (total + 5 * k)
-    mean = softmax(log, axis=1).mean(axis=0)
-    wanted = (1 - share) * np.bincount(y, minlength=k) / total + share * mean
-    for _ in range(100):
-        step = np.log(np.maximum(wanted, 1e-300)) - np.log(np.maximum(mean, 1e-300))
-        if np.abs(step).max() <= 0.01:
-            break
-        offsets = np.clip(offsets + step, -30, 30)
-        mean = softmax(log + offsets, axis=1).mean(axis=0)
-    offsets -= offsets.mean()
-
-    def moved(q):
-        z = np.log(np.maximum(q, np.exp(least)))
-        return canonical_proba(z + offsets, kind="logits")
-
-    fitted = StructuredMatrixScaling().fit(moved(p), y, classes=range(k))
-    return lambda q: fitted.predict_proba(moved(q))
+def one_map(p, y):
+    """The first of the default's maps, alone."""
+    with mock.patch.object(_default, "_PRIOR", 1.0), np.errstate(divide="ignore"):
+        return get_recalibrator("default").fit(p, y, classes=range(p.shape[1])).predict_proba
 
 
 def fitted_methods(p, y):
@@ -107,7 +76,7 @@ def fitted_methods(p, y):
     k = p.shape[1]
     names = ["default", "structured_matrix", "structured_vector", "temperature"]
     names += ["platt"] if k < MOST_CLASSES_FOR_SEVERAL else []
-    found = {"raw": np.asarray, "default of before": before(p, y)}
+    found = {"raw": np.asarray, BEFORE: one_map(p, y)}
     for name in names:
         method = get_recalibrator(name)
         found[name] = method.fit(p, y, classes=range(k)).predict_proba
@@ -156,7 +125,7 @@ def summarised(table, group):
             worst = np.sort(excess)[-max(1, len(part) // 20) :]
             ratios = {
                 f"% to {other}": 100 * (np.exp(np.log(losses[name] / losses[of]).mean()) - 1)
-                for other, of in (("structured form", own), ("before", "default of before"))
+                for other, of in (("structured form", own), ("before", BEFORE))
             }
             row = dict(zip(group, key, strict=True)) | {"rounds": len(part), "method": name}
             row |= {"excess %": excess.mean(), "worst 5 %": worst.mean()} | ratios

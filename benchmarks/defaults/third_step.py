@@ -1,10 +1,10 @@
-"""What a third step of the default could be: a mean of small maps, weighted by their fit.
+"""The third step of the default, a mean of two maps, beside one map and beside other means.
 
-``python benchmarks/defaults/third_step.py`` (4 minutes of one core, 15 where no scores are kept;
+``python benchmarks/defaults/third_step.py`` (2 minutes of one core, 15 where no scores are kept;
 it resumes where it was cut). Each mean is of maps f_j with weights in proportion to prior_j times
-exp(log likelihood of the calibration rows); the first is today's default, and has the prior named.
-Rounds are those of `judged.py` but for the bed, and 30 calibration rows as well. What is chosen is
-chosen by the part "choosing".
+exp(log likelihood of the calibration rows); the first is the map of the scores as they are, "one
+map", and has the prior named; the losses are compared with its own. Rounds are those of `judged.py`
+but for the bed, and 30 calibration rows as well. What is chosen is chosen by the part "choosing".
 """
 
 import sys
@@ -20,10 +20,9 @@ import judged  # noqa: E402
 import runner  # noqa: E402
 
 from sklearn_calib import canonical_proba  # noqa: E402
-from sklearn_calib.recalibrators import PlattScaling, get_recalibrator  # noqa: E402
+from sklearn_calib.recalibrators import get_recalibrator  # noqa: E402
 
 ROWS = (30, 100, 500, 2000)
-PRIORS = (1 / 3, 0.6, 0.8, 0.9)
 DRAWS = 1000
 LEAST = 1e-300
 
@@ -34,10 +33,19 @@ def log_odds(p):
     return np.log(np.maximum(p, LEAST)) - np.log(np.maximum(1 - p, 1e-16))
 
 
-def squeezed(p):
-    """asinh of the log-odds of two classes."""
-    half = np.arcsinh(log_odds(p)[:, 1]) / 2
-    return np.column_stack([-half, half])
+def below_top(p):
+    """By how much the logarithm of the largest probability is above each."""
+    log = np.log(np.maximum(np.asarray(p, dtype=np.float64), LEAST))
+    return log.max(axis=1, keepdims=True) - log
+
+
+#: Scores for the second map; the first of them is what the default takes.
+SCORES = {
+    "-log(1 + m - l)": lambda p: -np.log1p(below_top(p)),
+    "-log(1 + (m - l) / 4)": lambda p: -np.log1p(below_top(p) / 4),
+    "asinh of log-odds": lambda p: np.arcsinh(log_odds(p)),
+    "log-odds": log_odds,
+}
 
 
 def fitted(name, p, y):
@@ -45,8 +53,8 @@ def fitted(name, p, y):
 
 
 def on_other_scores(scores, p, y):
-    """The default of other scores."""
-    method = fitted("default", canonical_proba(scores(p), kind="logits"), y)
+    """One map of other scores."""
+    method = judged.one_map(canonical_proba(scores(p), kind="logits"), y)
     return lambda q: method(canonical_proba(scores(q), kind="logits"))
 
 
@@ -63,36 +71,36 @@ def mean_of(methods, first, p, y):
 
 def methods(p, y):
     """{name: function of test probabilities}."""
-    k = p.shape[1]
-    default, vector = fitted("default", p, y), fitted("structured_vector", p, y)
-    found = {"raw": np.asarray, "default": default, "structured_vector": vector}
+    k, one = p.shape[1], judged.one_map(p, y)
+    found = {"raw": np.asarray, judged.BEFORE: one, "default": fitted("default", p, y)}
+    others = {name: on_other_scores(scores, p, y) for name, scores in SCORES.items()}
     if k >= judged.MOST_CLASSES_FOR_SEVERAL:
-        return found
-    other = on_other_scores(squeezed if k == 2 else log_odds, p, y)
-    found["asinh" if k == 2 else "log-odds of classes"] = other
-    three = [default, other, vector]
-    for first in PRIORS:
-        found[f"mean of three {first:.2f}"] = mean_of(three, first, p, y)
-    sigmoid = PlattScaling("proba").fit(p, y, classes=range(k)).predict_proba
-    found["mean of four 0.80"] = mean_of([*three, sigmoid], 0.8, p, y)
+        others = dict([*others.items()][:1])
+    for name, other in others.items():
+        for first in (0.5, 0.8, 0.9):
+            found[f"{name}, {first}"] = mean_of([one, other], first, p, y)
+    if len(others) > 1:
+        vector = fitted("structured_vector", p, y)
+        three = [one, others["asinh of log-odds" if k == 2 else "log-odds"], vector]
+        found["three, 0.9"] = mean_of(three, 0.9, p, y)
     return found
 
 
 def summarised(table):
-    """Change of the log loss against the default, by part, number of classes and move."""
+    """Change of the log loss against one map, by part, number of classes and move."""
     names = [c[:-6] for c in table if c.endswith(": hurt")]
     for key, rounds in table.groupby(["part", "group", "moved"]):
         for name in names:
             part = rounds.dropna(subset=[name])
             if not len(part):
                 continue
-            change = 100 * np.log(part[name] / part.default)
+            change = 100 * np.log(part[name] / part[judged.BEFORE])
             sets = change.groupby(part.name).mean().to_numpy()
             draws = np.random.default_rng(0).integers(len(sets), size=(DRAWS, len(sets)))
             low, high = np.quantile(sets[draws].mean(axis=1), [0.025, 0.975])
             row = dict(zip(("part", "classes", "moved"), key, strict=True))
             row |= {"method": name, "rounds": len(part), "data sets": len(sets)}
-            row |= {"% to default": sets.mean(), "low": low, "high": high}
+            row |= {"% to one map": sets.mean(), "low": low, "high": high}
             row |= {f"n = {n}": change[part.n_calib == n].mean() for n in ROWS}
             row |= {"worst": change.max(), "hurt %": 100 * part[f"{name}: hurt"].mean()}
             yield {k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}

@@ -23,10 +23,8 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
     """Minimise the mean log loss, invented rows included, of softmax(a log + b).
 
     `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the optimum
-    with b = 0, where the Hessian is not flat; two classes need none.
+    with b = 0, where the Hessian is not flat.
     """
-    if log.shape[1] == 2:
-        return _two_classes(log, codes, weight, prior_rows)
     z = np.ascontiguousarray(log.T)
     z = z - z.max(axis=0)
     w, total = weight / weight.sum(), float(weight.sum())
@@ -57,21 +55,24 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
     return JointFit(float(a), b - b.mean(), n_iter)
 
 
-def _two_classes(log, codes, weight, prior_rows):
-    """A logistic regression on the log-odds; of many rows some give the start."""
-    score = log[:, 1] - log[:, 0]
+def fit_slope_and_intercept(score, codes, weight, prior_rows, *, intercept=True):
+    """The same for two classes, from their log-odds; or a alone.
+
+    A logistic regression; of many rows some give the start.
+    """
     invented = invented_log_odds(score, weight)
-    centre = np.clip(0.0, score.min(), score.max())
+    centre = np.clip(0.0, score.min(), score.max()) if intercept else 0.0
     score = np.append(score, invented)
-    features = np.column_stack([np.ones_like(score), score - centre])
+    columns = [score - centre, np.ones_like(score)]
+    features = np.column_stack(columns if intercept else columns[:1])
     target = np.append(codes.astype(float), expit(invented))
     weight = np.append(weight, np.full(2, prior_rows / 2))
     start = None
     if len(score) >= _MANY_ROWS:
         start = fit_logistic(features[::_STEP], target[::_STEP], weight[::_STEP], tol=1e-4).coef
     fit = fit_logistic(features, target, weight, start=start)
-    slope = float(fit.coef[1])
-    half = float(fit.coef[0] - slope * centre) / 2
+    slope = float(fit.coef[0])
+    half = float(fit.coef[1] - slope * centre) / 2 if intercept else 0.0
     return JointFit(slope, np.array([-half, half]), 0)
 
 

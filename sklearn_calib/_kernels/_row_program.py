@@ -21,6 +21,7 @@ from ._compile import kernel, part
     LOG_OTHERS,  # logarithms of such sums of exponentials
     CENTRE,  # a less its largest entry
     SOFTMAX,
+    SQUEEZE,  # 1 / (1 + the largest entry of a - a), divided by the sum
     RAISE,  # a, or with an entry below data[0]: the larger of both, divided by the sum
     DIVIDE,  # a by its sum; b where the sum is 0
     POLYNOMIAL,  # of degree n, in (a - data[0]) / data[1]
@@ -28,7 +29,7 @@ from ._compile import kernel, part
     STEPS,  # n edges and their n + 1 values
     SIGMOID,  # two numbers: of -a and of a
     CLIPPED,  # two numbers: 1 - p and p, for p = a in [0, 1]
-) = range(18)
+) = range(19)
 
 
 @part(error_model="numpy")
@@ -151,6 +152,10 @@ def _of_row(op, w, m, dst, a, b, n, c, data):
             top = _largest(w, r, a, n, 1.0)
             for i in range(n):
                 w[dst + i, r] = math.exp(w[a + i, r] - top)
+        elif op == SQUEEZE:
+            top = _largest(w, r, a, n, 1.0)
+            for i in range(n):
+                w[dst + i, r] = 1.0 / (1.0 + top - w[a + i, r])
         elif op == RAISE:
             low = -_largest(w, r, a, n, -1.0) < data[c]
             for i in range(n):

@@ -233,7 +233,7 @@ def _cubic(node: functions.PiecewiseCubic, place, at, width, outside):
 
 def never_falls(node: Node) -> bool:
     """Whether P_1 of a node for two classes cannot fall where p_1 grows, by its form."""
-    if isinstance(node, Identity | Uniform | Raised | CumulativeAffine):
+    if isinstance(node, Identity | Uniform | Raised | nodes.Squeezed | CumulativeAffine):
         return True
     if isinstance(node, Mixture | Chain):
         return all(map(never_falls, node.parts))
@@ -350,6 +350,15 @@ def _raised(node: nodes.Raised, rows):
     lifted = [ops.larger(p, node.floor) for p in rows.p]
     low, whole = ops.less(smallest, node.floor), ops.total(lifted)
     return ExprRows([ops.where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
+
+
+@_node.register
+def _squeezed(node: nodes.Squeezed, rows):
+    log = _logs(rows)
+    from_top = 1.0 + ops.largest(log)
+    shares = [1.0 / (from_top - one) for one in log]
+    whole = ops.total(shares)
+    return ExprRows([one / whole for one in shares])
 
 
 @_node.register

@@ -79,6 +79,16 @@ class Raised(Node):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Squeezed(Node):
+    """P_c in proportion to 1 / (1 + m - l_c), m the largest entry of l: tails become short."""
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        log = log_proba(rows)
+        shares = 1.0 / (1.0 + log.max(axis=1, keepdims=True) - log)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxAffine(Node):
     """softmax(coef u + intercept), where u = l, less its largest entry where `centred`."""
 

@@ -361,6 +361,12 @@ def _(node: nodes.Raised, rows):
 
 
 @written.register
+def _(node: nodes.Squeezed, rows):
+    shares = 1.0 / (1.0 + rows.log.max() - rows.log)
+    return GraphRows(shares / shares.sum(), rows.k)
+
+
+@written.register
 def _(node: nodes.SoftmaxAffine, rows):
     return GraphRows(node.logits(rows.log).softmax(), rows.k)
 

@@ -4,50 +4,56 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 
-from .._kernels._joint_start import fit_structured_pair, fit_temperature_and_offsets
+from .._kernels._joint_start import (
+    fit_slope_and_intercept,
+    fit_structured_pair,
+    fit_temperature_and_offsets,
+)
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_odds, log_proba
 from .._typing import FloatArray
 from ..exceptions import caution
+from ._base import Recalibrator
 from ._describe import UNIFORM, chain, mixture
-from ._softmax_family import SoftmaxRegression
+from ._softmax_family import FittedSoftmax, SoftmaxRegression
 from ._structured_matrix import StructuredMatrixScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
 _NATS = 2.0  # for each class beyond two that the offsets must save on the calibration rows
 _PENALTY_FOR_TWO = 4.0
+_PRIOR = 0.9  # of the first map
+_SMALLEST_WEIGHT = 0.01
+_LEAST = 2.2e-16  # likelihood of a row
+_CLASSES_FOR_ONE = 50
 
 
-class DefaultCalibration(SoftmaxRegression):
+class DefaultCalibration(Recalibrator):
     """Structured scaling, from a temperature and, where the rates have moved, base-rate offsets.
 
     One method for any number of classes and rows. First one temperature for all classes, together
     with an offset for each class where the calibration rows leave no doubt that the base rates
     differ; then a penalised matrix (two classes: a factor for each) that departs from it as far as
-    the rows tell. It can move the base rate, which temperature scaling cannot: the safe choice for
-    forests, nearest neighbours, trees, naive Bayes, and models trained with class weights or on
-    resampled rows.
+    the rows tell. The same again from scores whose tails are made short, for two classes also from
+    a temperature without offsets, and the mean of these maps, weighted by how well they fit. It can
+    move the base rate, which temperature scaling cannot: the safe choice for forests, nearest
+    neighbours, trees, naive Bayes, and models trained with class weights or on resampled rows.
 
     Attributes
     ----------
-    inverse_temperature_ : float
-        Factor a of the log-probabilities in the first step.
-    offsets_ : ndarray of shape (n_classes,)
-        Added to a log p in the first step, with mean 0; all 0 where they were not taken.
-    n_samples_ : float
-        n, the sum of the calibration weights. The result of the first step is mixed with 1 / (n +
-        1) of the uniform distribution.
-    coef_ : ndarray of shape (2,) for two classes, otherwise (n_classes, n_classes)
-        Of the logarithms of that; a row makes one class. For two classes at least 0.
-    intercept_ : ndarray of shape (n_classes,)
-        With mean 0.
-    objective_, gradient_norm_, newton_decrement_ : float
-        The penalised loss of the second step, in nats, and the certificate of its optimality.
-    n_iter_ : int
-        Of the second step.
+    maps_ : list of one to three fitted maps
+        The map of the scores as they are, that of the scores whose tails are short (``squeezed``),
+        and that without offsets, without those whose weight would be below .01. Each has
+        ``inverse_temperature_``, the factor a of the logarithms in the first step; ``offsets_`` of
+        shape (n_classes,), added to a l there, with mean 0, all 0 where they were not taken;
+        ``coef_``, of shape (2,) for two classes (at least 0) and (n_classes, n_classes) for more,
+        of the logarithms of its result, a row makes one class; ``intercept_`` of shape
+        (n_classes,), with mean 0; and of the second step ``objective_`` in nats,
+        ``gradient_norm_``, ``newton_decrement_`` and ``n_iter_``.
+    weights_ : ndarray of shape (n_maps,)
+        Of the mean, with sum 1.
     floor_ : float
         What smaller probabilities count as; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -60,16 +66,25 @@ class DefaultCalibration(SoftmaxRegression):
 
     Notes
     -----
-    The first step minimises the mean log loss of softmax(a log p + b) over the rows and 2 k
-    invented ones whose labels follow p: a convex problem with a finite optimum, in which the prior
-    never costs more than 2 k rows could, on any scale of the scores. The invented rows are spread
-    over all rows; for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
-    where its log loss on the calibration rows is by more than 2 (k - 2) nats in all below that of
-    the best temperature alone, which is taken otherwise: for two classes always. Where every row
-    has its class on top, that temperature would be 0 without one more row, of all classes in equal
-    parts. The second step is `StructuredMatrixScaling`, for two classes `StructuredVectorScaling`
-    with four times its penalty, from there. A factor below 0, with which the map would not be
-    monotone for two classes, is 0 instead. Scores that fall with the outcome get a falling map.
+    The first step minimises the mean log loss of softmax(a l + b) over the rows and 2 k invented
+    ones whose labels follow the scores, l the logarithms of the scores: a convex problem with a
+    finite optimum, in which the prior never costs more than 2 k rows could, on any scale of the
+    scores. The invented rows are spread over all rows; for two classes they are those of
+    `PlattScaling`, of weight 2 each. It is taken where its log loss on the calibration rows is by
+    more than 2 (k - 2) nats in all below that of the best temperature alone, which is taken
+    otherwise: for two classes always. Where every row has its class on top, that temperature would
+    be 0 without one more row, of all classes in equal parts. The result is mixed with 1 / (n + 1)
+    of the uniform distribution, n the sum of the weights. The second step is
+    `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four times its
+    penalty, from there. A factor below 0, with which the map would not be monotone for two classes,
+    is 0 instead. Scores that fall with the outcome get a falling map.
+
+    Log-odds of naive Bayes reach 80, and a few of them tilt the map of all others. In the second
+    map l is -log(1 + max l - l), in which they stand near the others. For two classes there is a
+    third one, of the scores as they are, from a temperature without offsets (with the same invented
+    rows) and with the plain penalty: few rows of a class say little of offsets. The weights are
+    proportional to the likelihood of the calibration rows, times .9 for the first map and .1 for
+    the others together. From 50 classes on there is the first map only.
 
     Chosen by its log loss on real tables and hard cases, and judged on others, see the folder
     ``benchmarks/defaults``. Sample weights count rows: multiplied by a constant above 1 they let
@@ -86,38 +101,87 @@ class DefaultCalibration(SoftmaxRegression):
     >>> from sklearn_calib.recalibrators import DefaultCalibration
     >>> from sklearn_calib.datasets import make_overconfident
     >>> proba, y = make_overconfident(3, 2000)
-    >>> default = DefaultCalibration().fit(proba, y)
-    >>> bool(default.inverse_temperature_ < 1), default.offsets_.tolist()
+    >>> first = DefaultCalibration().fit(proba, y).maps_[0]
+    >>> bool(first.inverse_temperature_ < 1), first.offsets_.tolist()
     (True, [0.0, 0.0, 0.0])
-    >>> DefaultCalibration().fit(*make_overconfident(2, 500)).coef_.shape
+    >>> DefaultCalibration().fit(*make_overconfident(2, 500)).maps_[0].coef_.shape
     (2,)
     """
 
-    inverse_temperature_: float
-    offsets_: FloatArray
-    n_samples_: float
+    maps_: "list[_TwoSteps]"
+    weights_: FloatArray
 
-    capabilities = replace(SoftmaxRegression.capabilities, monotone=True, weights="counts")
-    _parameter_constraints: dict = {}  # noqa: RUF012
-    _laplace = True
-
-    def __init__(self) -> None:
-        """Without the penalty of the family."""
+    capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(_of_before(state) if "recalibrator_" in state else state)
 
     def _fit(self, proba, codes, weight):
-        log, n = log_proba(proba), float(weight.sum())
-        self.n_samples_, k = n, log.shape[1]
+        k, rows = proba.shape[1], np.arange(len(codes))
+        maps = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
+        maps += [_TwoSteps(offsets=False)] if k == 2 else []
+        for one in maps:
+            one._fit(proba, codes, weight)
+        true = np.array([one._predict_proba(proba)[rows, codes] for one in maps])
+        prior = np.array([_PRIOR, *[(1 - _PRIOR) / (len(maps) - 1) for _ in maps[1:]]])
+        weights = softmax(np.log(prior) + np.log(np.maximum(true, _LEAST)) @ weight)
+        slopes = np.array([one.inverse_temperature_ for one in maps])
+        if k == 2:  # a mean of maps that rise and that fall may do neither
+            weights[slopes * slopes[weights.argmax()] < 0] = 0.0
+        kept = weights >= _SMALLEST_WEIGHT
+        self.maps_ = [one for one, is_kept in zip(maps, kept, strict=True) if is_kept]
+        self.weights_ = weights[kept] / weights[kept].sum()
+
+    def _predict_proba(self, proba):
+        first, *others = (one._predict_proba(proba) for one in self.maps_)
+        first *= self.weights_[0]
+        for weight, other in zip(self.weights_[1:], others, strict=True):
+            first += weight * other
+        return first
+
+    def _nodes(self):
+        return mixture(self.weights_, [one._nodes() for one in self.maps_])
+
+
+class _TwoSteps(SoftmaxRegression):
+    """One map: a temperature, perhaps with offsets, and structured scaling from there."""
+
+    inverse_temperature_: float
+    offsets_: FloatArray
+    n_samples_: float
+
+    _laplace = True
+
+    def __init__(self, *, squeezed: bool = False, offsets: bool = True) -> None:
+        self.squeezed = squeezed
+        self.offsets = offsets
+
+    def _fit(self, proba, codes, weight):
+        n, k = float(weight.sum()), proba.shape[1]
+        self.n_samples_ = n
         if k == 2:
-            self._take(fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k)[:2])
-            first = np.stack(self._pair(log_odds(proba)))
-            self._keep(fit_structured_pair(first, codes, weight, _PENALTY_FOR_TWO * k / n))
+            score, penalty = self._score(proba), _PENALTY_FOR_TWO if self.offsets else 1.0
+            given = score, codes, weight, _PRIOR_ROWS * k
+            self._take(fit_slope_and_intercept(*given, intercept=self.offsets)[:2])
+            first = np.stack(self._pair(score))
+            self._keep(fit_structured_pair(first, codes, weight, penalty * k / n))
             return
-        self._start(log, codes, weight)
+        self._start(self._log(proba), codes, weight)
         ridges = StructuredMatrixScaling()._ridges(n, k)
         self._keep(fit_softmax_regression(self._inputs(proba).T, codes, weight, *ridges))
+
+    def _log(self, proba):
+        """The logarithms that the map is of."""
+        log = log_proba(proba)
+        if self.squeezed:
+            log = -np.log1p(log.max(axis=1, keepdims=True) - log)
+            log -= logsumexp(log, axis=1, keepdims=True)
+        return log
+
+    def _score(self, proba):
+        """Of two classes the difference of the logarithms."""
+        score = log_odds(proba)
+        return np.copysign(np.log1p(np.abs(score)), score) if self.squeezed else score
 
     def _take(self, first):
         self.inverse_temperature_, self.offsets_ = first
@@ -137,7 +201,7 @@ class DefaultCalibration(SoftmaxRegression):
         if losses[0] - losses[1] > _NATS * (k - 2):
             return
         self._take(alone)
-        if fit.status == "uninformative":
+        if fit.status == "uninformative" and not self.squeezed:
             caution(
                 "DefaultCalibration.fit",
                 "scores that are higher for the true class",
@@ -152,7 +216,7 @@ class DefaultCalibration(SoftmaxRegression):
         return (1.0 - share) * softmax(scaled + self.offsets_, axis=1) + share / log.shape[1]
 
     def _inputs(self, proba):
-        return np.log(self._smoothed(log_proba(proba)))
+        return np.log(self._smoothed(self._log(proba)))
 
     def _pair(self, score):
         """The logarithms of the first step's two probabilities, from log-odds."""
@@ -169,7 +233,7 @@ class DefaultCalibration(SoftmaxRegression):
     def _predict_proba(self, proba):
         if proba.shape[1] > 2:
             return super()._predict_proba(proba)
-        first, second = self._pair(log_odds(proba))
+        first, second = self._pair(self._score(proba))
         second *= self.coef_[1]
         first *= self.coef_[0]
         second -= first
@@ -188,19 +252,21 @@ class DefaultCalibration(SoftmaxRegression):
         }
         share = 1.0 / (self.n_samples_ + 1.0)
         last = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
-        return chain(mixture([1.0 - share, share], [first, UNIFORM]), last)
+        given = [{"node": "squeezed"}] if self.squeezed else []
+        return chain(*given, mixture([1.0 - share, share], [first, UNIFORM]), last)
 
 
 def _of_before(state):
     """The state of a pickle of version 0.1.0: Platt scaling, or offsets and a structured matrix."""
-    state = dict(state)
-    method = state.pop("recalibrator_")
-    names = ["coef_", "intercept_", "n_iter_", "objective_", "gradient_norm_", "newton_decrement_"]
-    if "offsets_" in state:
-        first = method.temperature_scaling_
-        state |= {name: getattr(method, name) for name in names}
-        state["inverse_temperature_"] = a = first.inverse_temperature_
-        return state | {"offsets_": a * state["offsets_"], "n_samples_": first.n_samples_}
-    half = method.intercept_ / 2
-    state |= {"inverse_temperature_": method.slope_, "offsets_": np.array([-half, half])}
-    return state | {"coef_": np.ones(2), "intercept_": np.zeros(2), "n_samples_": 1e300}
+    state, one = dict(state), _TwoSteps()
+    method, offsets = state.pop("recalibrator_"), state.pop("offsets_", None)
+    if offsets is None:
+        half = method.intercept_ / 2
+        one._take((method.slope_, np.array([-half, half])))
+        one.coef_, one.intercept_, one.n_samples_ = np.ones(2), np.zeros(2), 1e300
+    else:
+        one.__dict__ |= method.__dict__
+        one.n_samples_ = method.temperature_scaling_.n_samples_
+        a = method.temperature_scaling_.inverse_temperature_
+        one._take((a, a * offsets))
+    return state | {"maps_": [one], "weights_": np.ones(1)}

@@ -170,6 +170,10 @@ class DeviceMap:
             return _DeviceRows(xp, divided(xp, xp.exp(u)))
         return _DeviceRows(xp, softmax(xp, u))
 
+    def _node_squeezed(self, tree, rows):
+        xp, log = self._xp, rows.log(any_constant=True)
+        return _DeviceRows(xp, divided(xp, 1.0 / (1.0 + xp.max(log, axis=1, keepdims=True) - log)))
+
     def _node_sigmoid_poly(self, tree, rows):
         if tree["input"] == "proba":
             x = rows.proba()[:, 1:]

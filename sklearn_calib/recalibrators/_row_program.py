@@ -107,6 +107,9 @@ class RowProgram:
         found = self._new(self._kernel.RAISE, rows.n, rows.at, data=[tree["floor"]])
         return found._replace(floor=tree["floor"] if rows.at == 0 else None)
 
+    def _node_squeezed(self, tree, rows):
+        return self._new(self._kernel.SQUEEZE, rows.n, self._log(rows))
+
     def _node_chain(self, tree, rows):
         for part in tree["parts"]:
             rows = self._node(part, rows)

@@ -101,6 +101,7 @@ _DIRECTIONS: dict[str, Callable[[Any], int | None]] = {
     "identity": lambda tree: 1,
     "uniform": lambda tree: 0,
     "raised": lambda tree: 1,
+    "squeezed": lambda tree: 1,
     "softmax_affine": lambda tree: _of_all(np.sign(_slopes(tree)).astype(int).tolist()),
     "cumulative_affine": lambda tree: int(tree["slope"] > 0),
     "steps": _of_differences,
@@ -387,7 +388,9 @@ def _cut_one_vs_rest(ranges, tree, rows, every):
 
 
 _CUTS: dict[str, Callable[[Ranges, Any, Rows, bool], None]] = {
-    **dict.fromkeys(("identity", "uniform", "raised", "cumulative_affine"), lambda *_: None),
+    **dict.fromkeys(
+        ("identity", "uniform", "raised", "squeezed", "cumulative_affine"), lambda *_: None
+    ),
     "softmax_affine": _cut_softmax,
     "steps": _cut_function(_edges_of_steps, jumps=True),
     "piecewise_linear": _cut_function(_knots_of_line),

@@ -55,6 +55,7 @@ SMALL = {
     ("top_label", 3): {},
     ("multiclass_binning", 3): {},
     ("auto", 2): {},
+    ("default", 2): {},
     ("angular", 2): {},
     ("histogram_binning", 3): {},
     ("restricted_polynomial", 2): {},

@@ -1,6 +1,7 @@
 """The default: joint start, gate, structured scaling; scores of any scale and number of classes."""
 
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,7 +9,11 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._joint_start import fit_structured_pair, fit_temperature_and_offsets
+from sklearn_calib._kernels._joint_start import (
+    fit_slope_and_intercept,
+    fit_structured_pair,
+    fit_temperature_and_offsets,
+)
 from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
@@ -16,6 +21,7 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     SplineCalibration,
     TemperatureScaling,
+    _default,
 )
 
 
@@ -45,7 +51,10 @@ def test_joint_start_is_the_optimum(k, far):
     z = 3 * eta + np.linspace(0, far, k)
     log, m = z - logsumexp(z, axis=1, keepdims=True), 2 * k
     weight = np.ones(200)
-    found = fit_temperature_and_offsets(log, y, weight, m, 0.3)
+    if k == 2:
+        found = fit_slope_and_intercept(log[:, 1] - log[:, 0], y, weight, m)
+    else:
+        found = fit_temperature_and_offsets(log, y, weight, m, 0.3)
     target = (200 * np.eye(k)[y] + m * np.exp(log)) / (200 + m)
     if k == 2:  # two rows at 1/4 and 3/4, of all scores on one side at their end
         x = log[:, 1] - log[:, 0]
@@ -77,6 +86,21 @@ def test_structured_pair_is_vector_scaling():
     assert (free.A < -1).any() and (kept.A >= -1).all()
 
 
+def test_a_slope_without_an_intercept():
+    eta, y = rows(200, 2)
+    score = 3 * (eta[:, 1] - eta[:, 0])
+    found = fit_slope_and_intercept(score, y, np.ones(200), 4.0, intercept=False)
+    x = np.append(score, np.log(3) * np.array([-1, 1]))
+    target, weight = np.append(y, [0.25, 0.75]), np.append(np.ones(200), [2.0, 2.0])
+
+    def loss(slope):
+        return -weight @ (target * log_expit(slope * x) + (1 - target) * log_expit(-slope * x))
+
+    best = minimize_scalar(loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
+    assert found.inverse_temperature == pytest.approx(best.x, abs=1e-6)
+    assert not found.offsets.any()
+
+
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_offsets_only_where_rates_have_moved(k):
     eta, y = rows(4000, k)
@@ -85,10 +109,10 @@ def test_offsets_only_where_rates_have_moved(k):
         DefaultCalibration().fit(canonical_proba(2 * z, kind="logits"), y)
         for z in (eta, eta + rates)
     )
-    gap = np.ptp(moved.offsets_)
+    gap = np.ptp(moved.maps_[0].offsets_)
     assert gap == pytest.approx(3, abs=0.5)
-    assert np.ptp(right.offsets_) < 0.2 if k == 2 else not right.offsets_.any()
-    assert right.inverse_temperature_ == pytest.approx(0.5, abs=0.06)
+    assert np.ptp(right.maps_[0].offsets_) < 0.2 if k == 2 else not right.maps_[0].offsets_.any()
+    assert right.maps_[0].inverse_temperature_ == pytest.approx(0.5, abs=0.06)
 
 
 @pytest.mark.slow
@@ -100,7 +124,7 @@ def test_overfitted_networks_get_no_offsets(k, n):
     fitted = DefaultCalibration().fit(
         canonical_proba(scores[:n], kind="logits"), y[:n], classes=range(k)
     )
-    assert not fitted.offsets_.any()
+    assert not fitted.maps_[0].offsets_.any()
     temperature = after(TemperatureScaling(laplace=True), scores, y, n)
     assert after(DefaultCalibration(), scores, y, n) < 1.06 * temperature
 
@@ -160,7 +184,7 @@ def test_separable_rows_of_one_class_and_no_information():
             proba = DefaultCalibration().fit(scores, y, classes=range(3)).predict_proba(scores)
         assert (proba > 0).all() and log_loss(proba, y) < 0.3
     falling = DefaultCalibration().fit(scores, (-eta).argmax(axis=1))
-    assert falling.inverse_temperature_ < 0
+    assert falling.maps_[0].inverse_temperature_ < 0
     with pytest.warns(CalibrationWarning, match="no better than a uniform guess"):
         DefaultCalibration().fit(scores, np.random.default_rng(1).integers(0, 3, 30))
 
@@ -180,6 +204,66 @@ def test_rows_without_an_error_make_no_step_of_the_map(k, n, most):
         return logsumexp(beta * log, axis=1).mean() - beta * true
 
     best = minimize_scalar(loss, bounds=(0, 20), method="bounded", options={"xatol": 1e-9}).x
-    if not fitted.offsets_.any():
-        assert fitted.inverse_temperature_ == pytest.approx(best, rel=1e-5)
+    if not fitted.maps_[0].offsets_.any():
+        assert fitted.maps_[0].inverse_temperature_ == pytest.approx(best, rel=1e-5)
     assert after(DefaultCalibration(), scores, labels, n) < most
+
+
+def long_tails(n, k=2, seed=0):
+    """Scores as of naive Bayes: right where they are small, and up to 100 times too sure."""
+    eta, y = rows(n, k, seed)
+    return np.sign(eta) * np.expm1(1.5 * np.abs(eta)), y
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("n", [100, 1000])
+def test_a_long_tail_does_not_tilt_the_map_of_all_others(k, n):
+    eta, y = long_tails(6000, k)
+    proba = canonical_proba(eta, kind="logits")
+    first = _default._TwoSteps()
+    first._fit(proba[:n], y[:n], np.ones(n))
+    fitted = DefaultCalibration().fit(proba[:n], y[:n])
+    alone = log_loss(first._predict_proba(proba[1000:]), y[1000:])
+    assert log_loss(fitted.predict_proba(proba[1000:]), y[1000:]) < 0.97 * alone
+    assert fitted.maps_[-1].squeezed
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_weights_are_those_of_bayes(k):
+    eta, y = rows(30, k)
+    proba, weight = canonical_proba(2 * eta, kind="logits"), np.arange(30) % 3
+    fitted = DefaultCalibration().fit(proba, y, sample_weight=weight)
+    kinds, expected = [(one.squeezed, one.offsets) for one in fitted.maps_], 5 - k
+    assert kinds == [(False, True), (True, True), (False, False)][:expected]
+    given = np.array([one._predict_proba(proba) for one in fitted.maps_])
+    share = np.prod(given[:, np.arange(30), y] ** weight, axis=1)
+    share *= [0.9, *[0.1 / (len(kinds) - 1)] * (len(kinds) - 1)]
+    np.testing.assert_allclose(fitted.weights_, share / share.sum())
+    mean = np.tensordot(fitted.weights_, given, axes=1)
+    np.testing.assert_allclose(fitted.predict_proba(proba), mean, atol=1e-15)
+
+
+def test_one_map_where_the_others_have_no_weight_and_of_many_classes():
+    eta, y = rows(3000, 2)
+    proba = canonical_proba(2 * eta + [0, 4], kind="logits")
+    assert len(DefaultCalibration().fit(proba, y).maps_) < 3
+    eta, y = rows(200, 50)
+    proba = canonical_proba(eta, kind="logits")
+    with mock.patch.object(_default, "_SMALLEST_WEIGHT", 0.0):
+        for k in (49, 50):
+            given = softmax(np.asarray(proba)[:, :k], axis=1)
+            found = DefaultCalibration().fit(given, np.minimum(y, k - 1), classes=range(k))
+            assert len(found.maps_) == (2 if k == 49 else 1)
+
+
+def test_maps_of_two_directions_are_not_mixed():
+    """The mean of one that rises and one that falls may be no monotone map."""
+    rng = np.random.default_rng(0)
+    for n in range(4, 40):
+        proba, y = canonical_proba(rng.normal(0, 6, n), kind="logits"), np.arange(n) % 2
+        fitted = DefaultCalibration().fit(proba, y)
+        signs = {np.sign(one.inverse_temperature_) for one in fitted.maps_}
+        assert not {-1.0, 1.0} <= signs
+        grid = canonical_proba(np.linspace(-20, 20, 400), kind="logits")
+        steps = np.diff(fitted.predict_proba(grid)[:, 1])
+        assert (steps >= -1e-12).all() or (steps <= 1e-12).all()
