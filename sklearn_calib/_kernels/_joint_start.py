@@ -55,7 +55,7 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
     return JointFit(float(a), b - b.mean(), n_iter)
 
 
-def fit_slope_and_intercept(score, codes, weight, prior_rows, *, intercept=True):
+def fit_slope_and_intercept(score, codes, weight, prior_rows, intercept=True):
     """The same for two classes, from their log-odds; or a alone.
 
     A logistic regression; of many rows some give the start.

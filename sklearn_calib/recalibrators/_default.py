@@ -13,12 +13,12 @@ from .._kernels._joint_start import (
 )
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_odds, log_proba
+from .._simplex import log_proba
 from .._typing import FloatArray
 from ..exceptions import caution
 from ._base import Recalibrator
 from ._describe import UNIFORM, chain, mixture
-from ._softmax_family import FittedSoftmax, SoftmaxRegression
+from ._softmax_family import FittedSoftmax
 from ._structured_matrix import StructuredMatrixScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
@@ -120,11 +120,13 @@ class DefaultCalibration(Recalibrator):
         k, rows = proba.shape[1], np.arange(len(codes))
         maps = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
         maps += [_TwoSteps(offsets=False)] if k == 2 else []
+        given, fits = _given(proba), []
         for one in maps:
-            one._fit(proba, codes, weight)
-        true = np.array([one._predict_proba(proba)[rows, codes] for one in maps])
-        prior = np.array([_PRIOR, *[(1 - _PRIOR) / (len(maps) - 1) for _ in maps[1:]]])
-        weights = softmax(np.log(prior) + np.log(np.maximum(true, _LEAST)) @ weight)
+            one._fit(given, codes, weight)
+            true = one._predict_proba(given)[rows, codes]
+            fits.append(float(weight @ np.log(np.maximum(true, _LEAST))))
+        prior = [_PRIOR, *[(1 - _PRIOR) / (len(maps) - 1) for _ in maps[1:]]]
+        weights = softmax(np.log(prior) + fits)
         slopes = np.array([one.inverse_temperature_ for one in maps])
         if k == 2:  # a mean of maps that rise and that fall may do neither
             weights[slopes * slopes[weights.argmax()] < 0] = 0.0
@@ -133,7 +135,8 @@ class DefaultCalibration(Recalibrator):
         self.weights_ = weights[kept] / weights[kept].sum()
 
     def _predict_proba(self, proba):
-        first, *others = (one._predict_proba(proba) for one in self.maps_)
+        given = _given(proba)
+        first, *others = (one._predict_proba(given) for one in self.maps_)
         first *= self.weights_[0]
         for weight, other in zip(self.weights_[1:], others, strict=True):
             first += weight * other
@@ -143,45 +146,44 @@ class DefaultCalibration(Recalibrator):
         return mixture(self.weights_, [one._nodes() for one in self.maps_])
 
 
-class _TwoSteps(SoftmaxRegression):
+def _given(proba):
+    """What the maps are of: the logarithms, of two classes the log-odds."""
+    log = log_proba(proba)
+    return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
+
+
+class _TwoSteps(FittedSoftmax):
     """One map: a temperature, perhaps with offsets, and structured scaling from there."""
 
     inverse_temperature_: float
     offsets_: FloatArray
     n_samples_: float
 
-    _laplace = True
-
     def __init__(self, *, squeezed: bool = False, offsets: bool = True) -> None:
         self.squeezed = squeezed
         self.offsets = offsets
 
-    def _fit(self, proba, codes, weight):
-        n, k = float(weight.sum()), proba.shape[1]
-        self.n_samples_ = n
-        if k == 2:
-            score, penalty = self._score(proba), _PENALTY_FOR_TWO if self.offsets else 1.0
-            given = score, codes, weight, _PRIOR_ROWS * k
-            self._take(fit_slope_and_intercept(*given, intercept=self.offsets)[:2])
-            first = np.stack(self._pair(score))
-            self._keep(fit_structured_pair(first, codes, weight, penalty * k / n))
+    def _fit(self, given, codes, weight):
+        self.n_samples_, two = float(weight.sum()), given.ndim == 1
+        given, k = self._squeezed(given), 2 if two else given.shape[1]
+        if two:
+            options = _PRIOR_ROWS * k, self.offsets
+            self._take(fit_slope_and_intercept(given, codes, weight, *options)[:2])
+            penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
+            self._keep(fit_structured_pair(np.stack(self._pair(given)), codes, weight, penalty))
             return
-        self._start(self._log(proba), codes, weight)
-        ridges = StructuredMatrixScaling()._ridges(n, k)
-        self._keep(fit_softmax_regression(self._inputs(proba).T, codes, weight, *ridges))
+        self._start(given, codes, weight)
+        ridges = StructuredMatrixScaling()._ridges(self.n_samples_, k)
+        first = np.log(self._smoothed(given)).T
+        self._keep(fit_softmax_regression(first, codes, weight, *ridges))
 
-    def _log(self, proba):
-        """The logarithms that the map is of."""
-        log = log_proba(proba)
-        if self.squeezed:
-            log = -np.log1p(log.max(axis=1, keepdims=True) - log)
-            log -= logsumexp(log, axis=1, keepdims=True)
-        return log
-
-    def _score(self, proba):
-        """Of two classes the difference of the logarithms."""
-        score = log_odds(proba)
-        return np.copysign(np.log1p(np.abs(score)), score) if self.squeezed else score
+    def _squeezed(self, given):
+        if not self.squeezed:
+            return given
+        if given.ndim == 1:
+            return np.copysign(np.log1p(np.abs(given)), given)
+        log = -np.log1p(given.max(axis=1, keepdims=True) - given)
+        return log - logsumexp(log, axis=1, keepdims=True)
 
     def _take(self, first):
         self.inverse_temperature_, self.offsets_ = first
@@ -215,9 +217,6 @@ class _TwoSteps(SoftmaxRegression):
         share = 1.0 / (self.n_samples_ + 1.0)
         return (1.0 - share) * softmax(scaled + self.offsets_, axis=1) + share / log.shape[1]
 
-    def _inputs(self, proba):
-        return np.log(self._smoothed(self._log(proba)))
-
     def _pair(self, score):
         """The logarithms of the first step's two probabilities, from log-odds."""
         score = self.inverse_temperature_ * score
@@ -230,10 +229,12 @@ class _TwoSteps(SoftmaxRegression):
             np.log(part, out=part)
         return pair
 
-    def _predict_proba(self, proba):
-        if proba.shape[1] > 2:
-            return super()._predict_proba(proba)
-        first, second = self._pair(self._score(proba))
+    def _predict_proba(self, given):
+        given = self._squeezed(given)
+        if given.ndim == 2:
+            z = np.log(self._smoothed(given))
+            return softmax(z @ self.coef_.T + self.intercept_, axis=1)
+        first, second = self._pair(given)
         second *= self.coef_[1]
         first *= self.coef_[0]
         second -= first
