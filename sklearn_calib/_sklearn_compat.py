@@ -269,7 +269,9 @@ __all__ = [
 # fit that calls BLAS a thousand times took fifteen times as long (``benchmarks/threads``).
 
 _NEVER_SHARED = 2048  # numbers: of so few BLAS does not share a product, and they are fast
-_MANY = 2_000_000  # numbers from which a second thread pays
+_WIDE = (
+    200  # classes from which a second thread pays: of a million rows and two classes it does not
+)
 
 
 class _OneThread:
@@ -298,9 +300,10 @@ class _OneThread:
 one_thread = _OneThread()
 
 
-def threads_for(size: int) -> AbstractContextManager[None]:
-    """As many threads of BLAS as rows of `size` numbers are worth: one, or those there are."""
-    return one_thread if _NEVER_SHARED <= size < _MANY else nullcontext()
+def threads_for(n_rows: int, n_classes: int) -> AbstractContextManager[None]:
+    """As many threads of BLAS as a table of rows is worth: one, or those there are."""
+    small = n_rows * n_classes < _NEVER_SHARED
+    return nullcontext() if small or n_classes >= _WIDE else one_thread
 
 
 @cache

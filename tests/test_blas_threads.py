@@ -1,4 +1,4 @@
-"""Small arrays are worked on by one thread of BLAS, large ones by those there are."""
+"""Rows of some classes are worked on by one thread of BLAS, those of many by all there are."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,10 +26,11 @@ class Looking(Identity):
         super()._fit(proba, codes, weight)
 
 
-def test_by_size():
+def test_by_the_number_of_classes():
     with threadpool_limits(2, user_api="blas"):
-        for size, wanted in ((10, {2}), (20_000, {1}), (2_000_000, {2})):
-            with threads_for(size):
+        cases = {(5, 2): {2}, (2000, 10): {1}, (5_000_000, 2): {1}, (9, 199): {2}, (50, 199): {1}}
+        for shape, wanted in (cases | {(2000, 200): {2}}).items():
+            with threads_for(*shape):
                 assert threads() == wanted
         with one_thread, one_thread:
             pass

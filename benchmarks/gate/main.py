@@ -3,11 +3,13 @@
 ``python benchmarks/run.py gate`` measures each job in turns with its unit (``np.argsort`` of a
 million numbers, scikit-learn's way, one call of the classifier, Python's start), the least time of
 the processor of both, and exits with 1 where a ratio is more than `MOST` times the committed one,
-in three attempts. ``run.py gate --write`` writes ``results.csv``: of each job the median of five
-such ratios, as one alone may be a lucky one, which later runs fail to reach.
+in three attempts; with one thread, and then with as many as the machine has cores. ``run.py gate
+--write`` writes ``results.csv``: of each job the median of five such ratios, as one alone may be a
+lucky one, which later runs fail to reach.
 """
 
 import csv
+import os
 import resource
 import subprocess
 import sys
@@ -32,6 +34,9 @@ from sklearn_calib.summary import CalibrationSummary
 
 TABLE = Path(__file__).parent / "results.csv"
 MOST, ATTEMPTS, RUNS = 1.5, 3, 5
+THREADS = {"one_thread": 1, "all_cores": os.cpu_count()}
+COLUMNS = ["job", "unit", *THREADS]
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
 def jobs():
@@ -159,25 +164,39 @@ def attempted(ours, unit, most):
     return found
 
 
-def main():
-    write = sys.argv[1:] == ["--write"]
+def measured(column, write):
+    """Measure all jobs, in this process, whose threads the column names."""
     table = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else []
-    known = {row["job"]: float(row["ratio"]) for row in csv.DictReader(table)}
+    known = {row["job"]: row for row in csv.DictReader(table)}
     rows, slower = [], []
     for job, ours, unit, theirs in jobs():
-        before = known.get(job, np.inf)
+        row = {"job": job, "unit": unit} | known.get(job, {})
+        before = float(row.get(column) or np.inf)
         found = usual(ours, theirs) if write else attempted(ours, theirs, MOST * before)
         slower += [job] if found > MOST * before else []
-        rows.append({"job": job, "unit": unit, "ratio": f"{found:.3g}"})
+        rows.append({name: row.get(name) for name in COLUMNS} | {column: f"{found:.3g}"})
         said = "" if before == np.inf else f", {found / before:.2f} times the committed {before}"
         print(f"{job}: {found:.3g} of {unit}{said}", flush=True)
     if write:
-        runner.write(TABLE, rows, ["job", "unit", "ratio"])
+        runner.write(TABLE, rows, COLUMNS)
         return
-    if missing := [row["job"] for row in rows if row["job"] not in known]:
+    if missing := [row["job"] for row in rows if not known.get(row["job"], {}).get(column)]:
         sys.exit(f"expected a committed ratio for each job, got none for {missing}. Run --write.")
     if slower:
         sys.exit(f"expected at most {MOST} times the committed ratios, got more for {slower}")
+
+
+def main():
+    write = "--write" in sys.argv
+    if sys.argv[-1] in THREADS:
+        measured(sys.argv[-1], write)
+        return
+    failed = 0
+    for column, threads in THREADS.items():
+        settings = dict.fromkeys((f"{name}_NUM_THREADS" for name in LIBRARIES), str(threads))
+        command = [sys.executable, str(TABLE.parents[1] / "run.py"), "gate", *sys.argv[1:], column]
+        failed |= subprocess.run(command, env=os.environ | settings, check=False).returncode
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

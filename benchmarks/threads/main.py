@@ -60,11 +60,11 @@ def grouped(p, y):
 
 
 def large():
-    """Jobs where threads may help: they are listed with their time by the clock."""
+    """Jobs of many rows; threads help from 200 classes on."""
     from sklearn_calib.datasets import make_overconfident
     from sklearn_calib.recalibrators import get_recalibrator
 
-    for k, n in ((2, 1_000_000), (10, 200_000), (100, 20_000)):
+    for k, n in ((2, 1_000_000), (10, 200_000), (100, 20_000), (199, 10_000)):
         p, y = make_overconfident(k, n)
         for name in ("temperature", "vector", "structured_matrix"):
             yield f"{name}: fit", k, n, partial(get_recalibrator(name).fit, p, y)

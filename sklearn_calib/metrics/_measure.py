@@ -224,7 +224,7 @@ class Measure:
         value : float
         """
         self.check_options(options)
-        with threads_for(len(getattr(case, "codes", ())) * len(case.classes)):
+        with threads_for(len(getattr(case, "codes", ())), len(case.classes)):
             return self._value(case, options)
 
     def _value(self, case, options):

@@ -299,7 +299,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
                 proba = raised(proba, new.floor_)
-            with threads_for(proba.size):
+            with threads_for(*proba.shape):
                 if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
                     if new._must_rise() and (fall := new._falling(proba, codes, weight)):
                         warn_of_falling_scores(new, {"": fall})
@@ -446,7 +446,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
             return on_device.proba()
         proba = self._check_predict(X, method)
-        with threads_for(proba.size):
+        with threads_for(*proba.shape):
             return self._predict_lifted(proba)
 
     def _validate_params(self):
