@@ -110,7 +110,7 @@ def identify(p, q, shift):
     return ids, distance
 
 
-@kernel(error_model="numpy")
+@kernel
 def _identify(p, q, shift, tail, cuts, ids, distance):
     for i in range(len(p)):
         belongs = (q[i] < LEAST_REST) | (1.0 - q[i] == p[i])
@@ -146,7 +146,7 @@ def losses_of_rows(p, q, y):
     return [n, n, n, loss, brier, variance, variance, score, wrong << UNIT_BITS]
 
 
-@kernel(error_model="numpy")
+@kernel
 def _right_and_off(p, q, y, right, off):
     wrong = np.int64(0)
     for i in range(len(p)):
@@ -158,7 +158,7 @@ def _right_and_off(p, q, y, right, off):
     return wrong
 
 
-@kernel(error_model="numpy")
+@kernel
 def _sum_of_products(a, b):
     highs = lows = np.int64(0)
     for i in range(len(a)):
@@ -168,7 +168,7 @@ def _sum_of_products(a, b):
     return highs, lows
 
 
-@kernel(error_model="numpy")
+@kernel
 def _sum_of_tilts(p, q):
     highs = lows = np.int64(0)
     for i in range(len(p)):
@@ -198,7 +198,7 @@ def losses_of_weighted(p, q, y, weight, count):
     return [int(count.sum()) << UNIT_BITS, *sums, wrong << UNIT_BITS]
 
 
-@kernel(error_model="numpy")
+@kernel
 def _weighted_terms(p, q, loss, off, weight, count, terms):
     """The columns `weight` to `spiegelhalter_variance` of `TOTALS`, for each row."""
     for i in range(len(p)):
@@ -229,7 +229,7 @@ def add_weighted(slots, filled, room, shift, ids, distance, y, weight, count):
     return _add_weighted(*table, ids, distance, y, weight, count)
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y):
     for i in range(len(ids)):
         slot = _slot(slots, ids[i], shift, bits)
@@ -243,7 +243,7 @@ def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y):
     return len(ids), filled
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_weighted(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count):
     wide = slots.shape[1] == WIDE
     for i in range(len(ids)):

@@ -137,7 +137,8 @@ def _interior_point(grid, masses):
     slack[:-1, 1:] = gaps
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
-    gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
+    pairs = [table.ravel() for table in (primal, slack, *work[:2])]
+    gap, value = interior_point(grid, masses, prices, *pairs, primal, slack, *work, ITERATIONS)
     if gap <= tolerance(value) + ROUNDING:
         return prices, primal[:, 0]
     return None

@@ -29,12 +29,25 @@ def tolerance(value):
 
 @kernel(fastmath={"reassoc", "contract"})
 def interior_point(
-    grid, masses, prices, primal, slack, d_primal, d_slack, d_prices, left, factor, max_iter
+    grid,
+    masses,
+    prices,
+    x,
+    s,
+    dx,
+    ds,
+    primal,
+    slack,
+    d_primal,
+    d_slack,
+    d_prices,
+    left,
+    factor,
+    max_iter,
 ):
     """Improve prices, primal and slack in place; the gap between primal and dual, and the value."""
     n = len(grid)
     pairs = 5 * n - 4
-    x, s, dx, ds = primal.ravel(), slack.ravel(), d_primal.ravel(), d_slack.ravel()
     gap = value = 0.0
     for iteration in range(max_iter + 1):
         _imbalance(grid, masses, primal, left)
@@ -61,7 +74,7 @@ def interior_point(
                 reached = 0.0
                 for i in range(pairs):
                     reached += (x[i] + step * dx[i]) * (s[i] + d_step * ds[i])
-                centre = (reached / product) ** 3 * product / pairs
+                centre = (reached / product) * (reached / product) * reached / pairs
                 for i in range(pairs):
                     dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
             elif stage == 1 and min(step, d_step) < _SHORT:

@@ -40,7 +40,7 @@ def sums_of(columns):
     return sums
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_levels(columns, rest, levels):
     """Sums of chunks, by bits that are added as integers; whether all terms are small enough."""
     for chunk in range(len(levels)):
@@ -60,7 +60,7 @@ def _add_levels(columns, rest, levels):
     return True
 
 
-@part(error_model="numpy")
+@part
 def _take(terms, rest):
     """A copy, and the bits of the largest."""
     top = np.int64(0)
@@ -70,7 +70,7 @@ def _take(terms, rest):
     return top
 
 
-@part(error_model="numpy")
+@part
 def _take_level(rest, magic):
     """The sum of the leading bits of each, and the bits of the largest of what is left."""
     whole = top = np.int64(0)
@@ -83,7 +83,7 @@ def _take_level(rest, magic):
     return whole, top
 
 
-@kernel(error_model="numpy")
+@kernel
 def negative_logarithms(x, least, out):
     """-log(max(x, least)) of numbers from 0 on, by the same operations on every machine.
 
@@ -107,7 +107,7 @@ def negative_logarithms(x, least, out):
         out[i] = (half - small) - f - power * 6.93147180369123816490e-01
 
 
-@part(error_model="numpy")
+@part
 def whole_parts(value):
     """A number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
     high = value * _HIGH + _MAGIC
@@ -163,7 +163,7 @@ def joint_terms(columns, codes):
     return terms, true, largest, place
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_class(p, log, c, codes, true, largest, place, terms):
     """Moments of one class; sums of p^2 and p^3 stand where the Brier loss will."""
     for i in range(len(p)):
@@ -179,7 +179,7 @@ def _add_class(p, log, c, codes, true, largest, place, terms):
         terms[5, i] += square * x
 
 
-@kernel(error_model="numpy")
+@kernel
 def _finish(own, true, terms):
     for i in range(len(own)):
         mean, square, cube = terms[2, i], terms[4, i], terms[5, i]

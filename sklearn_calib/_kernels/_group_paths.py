@@ -13,7 +13,7 @@ from ._compile import kernel, part
 DRAWS = 16  # sets of labels side by side: what a processor adds at once, many times over
 
 
-@kernel(error_model="numpy")
+@kernel
 def residuals_of_draws(uniform, low, high, score, weight, out):
     """w (y - p) of sets of labels: y is 1 where low <= uniform < high. `out` may be `uniform`."""
     for i in range(len(score)):
@@ -23,7 +23,7 @@ def residuals_of_draws(uniform, low, high, score, weight, out):
             out[i, b] = one if low[i] <= u and u < high[i] else zero
 
 
-@kernel(error_model="numpy")
+@kernel
 def standardised_paths(residual, step, z, cells, starts, scales, work, out):
     """Range, end and tilt of each path, each divided by its standard deviation.
 
@@ -72,7 +72,7 @@ def standardised_paths(residual, step, z, cells, starts, scales, work, out):
             out[2, g, b] = work[3, b] * scales[2, g]
 
 
-@kernel(error_model="numpy")
+@kernel
 def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
     """Sums over each group, into `out` of shape (8, n_groups).
 
@@ -105,13 +105,13 @@ def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
         out[7, g] = square / total
 
 
-@part(error_model="numpy")
+@part
 def _chance(x):
     e = math.exp(-abs(x))
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-@part(error_model="numpy")
+@part
 def _excess(a, t, z, weight, squares, cells, start, end, events):
     """Events less those expected at log-odds z + a, less t of their standard deviations."""
     expected = variance = 0.0
@@ -123,7 +123,7 @@ def _excess(a, t, z, weight, squares, cells, start, end, events):
     return events - expected - t * math.sqrt(variance)
 
 
-@part(error_model="numpy")
+@part
 def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
     """The shift of the log-odds where `_excess` is 0: bracketed, then regula falsi (Illinois)."""
     a, fa = guess, _excess(guess, t, z, weight, squares, cells, start, end, events)
@@ -154,7 +154,7 @@ def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
     return b
 
 
-@part(error_model="numpy")
+@part
 def _line(z, hits, weight, squares, cells, start, end, out):
     """Intercept and slope by Newton's method, each step halved until the loss falls.
 
@@ -190,7 +190,7 @@ def _line(z, hits, weight, squares, cells, start, end, out):
         tried_a, tried_b = a + step_a, b + step_b
 
 
-@kernel(error_model="numpy")
+@kernel
 def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work, out):
     """Logistic fits of each group, into `out` of shape (8, n_groups).
 

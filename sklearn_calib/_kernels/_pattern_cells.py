@@ -45,7 +45,7 @@ def add_pairs(slots, filled, room, ids, pattern, distance, y, weight):
     )
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_pairs(slots, numbers, filled, room, ids, pattern, distance, y, weight):
     wide = slots.shape[1] == WIDE
     for i in range(len(ids)):

@@ -29,7 +29,7 @@ def row_keys(columns, codes):
     return scrambled(key)
 
 
-@kernel(error_model="numpy")
+@kernel
 def _add_columns(columns, key):
     for c in range(len(columns)):
         odd = ODD * (_TWO * np.uint64(c) + _ONE)

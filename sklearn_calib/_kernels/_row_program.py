@@ -32,7 +32,7 @@ from ._compile import kernel, part
 ) = range(19)
 
 
-@part(error_model="numpy")
+@part
 def _place(data, start, n, x):
     """How many of n increasing numbers are at most x."""
     low, high = start, start + n
@@ -45,7 +45,7 @@ def _place(data, start, n, x):
     return low - start
 
 
-@part(error_model="numpy")
+@part
 def _sigmoid(x):
     if x >= 0.0:
         return 1.0 / (1.0 + math.exp(-x))
@@ -53,13 +53,13 @@ def _sigmoid(x):
     return up / (1.0 + up)
 
 
-@part(error_model="numpy")
+@part
 def _log_sum(x, y):
     """log(e^x + e^y)."""
     return max(x, y) + math.log1p(math.exp(-abs(x - y)))
 
 
-@part(error_model="numpy")
+@part
 def _cubic(data, c, n, x):
     """As the node `piecewise_cubic`, whose domain stands before the knots."""
     x = min(max(x, data[c]), data[c + 1])
@@ -79,7 +79,7 @@ def _cubic(data, c, n, x):
     )
 
 
-@part(error_model="numpy")
+@part
 def _of_one(op, w, m, dst, a, n, c, data):
     """Steps whose argument is one number."""
     for r in range(m):
@@ -100,7 +100,7 @@ def _of_one(op, w, m, dst, a, n, c, data):
             w[dst, r] = y
 
 
-@part(error_model="numpy")
+@part
 def _of_entries(op, w, m, dst, a, b, n, c, data):
     """Steps in which each of n numbers is by itself."""
     for i in range(n):
@@ -117,7 +117,7 @@ def _of_entries(op, w, m, dst, a, b, n, c, data):
                 w[dst + i, r] = max(w[a + i, r], first)
 
 
-@part(error_model="numpy")
+@part
 def _largest(w, r, a, n, sign):
     """The largest of n numbers, or with sign -1 minus the smallest."""
     top = sign * w[a, r]
@@ -126,7 +126,7 @@ def _largest(w, r, a, n, sign):
     return top
 
 
-@part(error_model="numpy")
+@part
 def _divided(w, r, dst, a, b, n):
     total = 0.0
     for i in range(n):
@@ -139,7 +139,7 @@ def _divided(w, r, dst, a, b, n):
         w[dst + i, r] = w[a + i, r] / total
 
 
-@part(error_model="numpy")
+@part
 def _of_row(op, w, m, dst, a, b, n, c, data):
     """Steps that need all of the n numbers."""
     for r in range(m):
@@ -165,7 +165,7 @@ def _of_row(op, w, m, dst, a, b, n, c, data):
         _divided(w, r, dst, a if op == DIVIDE else dst, b, n)
 
 
-@part(error_model="numpy")
+@part
 def _matrix(w, m, dst, a, n, c, data):
     for i in range(n):
         for r in range(m):
@@ -176,7 +176,7 @@ def _matrix(w, m, dst, a, n, c, data):
                 w[dst + i, r] += x * w[a + j, r]
 
 
-@part(error_model="numpy")
+@part
 def _of_others(w, m, dst, a, n, logs):
     """From the left and from the right: no difference, which would lose digits."""
     for r in range(m):
@@ -192,7 +192,7 @@ def _of_others(w, m, dst, a, n, logs):
         w[dst, r] = after
 
 
-@kernel(error_model="numpy")
+@kernel
 def run_rows(code, data, table, w, out):
     """Run the steps on the rows of `table`, as many at once as `w` has columns."""
     (n_rows, n_given), n_out, (end, width) = table.shape, out.shape[1], w.shape

@@ -8,7 +8,7 @@ from ._compile import kernel
 from ._temperature_compiled import exp_negative
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def vector_sums(z, codes, weight, beta, coef, intercept, gradient, row):
     """The loss is returned, the gradient is added to `gradient`; `row`, (2, k), is overwritten."""
     n, k = z.shape

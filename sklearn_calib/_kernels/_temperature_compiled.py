@@ -23,7 +23,7 @@ _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def exp_negative(x):
     """exp(x) for x <= 0, relative error 1e-14; unlike a library call the compiler vectorises it.
 
@@ -72,7 +72,7 @@ def temperature_sums(z, codes, weight, beta):
         return np.sum(list(pool.map(one, parts)), axis=0)
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _two(z, codes, weight, beta):
     rows, zero = uint64(_BLOCK_ROWS), uint64(0)
     n = uint64(len(z))
@@ -107,7 +107,7 @@ def _two(z, codes, weight, beta):
     return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _few(z, codes, weight, beta):
     # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
     rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
@@ -162,7 +162,7 @@ def _few(z, codes, weight, beta):
     return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _many(z, codes, weight, beta):
     n, k = z.shape
     loss = first = second = third = at_infinity = at_zero = 0.0

@@ -45,7 +45,8 @@ class Dialect:
     """A database.
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
-    one. `once` says that a common table expression is computed once, and not wherever it is used.
+    one. `once` says that a common table expression is computed once, and not wherever it is used;
+    so does `fence`, at its end, where a database would write it into what reads it.
     `deepest` is about how many symbols the parser keeps, where that is little. `text` writes
     one. `join` finds the interval of a score.
     """
@@ -55,6 +56,7 @@ class Dialect:
     number: str = "{}"
     cast: str = "CAST({} AS {})"
     once: str = ""
+    fence: str = ""
     deepest: int = 1000
     text: Callable[[str], str] = TEXT
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
@@ -96,7 +98,13 @@ DIALECTS = {
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece
     "duckdb": Dialect(double="DOUBLE", join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}"),
-    "mysql": Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes),
+    # a derived table with a limit, here that of the manual for all rows, is not merged
+    "mysql": Dialect(
+        quote=doubled("`", "`"),
+        double="DOUBLE",
+        text=text_with_backslashes,
+        fence=" LIMIT 18446744073709551615",
+    ),
     "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
     "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),
     "tsql": Dialect(

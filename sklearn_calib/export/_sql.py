@@ -199,7 +199,8 @@ class Query(Statement):
             carried = {one: names[one] for one in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
             name = self.dialect.name(f"{prefix}{number}", "stage")
-            parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen} FROM {before})")
+            stage = f"SELECT {chosen} FROM {before}{self.dialect.fence}"
+            parts.append(f"{name} AS {self.dialect.once}({stage})")
             names, before = carried | made, name
         final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
