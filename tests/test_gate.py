@@ -2,8 +2,10 @@
 
 import csv
 import importlib
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,7 +32,7 @@ def run(gate, monkeypatch, ratios, *words):
     """Run the command on these ratios; how many it took."""
     left = list(ratios)
     monkeypatch.setattr(gate, "ratio", lambda ours, unit: left.pop(0))
-    monkeypatch.setattr(sys, "argv", ["gate", *words])
+    monkeypatch.setattr(sys, "argv", ["gate", *words, "one_thread"])
     gate.main()
     return len(ratios) - len(left)
 
@@ -39,7 +41,7 @@ def test_a_lucky_run_is_not_committed(gate, monkeypatch, capsys):
     assert run(gate, monkeypatch, [1.0, 2.0, 1.9, 2.1, 2.0], "--write") == 5
     with open(gate.TABLE, newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
-    assert (row["job"], row["ratio"]) == ("a job", "2")
+    assert (row["job"], row["one_thread"]) == ("a job", "2")
     assert run(gate, monkeypatch, [2.2]) == 1  # more than 1.5 times the luckiest
     assert "1.10 times the committed 2.0" in capsys.readouterr().out
     # written anew, the table of before says nothing, however far from it the machine is today
@@ -57,3 +59,28 @@ def test_what_is_slower_in_each_attempt_is_stopped(gate, monkeypatch):
 def test_a_job_without_a_committed_ratio_is_named(gate, monkeypatch):
     with pytest.raises(SystemExit, match=r"got none for \['a job'\]. Run --write"):
         run(gate, monkeypatch, [3.2])
+
+
+def test_it_runs_with_one_thread_and_with_all_and_fails_if_either_does(gate, monkeypatch):
+    seen = []
+
+    def started(command, env, check):
+        seen.append((command[-2:], env["OPENBLAS_NUM_THREADS"]))
+        return SimpleNamespace(returncode=int(len(seen) == 2))
+
+    monkeypatch.setattr(gate.subprocess, "run", started)
+    monkeypatch.setattr(sys, "argv", ["gate", "--write"])
+    with pytest.raises(SystemExit) as ended:
+        gate.main()
+    assert ended.value.code == 1
+    cores = str(os.cpu_count())
+    assert seen == [(["--write", "one_thread"], "1"), (["--write", "all_cores"], cores)]
+
+
+def test_the_other_column_is_kept(gate, monkeypatch):
+    run(gate, monkeypatch, [2.0] * 5, "--write")
+    monkeypatch.setattr(gate, "ratio", lambda ours, unit: 3.0)
+    gate.measured("all_cores", True)
+    with open(gate.TABLE, newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["one_thread"], row["all_cores"]) == ("2", "3")

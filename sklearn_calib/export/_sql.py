@@ -28,6 +28,7 @@ class Printer:
     def __init__(self, dialect: Dialect, names: dict[int, str]) -> None:
         self.dialect = dialect
         self.names = names
+        self.deepest = 0  # of what was printed
 
     def text(self, root: Expr) -> str:
         """One expression."""
@@ -35,7 +36,7 @@ class Printer:
         for one in list(ordered([root], said)):
             said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
             depth[id(one)] = _depth(one, [depth[id(arg)] for arg in one.args])
-        self._check(depth[id(root)], self.dialect.deepest, "an expression less deeply nested")
+        self.deepest = max(self.deepest, depth[id(root)])
         return said[id(root)]
 
     def _operation(self, one: Expr, args: list[str]) -> str:
@@ -78,14 +79,11 @@ class Printer:
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
     def _check_length(self, length: int) -> None:
-        self._check(length, _LONGEST, f"an expression of at most {_LONGEST:,} characters")
-
-    def _check(self, number: int, limit: int, rule: str) -> None:
-        if number > limit:
+        if length > _LONGEST:
             refuse(
                 "to_sql",
-                rule,
-                f"{number:,}",
+                f"an expression of at most {_LONGEST:,} characters",
+                f"{length:,}",
                 "Pass columns as a list, for a query with intermediate columns; into='table' for "
                 "large tables; or call simplify first",
             )
@@ -165,14 +163,15 @@ class Statement:
     keep: Sequence[str]
 
     def __post_init__(self) -> None:
-        self.table = qualified(self.dialect, self.source, "source")
+        self.table = qualified(self.dialect, self.source, "source") if self.source else ""
         self.kept = different(self.keep, "keep")
 
 
 class Query(Statement):
     """A query by stages: each is a common table expression that adds columns to the one before.
 
-    What is used twice becomes a column; a stage has all that needs only columns before it.
+    What is used twice becomes a column; a stage has all that needs only columns before it. Without
+    a source it is one value, of the columns of the query that it stands in.
     """
 
     def text(self, into: str | Sequence[str] | None) -> str:
@@ -199,8 +198,8 @@ class Query(Statement):
             carried = {one: names[one] for one in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
             name = self.dialect.name(f"{prefix}{number}", "stage")
-            stage = f"SELECT {chosen} FROM {before}{self.dialect.fence}"
-            parts.append(f"{name} AS {self.dialect.once}({stage})")
+            origin = f" FROM {before}{self.dialect.fence}" if before else ""
+            parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
             names, before = carried | made, name
         final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
@@ -375,8 +374,7 @@ def to_sql(
     ValueError
         An unknown dialect, a wrong number of columns, names that are empty, have control
         characters or are not different, a map that cannot be exported, an expression of more than
-        8 million characters or too deeply nested for SQLite, ``into="table"`` for a map with no
-        table or several.
+        8 million characters, ``into="table"`` for a map with no table or several.
 
     Notes
     -----
@@ -392,8 +390,8 @@ def to_sql(
     No function is created in the database. Tables become nested CASEs, as deep as the logarithm of
     their length. They compare the probability itself, not its logarithm, so a database's LN, which
     differs in the last digits, cannot move a score to another step: step functions are exact.
-    Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB and
-    PostgreSQL; the other dialects follow their manuals. Two exceptions: the few rows whose score is
+    Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB, PostgreSQL
+    and MariaDB; the other dialects follow their manuals. Two exceptions: the few rows whose score is
     within its last digit of the middle between two scores of 36 bits (see `to_code`); and isotonic
     pieces shorter than about 1e-7 in log-odds, where differences of probabilities lose digits: the
     error is about 1e-16 of the probability, divided by the length of the piece.
@@ -443,7 +441,10 @@ def to_sql(
         result = printer.text(program.outputs[0])
     else:
         result = _bands(known, fitted, document, score, bands)
-    return f"{head} {_named(known, f'CASE WHEN {valid} THEN {result} END', into)}"
+    found = f"CASE WHEN {valid} THEN {result} END"
+    if printer.deepest > known.deepest:  # one value, by stages
+        found = f"({Query(known, program, [columns], '', ()).text('calibrated')})"
+    return f"{head} {_named(known, found, into)}"
 
 
 def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:

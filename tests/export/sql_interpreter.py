@@ -29,6 +29,7 @@ class Manual:
     typed: str = ""  # without this after it a literal is an exact decimal
     null_is_ignored: bool = False  # by LEAST and GREATEST, or by MIN and MAX of rows
     underflow_is_an_error: bool = False
+    limits: bool = False  # of stages, so that they are not merged
     values: bool = False  # MIN and MAX of a list are those of a table of values
     rename: dict = field(default_factory=dict)
 
@@ -48,7 +49,7 @@ MANUALS = {
         rename={"MIN": "LEAST", "MAX": "GREATEST"},
     ),
     "duckdb": Manual(doubles=("DOUBLE",), null_is_ignored=True),
-    "mysql": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",)),
+    "mysql": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), limits=True),
     "bigquery": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("FLOAT64",)),
     "snowflake": Manual(doubles=("FLOAT",), typed="FLOAT"),
     "tsql": Manual(
@@ -143,6 +144,8 @@ class Reader:
         items = self.listed(self.item)
         self.expect("FROM")
         source = self.name()
+        if self.manual.limits and self.skip("LIMIT"):
+            self.take("number")
         if not self.skip("AS"):
             return items, source, None
         self.take("word")
