@@ -48,7 +48,9 @@ class Dialect:
     one. `once` says that a common table expression is computed once, and not wherever it is used;
     so does `fence`, at its end, where a database would write it into what reads it.
     `deepest` is about how many symbols the parser keeps, where that is little: deeper expressions
-    are values of a query by stages. `text` writes one. `join` finds the interval of a score.
+    are values of a query by stages. `text` writes one. `join` finds the interval of a score in a
+    table with the `key` low, and
+    `pieces` the value of a step function, of x, edges and values, where that is quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -57,8 +59,10 @@ class Dialect:
     cast: str = "CAST({} AS {})"
     once: str = ""
     fence: str = ""
+    pieces: str = ""
     deepest: int = 1000
     text: Callable[[str], str] = TEXT
+    key: str = " NOT NULL"
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
@@ -84,9 +88,22 @@ class Dialect:
         return self.quote(name)
 
 
+# through the index of the key, where a range is compared with every piece
+_BY_KEY = {
+    "key": " NOT NULL PRIMARY KEY",
+    "join": "LEFT JOIN {table} AS m ON m.{low} = "
+    "(SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})",
+}
+
 DIALECTS = {
     "ansi": Dialect(),
-    "postgres": Dialect(number="{}::float8", once="MATERIALIZED "),
+    # an array is a constant, and searched in its middle; a CASE of 5000 pieces took 1 ms a row
+    "postgres": Dialect(
+        number="{}::float8",
+        once="MATERIALIZED ",
+        **_BY_KEY,
+        pieces="('{{{2}}}'::float8[])[WIDTH_BUCKET({0}, '{{{1}}}'::float8[]) + 1]",
+    ),
     # double quotes would do, but SQLite reads them as a text where no column has that name
     "sqlite": Dialect(
         quote=doubled("`", "`"),
@@ -94,6 +111,7 @@ DIALECTS = {
         cast="{}",
         once="MATERIALIZED ",
         deepest=90,
+        **_BY_KEY,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece

@@ -54,8 +54,11 @@ class Printer:
         return self.dialect.operation(one.op).format(*args)
 
     def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
-        """The value of the piece of x by balanced CASEs inside each other."""
+        """The value of the piece of x by balanced CASEs inside each other, or from an array."""
         self._check_length(len(edges) * (len(x) + 50))
+        if self.dialect.pieces and len(edges) > _WAYS:
+            texts = (",".join(map(repr, table.tolist())) for table in (edges, values))
+            return self.dialect.pieces.format(x, *texts)
         literal = self.dialect.literal
 
         def piece(first, last):
@@ -281,6 +284,7 @@ class Join(Statement):
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
         columns = ", ".join(f"{field} {double} NOT NULL" for field in fields)
+        columns = columns.replace(" NOT NULL", self.dialect.key, 1)
         inserts = [
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
             for i in range(0, len(texts), _ROWS)

@@ -29,6 +29,7 @@ class Manual:
     typed: str = ""  # without this after it a literal is an exact decimal
     null_is_ignored: bool = False  # by LEAST and GREATEST, or by MIN and MAX of rows
     underflow_is_an_error: bool = False
+    arrays: bool = False  # and WIDTH_BUCKET
     limits: bool = False  # of stages, so that they are not merged
     values: bool = False  # MIN and MAX of a list are those of a table of values
     rename: dict = field(default_factory=dict)
@@ -39,6 +40,7 @@ MANUALS = {
     "postgres": Manual(
         doubles=("DOUBLE PRECISION", "float8"),
         typed="float8",
+        arrays=True,
         null_is_ignored=True,
         underflow_is_an_error=True,
     ),
@@ -73,12 +75,13 @@ class Reader:
     def __init__(self, text, dialect):
         self.manual = MANUALS[dialect]
         token = rf"({self.manual.name})|(\d+\.?\d*(?:e[+-]?\d+)?)|(\w+)|(<=|>=|::|[-+*/<(),.;])"
+        token += r"|('\{[^']*\}'|\[|\])" if self.manual.arrays else ""
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         self.tokens, end = [], 0
         for match in re.finditer(rf"\s*(?:{token})", text):
             if match.start() != end:
                 break
-            kind = ("name", "number", "word", "sign")[match.lastindex - 1]
+            kind = ("name", "number", "word", "sign", "sign")[match.lastindex - 1]
             self.tokens.append((kind, match[match.lastindex]))
             end = match.end()
         if text[end:].strip():
@@ -213,6 +216,8 @@ class Reader:
             return ("number", float(text))
         if self.peek("(", "SELECT"):
             return self.of_values()
+        if self.manual.arrays and self.tokens[self.at + 1][1].startswith("'"):
+            return self.piece()
         if self.skip("("):
             inside = self.expression()
             self.expect(")")
@@ -224,6 +229,25 @@ class Reader:
         if kind == "word" and self.tokens[self.at + 1][1] == "(":
             return self.call()
         return ("column", self.name())
+
+    def piece(self):
+        """('{values}'::float8[])[WIDTH_BUCKET(x, '{edges}'::float8[]) + 1]."""
+        self.expect("(")
+        values = self.array()
+        self.expect(")", "[", "WIDTH_BUCKET", "(")
+        x = self.expression()
+        self.expect(",")
+        edges = self.array()
+        self.expect(")", "+")
+        if self.take("number") != "1":
+            raise SqlError("arrays begin with 1")
+        self.expect("]")
+        return ("piece", x, edges, values)
+
+    def array(self):
+        text = self.take("sign")
+        self.expect("::", "float8", "[", "]")
+        return np.array(text[2:-2].split(","), dtype=float)
 
     def case(self):
         branches, otherwise = [], None
@@ -317,6 +341,9 @@ class Evaluator:
             return self.table[tree[1]][rows]
         if kind == "case":
             return self._case(*tree[1:], rows)
+        if kind == "piece":
+            x, edges, values = self.value(tree[1], rows), *tree[2:]
+            return np.where(np.isnan(x), np.nan, values[np.searchsorted(edges, x, side="right")])
         parts = [self.value(part, rows) for part in tree[1:]]
         with np.errstate(all="ignore"):
             found = self.operations[kind](*parts)
