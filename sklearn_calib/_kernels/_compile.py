@@ -5,6 +5,7 @@ The first call of every user waits for the compiler, so a kernel is written to b
 * Arrays are made in Python and handed in. `np.zeros` inside costs as much as the loop around it,
   `sum` likewise; an assignment of one array to a part of another costs two seconds.
 * A number that starts as a bare literal is compiled twice, as the literal and as a number.
+* Divisions are numpy's: an exception where a divisor is 0 costs as much as the division.
 * Few places call a part: each of them may become a copy of it.
 """
 

@@ -392,7 +392,7 @@ def to_sql(
     called ``"P"``.
 
     No function is created in the database. Tables become nested CASEs, as deep as the logarithm of
-    their length. They compare the probability itself, not its logarithm, so a database's LN, which
+    their length, in PostgreSQL arrays. They compare the probability itself, not its logarithm, so a database's LN, which
     differs in the last digits, cannot move a score to another step: step functions are exact.
     Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB, PostgreSQL
     and MariaDB; the other dialects follow their manuals. Two exceptions: the few rows whose score is
