@@ -181,7 +181,7 @@ def _arena(classes):
     path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
     with path.open(newline="", encoding="utf-8") as file:
         rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]
-    return {r["method"]: r for r in rows if r["method"] in recalibrators.recalibrator_names()}
+    return {r["method"]: r for r in rows if r["method"] in recalibrators.all_recalibrators()}
 
 
 def _in_arena(classes):

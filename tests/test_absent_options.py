@@ -19,8 +19,8 @@ from sklearn_calib.recalibrators import (
     Identity,
     StackedCalibration,
     TemperatureScaling,
+    all_recalibrators,
     get_recalibrator,
-    recalibrator_names,
 )
 from sklearn_calib.report import calibration_report
 
@@ -127,7 +127,7 @@ def test_rows_copies_and_pickles_keep_the_mark(kind):
         np.testing.assert_array_equal(fitted.predict_proba(again), wanted)
 
 
-@pytest.mark.parametrize("name", recalibrator_names())
+@pytest.mark.parametrize("name", all_recalibrators())
 def test_every_other_method_refuses(name):
     method = get_recalibrator(name)
     if not method.capabilities.absent:

@@ -22,8 +22,8 @@ from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     MultilabelCalibration,
     TemperatureScaling,
+    all_recalibrators,
     get_recalibrator,
-    recalibrator_names,
 )
 from sklearn_calib.summary import CalibrationSummary
 
@@ -158,7 +158,7 @@ GROUPS = np.arange(80) % 2
 #: Objects whose methods are called, with the arguments of `fit` or `update`.
 ROWS = {"X": PROBA, "y": Y}
 METHODS = {
-    **{name: (get_recalibrator(name), ROWS) for name in recalibrator_names()},
+    **{name: (get_recalibrator(name), ROWS) for name in all_recalibrators()},
     "group": (GroupRecalibration("temperature"), ROWS | {"groups": GROUPS}),
     "multicalibrated": (MulticalibratedScores(), ROWS | {"groups": GROUPS}),
     "model": (CalibratedModel(LogisticRegression(), cv=2), {"X": X, "y": Y}),
@@ -178,7 +178,7 @@ OF_MODEL = ("X", "sample_weight")  # are refused by the user's own model
 def methods():
     """(name, method, argument) for what learns, and what predicts after it."""
     for name, (thing, _) in METHODS.items():
-        shared = name in recalibrator_names() and name not in ("temperature", "adaptive")
+        shared = name in all_recalibrators() and name not in ("temperature", "adaptive")
         of_all = LEARN if shared else (*LEARN, *PREDICT)
         for method in ("update",) if hasattr(thing, "update") else of_all:
             function = getattr(type(thing), method, None)

@@ -23,9 +23,9 @@ from sklearn_calib.recalibrators import (
     OnlineCalibration,
     TemperatureScaling,
     VectorScaling,
+    all_recalibrators,
     cross_fitted_proba,
     get_recalibrator,
-    recalibrator_names,
 )
 from sklearn_calib.summary import CalibrationSummary, summarize
 
@@ -97,7 +97,7 @@ EXEMPT = {
 }
 RECALIBRATORS = [
     name
-    for name in recalibrator_names()
+    for name in all_recalibrators()
     if name not in ("group",) and get_recalibrator(name).capabilities.max_classes is None
 ]
 
@@ -115,7 +115,7 @@ def _callables():
 
 def test_every_argument_is_here():
     """Another public `classes=` or `labels=` gets its line in this file."""
-    recalibrators = {type(get_recalibrator(name)).__name__ for name in recalibrator_names()}
+    recalibrators = {type(get_recalibrator(name)).__name__ for name in all_recalibrators()}
     left = set()
     for name, thing in _callables():
         try:

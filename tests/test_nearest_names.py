@@ -10,7 +10,7 @@ from sklearn_calib.export import to_code, to_sql
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import calibration_error, get_scorer, scorer_names
 from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.recalibrators import PlattScaling, get_recalibrator, recalibrator_names
+from sklearn_calib.recalibrators import PlattScaling, all_recalibrators, get_recalibrator
 from sklearn_calib.summary import CalibrationSummary
 
 Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
@@ -19,15 +19,15 @@ Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
 @pytest.mark.parametrize(
     ("name", "known", "near"),
     [
-        ("temp", recalibrator_names(), "temperature"),
-        ("Histogram-Binning", recalibrator_names(), "histogram_binning"),
+        ("temp", all_recalibrators(), "temperature"),
+        ("Histogram-Binning", all_recalibrators(), "histogram_binning"),
         ("bins", ["norm", "n_bins"], "n_bins"),
         ("num_bins", ["norm", "n_bins"], "n_bins"),
         ("y_prob", ["y_true", "y_proba"], "y_proba"),
         ("ece", scorer_names(), "neg_expected_calibration_error"),
         ("javascript", ["c", "js", "sql"], "js"),
         ("lable", ["label", "prob"], "label"),
-        ("zzz", recalibrator_names(), None),
+        ("zzz", all_recalibrators(), None),
         ("", ["label"], None),
         ("x" * 10_000, ["label"], None),
         (None, ["label"], None),

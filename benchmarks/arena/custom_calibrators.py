@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from sklearn_calib.recalibrators import get_recalibrator, recalibrator_names
+from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
 
 
 class Ours:
@@ -44,4 +44,4 @@ def _factory(name):
     return lambda: Ours(name)
 
 
-CUSTOM_CALIBRATORS = {f"sklearn_calib-{name}": _factory(name) for name in recalibrator_names()}
+CUSTOM_CALIBRATORS = {f"sklearn_calib-{name}": _factory(name) for name in all_recalibrators()}

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from sklearn_calib.recalibrators import recalibrator_names
+from sklearn_calib.recalibrators import all_recalibrators
 
 with Path("../../benchmarks/arena/leaderboard.csv").open(newline="", encoding="utf-8") as file:
     rows = [row for row in csv.DictReader(file) if row["rows"] == "all"]
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 6.2), sharex=True)
 for ax, classes in zip(axes, ("two", "several"), strict=True):
-    part = [r for r in rows if r["classes"] == classes and r["method"] in recalibrator_names()]
+    part = [r for r in rows if r["classes"] == classes and r["method"] in all_recalibrators()]
     part.sort(key=lambda row: float(row["wins, log loss"]))
     mean, low, high = ([float(r[f"{n}, log loss"]) for r in part] for n in ("wins", "low", "high"))
     error = [[m - a for m, a in zip(mean, low, strict=True)]]

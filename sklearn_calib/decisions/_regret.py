@@ -155,7 +155,7 @@ def regret_curve(
     y_proba : array-like of shape (n_samples, 2) or (n_samples,)
     recalibrated : array-like, str or recalibrator, default="isotonic"
         The prediction c that one could have acted on: recalibrated probabilities of the same rows,
-        or the method that makes them (see `recalibrator_names`).
+        or the method that makes them (see `all_recalibrators`).
     cv : int, splitter, iterable or None, default=5
         The folds, out of which the method predicts. None fits and predicts the same rows: then the
         regret of isotonic calibration is never below 0, and above 0 also where the predictions

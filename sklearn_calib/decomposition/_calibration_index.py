@@ -8,7 +8,7 @@ from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import check_known, equals, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
-from ..recalibrators import Identity, PlattScaling, recalibrator_names, resolve_recalibrator
+from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
 from ._in_sample import mapped
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def smoothed_frequencies(
         return problem.of_scores(Loess)(cells.mass, cells.hits)
     if equals(smoother, "cox"):
         method = PlattScaling(smooth_targets=False)
-    elif isinstance(smoother, str) and smoother not in recalibrator_names():
-        known = ("loess", "cox", *recalibrator_names())
+    elif isinstance(smoother, str) and smoother not in all_recalibrators():
+        known = ("loess", "cox", *all_recalibrators())
         refuse_unknown(problem.where, "a smoother", smoother, known)
     else:
         method = resolve_recalibrator(smoother, problem.where)
@@ -158,7 +158,7 @@ def integrated_calibration_index(
         What estimates the frequency c(p). "loess": local quadratic regression with span 0.75,
         as published and as R's ``loess(y ~ p)``. "cox": logistic regression on the log-odds
         (`PlattScaling` without smoothed targets). "spline", "isotonic" or any other name of
-        `recalibrator_names`, or an instance, which is cloned: fitted on these rows.
+        `all_recalibrators`, or an instance, which is cloned: fitted on these rows.
     summary : {"mean", "median", "q90", "max"}, default="mean"
         Of abs(c(p) - p) over the rows: the ICI, E50, E90 or Emax. `e50_calibration_index`,
         `e90_calibration_index` and `emax_calibration_index` are these by name.

@@ -275,7 +275,7 @@ def calibrated_mean(
         Those of all other rows.
     recalibrator : str, recalibrator or None, default="line"
         The map from scores to expected labels, fitted in folds. "line": `PlattScaling` for a share,
-        least squares for a mean. Else a name or an instance, see `recalibrator_names`; numbers are
+        least squares for a mean. Else a name or an instance, see `all_recalibrators`; numbers are
         taken for shares of the way from the least label to the most. "isotonic" follows any
         rising curve, "auto" takes seconds. None: the scores as they are, on their scale; of
         numbers the labels must be on that scale too. Verdicts have the mean label of each.

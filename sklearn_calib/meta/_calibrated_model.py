@@ -111,7 +111,7 @@ class CalibratedModel(CalibratedClassifier):
         "default" is `DefaultCalibration`, for any number of classes: a temperature with offsets for
         the base rates, then a penalised correction. It takes milliseconds, which counts in a
         search. "auto", `StackedCalibration`, predicts better and takes up to seconds: for the final
-        model. Or a registered name (see `recalibrator_names`), an instance, a pipeline of
+        model. Or a registered name (see `all_recalibrators`), an instance, a pipeline of
         recalibrators, or any scikit-learn classifier, whose features are then the probabilities.
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless

@@ -12,7 +12,7 @@ from .._simplex import take_columns
 from .._typing import Estimator, Features, FloatArray, Function, IntArray
 from ..canonical import canonical_proba
 from ..exceptions import refuse
-from ..recalibrators import recalibrator_names, suggestion
+from ..recalibrators import all_recalibrators, suggestion
 from ..staging import own_logits
 
 ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
@@ -131,9 +131,9 @@ def says_what_to_write(init: Function) -> Function:
 
 def _cure(name, value, known):
     if name == "method":
-        if value in recalibrator_names():
+        if value in all_recalibrators():
             return f"Write recalibrator={value!r}"
-        return suggestion(value, recalibrator_names(), "recalibrator=") or "Write recalibrator="
+        return suggestion(value, all_recalibrators(), "recalibrator=") or "Write recalibrator="
     if name in _HERE:
         return f"Write {_HERE[name]}"
     return suggestion(name, known, "") or "Leave it out"

@@ -86,6 +86,8 @@ _REGISTRY = {
 def all_recalibrators() -> dict[str, type[Recalibrator]]:
     """The registered methods: a dict of name to class, sorted by name.
 
+    The names are those that `get_recalibrator` and every `recalibrator=` parameter accept.
+
     Examples
     --------
     >>> from sklearn_calib.recalibrators import all_recalibrators
@@ -95,25 +97,13 @@ def all_recalibrators() -> dict[str, type[Recalibrator]]:
     return dict(sorted(_REGISTRY.items()))
 
 
-def recalibrator_names() -> list[str]:
-    """The names that `get_recalibrator` and every `recalibrator=` parameter accept.
-
-    Examples
-    --------
-    >>> from sklearn_calib.recalibrators import recalibrator_names
-    >>> "isotonic" in recalibrator_names()
-    True
-    """
-    return sorted(_REGISTRY)
-
-
 def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     """Make a new recalibrator from its name.
 
     Parameters
     ----------
     name : str or recalibrator
-        One of `recalibrator_names`; an instance is cloned.
+        One of `all_recalibrators`; an instance is cloned.
     **options
         Arguments of its constructor; by default its defaults.
 
@@ -140,9 +130,9 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
         with _naming(name):
             _refuse(
                 _called(where),
-                f"one of {', '.join(recalibrator_names())}",
+                f"one of {', '.join(all_recalibrators())}",
                 repr(name),
-                suggestion(name, recalibrator_names()) or "Check the spelling, or pass an instance",
+                suggestion(name, all_recalibrators()) or "Check the spelling, or pass an instance",
             )
     known = _REGISTRY[name]().get_params(deep=False)
     for option in options:
@@ -159,10 +149,9 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
 
 __all__ = [
     "MultilabelCalibration",
-    "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",
-    "recalibrator_names",
+    "all_recalibrators",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
 

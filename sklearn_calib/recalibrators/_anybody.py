@@ -123,7 +123,7 @@ def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimato
                 where,
                 "a recalibrator: a name or an instance with fit and predict_proba",
                 repr(recalibrator),
-                "See sklearn_calib.recalibrators.recalibrator_names()",
+                "See sklearn_calib.recalibrators.all_recalibrators()",
                 error=TypeError,
             )
     return clone(recalibrator)

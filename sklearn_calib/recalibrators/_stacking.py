@@ -37,7 +37,7 @@ def named_chains(recalibrators: object, where: str) -> Chains:
             where,
             'recalibrators="auto", a list of names and instances, or a dict of name to these',
             repr(recalibrators),
-            "See sklearn_calib.recalibrators.recalibrator_names()",
+            "See sklearn_calib.recalibrators.all_recalibrators()",
             error=TypeError,
         )
     chains: Chains = {}

@@ -21,8 +21,8 @@ from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_prob
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     PlattScaling,
+    all_recalibrators,
     get_recalibrator,
-    recalibrator_names,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*1000 validation rows")
@@ -82,8 +82,8 @@ def test_unknown_names_say_what_to_write(data, name, cure):
 def test_every_equivalent_exists():
     from sklearn_calib.recalibrators._describe import ELSEWHERE
 
-    assert {name for name, _ in ELSEWHERE.values()} <= {*recalibrator_names(), "n_bins"}
-    assert not set(ELSEWHERE) & set(recalibrator_names())
+    assert {name for name, _ in ELSEWHERE.values()} <= {*all_recalibrators(), "n_bins"}
+    assert not set(ELSEWHERE) & set(all_recalibrators())
 
 
 def test_options_by_name():

@@ -11,10 +11,10 @@ from sklearn_calib import CalibratedModel
 from sklearn_calib._kernels._rank_correlation import rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
-from sklearn_calib.recalibrators import get_recalibrator, recalibrator_names
+from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
 from sklearn_calib.recalibrators._base import LEVEL, falling_by
 
-INCREASING = [n for n in recalibrator_names() if get_recalibrator(n).capabilities.increasing]
+INCREASING = [n for n in all_recalibrators() if get_recalibrator(n).capabilities.increasing]
 #: The first two learn nothing of the order; the third holds to the scores by its prior.
 NEVER = {"identity", "prior_shift", "multiclass_binning"}
 
@@ -33,7 +33,7 @@ def said(fit):
     return [str(w.message) for w in caught if issubclass(w.category, CalibrationWarning)]
 
 
-@pytest.mark.parametrize("name", sorted(set(recalibrator_names()) - NEVER))
+@pytest.mark.parametrize("name", sorted(set(all_recalibrators()) - NEVER))
 def test_no_method_returns_the_base_rate_in_silence(name):
     proba, y = falling()
     method = get_recalibrator(name)

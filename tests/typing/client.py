@@ -126,7 +126,6 @@ from sklearn_calib.recalibrators import (
     VennAbers,
     all_recalibrators,
     get_recalibrator,
-    recalibrator_names,
 )
 from sklearn_calib.report import calibration_report
 from sklearn_calib.staging import Staging, register_staging, staging_of
@@ -194,7 +193,7 @@ def recalibrated(p: Floats, y: Integers) -> list[Floats]:
         get_recalibrator("histogram_binning", n_bins=7),
     ]
     methods += [kind() for kind in all_recalibrators().values()]
-    print(recalibrator_names(), methods[0].capabilities.cost)
+    print(all_recalibrators(), methods[0].capabilities.cost)
     return [method.fit(p, y, sample_weight=None).predict_proba(p) for method in methods]
 
 
