@@ -17,7 +17,7 @@ from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.export import to_dict, to_json
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import CalibrationTester
-from sklearn_calib.metrics import Measure, all_metrics
+from sklearn_calib.metrics import Measure
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     MultilabelCalibration,
@@ -62,7 +62,6 @@ GIVEN = {
     "simplify": {"source": to_dict(FITTED)},
     "estimate_angle": {"model": MODEL, "X": X, "y": Y},
     "calibrated_attributions": {"values": X, "base": 0.0, "model_or_map": FITTED},
-    "make_probability_scorer": {"function": all_metrics()["log_loss"]},
     "find_classes": {"data": {"y": Y}, "label": "y"},
 }
 #: Functions that are not looked at, each with its reason.

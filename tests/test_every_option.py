@@ -42,7 +42,6 @@ ELSEWHERE = {
     **dict.fromkeys(("summarize", "find_classes"), "tables: tests/summary"),
     **dict.fromkeys(("as_lightgbm_metric", "as_xgboost_metric"), "give a function"),
     **dict.fromkeys(("get_loss", "get_scorer", "get_recalibrator"), "give an object"),
-    "make_probability_scorer": "gives a function",
     "lower_distance_to_calibration": "its interval has the same options",
     "calibration_report": "tests/test_report*.py",
     "canonical_proba": "tests/test_canonical.py",

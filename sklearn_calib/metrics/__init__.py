@@ -55,7 +55,6 @@ from ._reliability import checked_bins as checked_bins
 from ._reliability import curve_of as curve_of
 from ._reliability import reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
-from ._scorers import make_probability_scorer
 from ._smooth_calibration import CalibrationWitness as CalibrationWitness
 from ._smooth_calibration import calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
@@ -174,7 +173,8 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     Parameters
     ----------
     name : str
-        One of `scorer_names`: the measure's name, with ``neg_`` for errors and losses.
+        One of `scorer_names`: the measure's name, with ``neg_`` for errors and losses. Of a measure
+        of your own ``measure.scorer()``.
     **options
         Options of the measure, such as ``n_bins=10``.
 
@@ -203,7 +203,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     """
     for function in _complete().values():
         if isinstance(name, str) and function.spec.scorer_name == name:
-            return make_probability_scorer(function, **options)
+            return function.scorer(**options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
     with _naming(name):
         _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
@@ -218,7 +218,6 @@ __all__ = [
     "get_scorer",
     "lower_distance_interval",
     "lp_calibration_test",
-    "make_probability_scorer",
     "metric",
     "reliability_curve",
     "scorer_names",

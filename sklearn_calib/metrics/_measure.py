@@ -259,10 +259,23 @@ class Measure:
         return self._function(problem, **options)
 
     def scorer(self, **options: Any) -> "ProbabilityScorer":
-        """A scorer for ``scoring=`` in scikit-learn; the same as `make_probability_scorer`."""
-        from ._scorers import make_probability_scorer
+        """A scorer for ``scoring=`` in scikit-learn, as `get_scorer` gives by name.
 
-        return make_probability_scorer(self, **options)
+        Parameters
+        ----------
+        **options
+            Passed to the measure at each call; a misspelt one is refused here.
+
+        Returns
+        -------
+        scorer : ProbabilityScorer
+        """
+        from ._scorers import ProbabilityScorer
+
+        shared = {"labels", "multilabel", "soft_labels"}
+        shared |= {"pos_label"} if self.has_pos_label else set()
+        self.check_options(set(options) - shared, f"get_scorer({self.spec.scorer_name!r})")
+        return ProbabilityScorer(self, 1 if self.spec.greater_is_better else -1, options)
 
     def check_options(self, options: Iterable[str], where: str | None = None) -> None:
         """Raise ValueError for a name that is no option of this measure."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
-from ..exceptions import refuse
 
 if TYPE_CHECKING:
     from . import Measure
@@ -74,27 +73,3 @@ class ProbabilityScorer(BaseScorer):
 def _requests(scorer):
     """The metadata that were asked for by ``set_score_request``."""
     return scorer.get_metadata_routing().score.requests
-
-
-def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityScorer:
-    """Turn a measure into a scorer for ``scoring=`` of scikit-learn.
-
-    Parameters
-    ----------
-    function : Measure
-    **options
-        Passed to the function at each call; a misspelt one is refused here.
-
-    Examples
-    --------
-    >>> from sklearn_calib.metrics import calibration_error, make_probability_scorer
-    >>> make_probability_scorer(calibration_error, norm="l2")
-    get_scorer('neg_calibration_error', norm='l2')
-    """
-    if not hasattr(function, "spec"):
-        cure = "Name one of them with get_scorer, or make one with metric"
-        refuse("make_probability_scorer", "function as a measure", repr(function)[:60], cure)
-    shared = {"labels", "multilabel", "soft_labels"}
-    shared |= {"pos_label"} if function.has_pos_label else set()
-    function.check_options(set(options) - shared, f"get_scorer({function.spec.scorer_name!r})")
-    return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)

@@ -5,7 +5,6 @@ import pytest
 from golden_sets import golden_set
 
 from sklearn_calib.decisions import expected_cost_score, expected_cost_test
-from sklearn_calib.metrics import make_probability_scorer
 
 Y, P = golden_set()
 COSTS = [[0, 1], [5, 0]]
@@ -27,7 +26,7 @@ def test_the_measure():
     assert expected_cost_score(words, P, costs=COSTS) == pytest.approx(0.465)
     gain = -np.eye(2)  # a gain is a negative cost
     assert expected_cost_score(Y, P, costs=gain) == pytest.approx(error_rate - 1)
-    assert make_probability_scorer(expected_cost_score, costs=COSTS) is not None
+    assert expected_cost_score.scorer(costs=COSTS) is not None
     with pytest.raises(ValueError, match=r"^expected_cost_score: expected costs under which"):
         expected_cost_score(Y, P, costs=[[0, 1], [0, 1]])
     with pytest.raises(ValueError, match=r"^expected_cost_score: expected costs of shape \(2, n_a"):

@@ -95,7 +95,6 @@ from sklearn_calib.metrics import (
     lower_distance_to_calibration,
     lp_calibration_error,
     lp_calibration_test,
-    make_probability_scorer,
     maximum_calibration_error,
     metric,
     random_interval_calibration_error,
@@ -250,7 +249,7 @@ def bias(problem: BinaryProblem) -> float:
 def own_measure(y: Integers, p: Floats, model: object) -> Measure:
     check_contract(bias)
     check_contract(Halfway(), n_classes=(2, 3))
-    scorer = make_probability_scorer(bias, multiclass="classwise")
+    scorer = bias.scorer(multiclass="classwise")
     print(bias(y, p), bias.spec.scorer_name, scorer(model, p, y), bias.scorer())
     return bias
 
