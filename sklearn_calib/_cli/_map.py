@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from ..export import ExportedMap
 
 #: Those of `sklearn_calib.export`, which would take longer to import.
-DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
+DIALECTS = (
+    *("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"),
+    *("clickhouse", "spark", "databricks"),
+)
 
 
 def add_map(parser: Any) -> None:

@@ -94,6 +94,8 @@ _BY_KEY = {
     "join": "LEFT JOIN {table} AS m ON m.{low} = "
     "(SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})",
 }
+_EVERY_ROW = " LIMIT 18446744073709551615"
+_SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes)
 
 DIALECTS = {
     "ansi": Dialect(),
@@ -121,7 +123,7 @@ DIALECTS = {
         quote=doubled("`", "`"),
         double="DOUBLE",
         text=text_with_backslashes,
-        fence=" LIMIT 18446744073709551615",
+        fence=_EVERY_ROW,
     ),
     "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
     "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),
@@ -135,4 +137,13 @@ DIALECTS = {
             "max": "(SELECT MAX(v) FROM (VALUES ({}), ({})) AS m(v))",
         },
     ),
+    # its numbers are not NULL unless their type says so
+    "clickhouse": Dialect(
+        quote=escaped,
+        double="Nullable(Float64)",
+        text=text_with_backslashes,
+        fence=_EVERY_ROW,
+    ),
+    "spark": _SPARK,
+    "databricks": _SPARK,
 }

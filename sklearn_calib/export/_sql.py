@@ -307,7 +307,8 @@ class Join(Statement):
 
 
 SqlDialect = Literal[
-    "ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"
+    *("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"),
+    *("clickhouse", "spark", "databricks"),
 ]
 
 
@@ -335,8 +336,11 @@ def to_sql(
         log-odds where ``input="logits"``); the result is an expression. A sequence of k names,
         one for each class in the order of the labels, or of that one name: the result is a query
         on `source`, with intermediate columns.
-    dialect : {"ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"}
+    dialect : {"ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql", \
+            "clickhouse", "spark", "databricks"}
         The database. SQLite needs its mathematical functions (3.35 or later, in most builds).
+        ``"ansi"`` is for DataFusion and Polars too; these read no deeply nested expression, as of
+        "auto" and other mixtures: pass columns as a list for a query.
     into : str, sequence of str, or None, default="calibrated"
         Name of the result. A query has one column for each class, named by this and the position:
         ``calibrated_0``, ``calibrated_1``, ...; pass k names for others. ``None``: the bare
@@ -395,8 +399,8 @@ def to_sql(
     their length, in PostgreSQL arrays. They compare the probability itself, not its logarithm, so a
     database's LN, which differs in the last digits, cannot move a score to another step: step
     functions are exact. Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
-    DuckDB, PostgreSQL and MariaDB; the other dialects follow their manuals. Two exceptions: the few
-    rows whose score is within its last digit of the middle between two scores of 36 bits (see
+    DuckDB, PostgreSQL, MariaDB, ClickHouse, Spark, DataFusion and Polars; the other dialects follow
+    their manuals. Two exceptions: the few rows whose score is within its last digit of the middle between two scores of 36 bits (see
     `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where differences of
     probabilities lose digits: the error is about 1e-16 of the probability, divided by the length of
     the piece.

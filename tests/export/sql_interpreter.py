@@ -52,6 +52,9 @@ MANUALS = {
     ),
     "duckdb": Manual(doubles=("DOUBLE",), null_is_ignored=True),
     "mysql": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), limits=True),
+    "clickhouse": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("Nullable ( Float64 )",), limits=True),
+    "spark": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
+    "databricks": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "bigquery": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("FLOAT64",)),
     "snowflake": Manual(doubles=("FLOAT",), typed="FLOAT"),
     "tsql": Manual(

@@ -190,6 +190,9 @@ def test_names_of_queries_are_data(dialect):
         ("sqlite", "a`b", "`a``b`"),
         ("mysql", "a`b", "`a``b`"),
         ("tsql", "a]b[", "[a]]b[]"),
+        ("spark", "a`b", "`a``b`"),
+        ("databricks", "a`b", "`a``b`"),
+        ("clickhouse", "a\\`b", "`a\\\\\\`b`"),
         ("bigquery", "a\\`b", "`a\\\\\\`b`"),
     ],
 )
@@ -307,7 +310,7 @@ def test_names_of_stages_give_way():
 @pytest.mark.parametrize(
     ("name", "k", "kwargs", "words"),
     [
-        ("platt", 2, {"dialect": "oracle"}, "ansi, .*tsql, got 'oracle'"),
+        ("platt", 2, {"dialect": "oracle"}, "ansi, .*databricks, got 'oracle'"),
         ("platt", 3, {}, "two classes where there is one column, got 3"),
         ("platt", 3, {"columns": ["a", "b"]}, "3 columns, one for each class, got 2"),
         ("platt", 2, {"columns": ["a", "A"]}, "columns: different texts"),
