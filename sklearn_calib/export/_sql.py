@@ -306,10 +306,10 @@ class Join(Statement):
         return f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"
 
 
-SqlDialect = Literal[
-    *("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"),
-    *("clickhouse", "spark", "databricks"),
-]
+SqlDialect = (
+    Literal["ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"]
+    | Literal["clickhouse", "spark", "databricks"]
+)
 
 
 def to_sql(
@@ -400,10 +400,10 @@ def to_sql(
     database's LN, which differs in the last digits, cannot move a score to another step: step
     functions are exact. Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
     DuckDB, PostgreSQL, MariaDB, ClickHouse, Spark, DataFusion and Polars; the other dialects follow
-    their manuals. Two exceptions: the few rows whose score is within its last digit of the middle between two scores of 36 bits (see
-    `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where differences of
-    probabilities lose digits: the error is about 1e-16 of the probability, divided by the length of
-    the piece.
+    their manuals. Two exceptions: the few rows whose score is within its last digit of the middle
+    between two scores of 36 bits (see `to_code`); and isotonic pieces shorter than about 1e-7 in
+    log-odds, where differences of probabilities lose digits: the error is about 1e-16 of the
+    probability, divided by the length of the piece.
 
     Cost: an expression repeats what it uses twice. Over some 2000 steps, `simplify` the map first,
     or use ``into="table"``.

@@ -16,8 +16,7 @@ from sklearn_calib.export import to_sql
 from sklearn_calib.export._document import document_of
 
 pytestmark = [pytest.mark.cross, pytest.mark.slow]
-# characters: ClickHouse reads 256 KiB, and Spark compiles a text of that length for minutes
-LONGEST = {"spark": 20_000}
+LONGEST = {"spark": 20_000, "clickhouse": 20_000}  # characters; longer ones take them minutes
 NAMES = ["p", 'a "`quoted`"', "p;-- \\", "Σ"]
 EDGES = [0.1, 0.3, 0.6]
 # deeper than DataFusion and Polars read an expression; queries are not
