@@ -94,7 +94,6 @@ _BY_KEY = {
     "join": "LEFT JOIN {table} AS m ON m.{low} = "
     "(SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})",
 }
-_EVERY_ROW = " LIMIT 18446744073709551615"
 _SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes)
 
 DIALECTS = {
@@ -123,7 +122,7 @@ DIALECTS = {
         quote=doubled("`", "`"),
         double="DOUBLE",
         text=text_with_backslashes,
-        fence=_EVERY_ROW,
+        fence=" LIMIT 18446744073709551615",
     ),
     "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
     "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),
@@ -138,12 +137,7 @@ DIALECTS = {
         },
     ),
     # its numbers are not NULL unless their type says so
-    "clickhouse": Dialect(
-        quote=escaped,
-        double="Nullable(Float64)",
-        text=text_with_backslashes,
-        fence=_EVERY_ROW,
-    ),
+    "clickhouse": Dialect(quote=escaped, double="Nullable(Float64)", text=text_with_backslashes),
     "spark": _SPARK,
     "databricks": _SPARK,
 }

@@ -52,7 +52,7 @@ MANUALS = {
     ),
     "duckdb": Manual(doubles=("DOUBLE",), null_is_ignored=True),
     "mysql": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), limits=True),
-    "clickhouse": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("Nullable ( Float64 )",), limits=True),
+    "clickhouse": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("Nullable ( Float64 )",)),
     "spark": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "databricks": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "bigquery": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("FLOAT64",)),
