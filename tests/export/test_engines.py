@@ -127,7 +127,7 @@ def answers(run, sql):
 def test_maps(engine, scores, name, k):
     run, dialect = engine
     if dialect == "clickhouse" and k == 4 and name in (*TOO_DEEP, "auto"):
-        pytest.skip("not answered in 20 s")
+        pytest.skip("not answered in 14 s")
     try:
         method = fitted(name, k)
     except ValueError:
