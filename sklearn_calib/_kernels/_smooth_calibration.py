@@ -148,7 +148,7 @@ def _spill(size, scale, first, following, listed, keys, kinks):
     for i in range(_FRONT // 8):  # large ones come first
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
-        key, kink = keys[i], kinks[i]
+        key, kink = keys[i], np.int64(kinks[i])
         bucket = np.int64(key * scale)
         if bucket >= edge:
             _push(keys, kinks, kept, key, kink)
