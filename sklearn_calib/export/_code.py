@@ -48,7 +48,8 @@ def to_code(
         * C: ``void calibrate(const double *p, double *out)``, with k numbers each. It allocates
           nothing, keeps no state, and `out` may be `p`. Compile without ``-ffast-math``.
         * JavaScript: ``calibrate(p, out)`` writes into the array `out`, a new one by default, and
-          returns it; exported where ``module`` exists.
+          returns it; exported where ``module`` exists. As a file ``map.cjs`` node finds it by
+          ``require`` and by ``import { calibrate } from "./map.cjs"``.
         * Python: ``calibrate(p)`` returns a list of k floats.
 
         The text begins with a comment: the document of `to_dict` without the map, as JSON on one

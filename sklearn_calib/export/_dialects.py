@@ -89,11 +89,9 @@ class Dialect:
 
 
 # through the index of the key, where a range is compared with every piece
-_BY_KEY = {
-    "key": " NOT NULL PRIMARY KEY",
-    "join": "LEFT JOIN {table} AS m ON m.{low} = "
-    "(SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})",
-}
+_KEY = " NOT NULL PRIMARY KEY"
+_BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
+(SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
 _SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes)
 
 DIALECTS = {
@@ -102,7 +100,8 @@ DIALECTS = {
     "postgres": Dialect(
         number="{}::float8",
         once="MATERIALIZED ",
-        **_BY_KEY,
+        key=_KEY,
+        join=_BY_KEY,
         pieces="('{{{2}}}'::float8[])[WIDTH_BUCKET({0}, '{{{1}}}'::float8[]) + 1]",
     ),
     # double quotes would do, but SQLite reads them as a text where no column has that name
@@ -112,7 +111,8 @@ DIALECTS = {
         cast="{}",
         once="MATERIALIZED ",
         deepest=90,
-        **_BY_KEY,
+        key=_KEY,
+        join=_BY_KEY,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece

@@ -399,11 +399,12 @@ def to_sql(
     their length, in PostgreSQL arrays. They compare the probability itself, not its logarithm, so a
     database's LN, which differs in the last digits, cannot move a score to another step: step
     functions are exact. Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
-    DuckDB, PostgreSQL, MariaDB, ClickHouse, Spark, DataFusion and Polars; the other dialects follow
-    their manuals. Two exceptions: the few rows whose score is within its last digit of the middle
-    between two scores of 36 bits (see `to_code`); and isotonic pieces shorter than about 1e-7 in
-    log-odds, where differences of probabilities lose digits: the error is about 1e-16 of the
-    probability, divided by the length of the piece.
+    DuckDB, PostgreSQL, MariaDB, DataFusion and Polars, and in ClickHouse and Spark where the text
+    is not too long for them; the other dialects follow their manuals. Two exceptions: the few rows
+    whose score is within its last digit of the middle between two scores of 36 bits (see
+    `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where differences of
+    probabilities lose digits: the error is about 1e-16 of the probability, divided by the length of
+    the piece.
 
     Cost: an expression repeats what it uses twice. Over some 2000 steps, `simplify` the map first,
     or use ``into="table"``.

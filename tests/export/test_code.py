@@ -4,6 +4,7 @@ import ast
 import ctypes
 import json
 import re
+import subprocess
 import tempfile
 from functools import cache, partial
 
@@ -332,3 +333,20 @@ def test_steps_at_the_smallest_numbers(language):
     run = RUNNERS.get(language, partial(in_sql, language))
     for got, wanted in zip(run(given), expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.skipif(NODE is None, reason="no node")
+def test_javascript_is_found_by_require_and_by_import(tmp_path):
+    method = fitted("platt", 2)
+    (tmp_path / "map.cjs").write_text(to_code(method, "javascript", "churn"), encoding="utf-8")
+    call = "console.log(JSON.stringify(churn([0.3, 0.7])));"
+    programs = {
+        "a.mjs": f'import {{ churn }} from "./map.cjs"; {call}',
+        "b.cjs": f'const {{ churn }} = require("./map.cjs"); {call}',
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        ran = subprocess.run([NODE, name], cwd=tmp_path, check=True, capture_output=True, text=True)
+        np.testing.assert_allclose(
+            json.loads(ran.stdout), method.predict_proba([0.7])[0], atol=1e-12
+        )
