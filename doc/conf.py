@@ -13,6 +13,7 @@ import _api  # noqa: E402
 import _bibliography  # noqa: E402
 import _derived  # noqa: E402
 import _notebooks  # noqa: E402
+import _plain  # noqa: E402
 from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
 
 import sklearn_calib  # noqa: E402
@@ -104,6 +105,7 @@ def _only_ours(app, what, name, thing, skip, options):
 
 def setup(app):
     _notebooks.connect(app)
+    _plain.connect(app)
     app.connect("autodoc-skip-member", _only_ours)
     app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)
     app.connect("autodoc-process-docstring", _api.add_fields, priority=600)  # after numpydoc
