@@ -1,7 +1,8 @@
-"""Signs that a recalibration harms: it lost the base rate, or it predicts worse than before."""
+"""Signs that a recalibration harms: a lost base rate, worse predictions, folds that share rows."""
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -10,16 +11,39 @@ from sklearn.pipeline import Pipeline
 from .._simplex import log_losses
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
-from ..recalibrators import aligned_proba
+from ..recalibrators import GROUPS, INDEPENDENT, aligned_proba
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
 _FEW_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
 _ERRORS = 3.0  # standard errors
 _MATERIAL = 1.05  # a map that has learned nothing costs its parameters / (2 n) nats: no word
+_COPIES = 0.2  # of the rows, which must be copies of others
+_CONTINUOUS = 0.9  # of the different rows have a number of their own in a continuous column
 _MOVES_RATES = (
     "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
 )
+
+
+def warn_of_copies(where: str, X: Any) -> None:
+    """Warn where a fifth of the rows are copies: folds share them, oversampled rows for instance.
+
+    Rows are compared by their numbers that are not whole. Without a continuous column, one in
+    which nine of ten different rows have a number that no other one has, rows may well be equal.
+    """
+    table = X.select_dtypes("float") if hasattr(X, "select_dtypes") else X
+    if not (hasattr(table, "iloc") or (isinstance(table, np.ndarray) and table.dtype.kind == "f")):
+        return
+    values = np.nan_to_num(np.asarray(table, dtype=np.float64))
+    if values.ndim != 2 or not values.size:
+        return
+    key = np.einsum("ij,j->i", values, np.sqrt(np.arange(2.0, 2 + values.shape[1])))
+    n, different = len(key), len(np.unique(key))
+    if n - different < _COPIES * n:
+        return
+    if any(len(np.unique(column)) >= _CONTINUOUS * different for column in values.T):
+        got = f"{different} different rows of X among {n}"
+        caution(where, INDEPENDENT, got, GROUPS)
 
 
 def warn_of_harm(
