@@ -306,10 +306,19 @@ class Join(Statement):
         return f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"
 
 
-SqlDialect = (
-    Literal["ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"]
-    | Literal["clickhouse", "spark", "databricks"]
-)
+SqlDialect = Literal[
+    "ansi",
+    "postgres",
+    "sqlite",
+    "duckdb",
+    "mysql",
+    "bigquery",
+    "snowflake",
+    "tsql",
+    "clickhouse",
+    "spark",
+    "databricks",
+]
 
 
 def to_sql(
