@@ -312,7 +312,8 @@ class CalibratedModel(CalibratedClassifier):
             elif in_folds:
                 cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
                 folds = splits_of(job, cv)
-                if isinstance(new.cv, Integral | None) and fit_params.get("groups") is None:
+                alone = fit_params.get("groups") is None and not soft_labels
+                if alone and isinstance(new.cv, Integral | None):
                     warn_of_copies(where, job.X)
             task_name = "fit" if leaves_one_out else "fold" if in_folds else "calibrate"
             n_tasks = len(folds) + (not (in_folds and ensemble))

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import log_losses
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
-from ..recalibrators import GROUPS, INDEPENDENT, aligned_proba
+from ..recalibrators import aligned_proba, warn_of_shared_rows
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
@@ -42,8 +42,7 @@ def warn_of_copies(where: str, X: Any) -> None:
     if n - different < _COPIES * n:
         return
     if any(len(np.unique(column)) >= _CONTINUOUS * different for column in values.T):
-        got = f"{different} different rows of X among {n}"
-        caution(where, INDEPENDENT, got, GROUPS)
+        warn_of_shared_rows(where, f"{different} different rows of X among {n}")
 
 
 def warn_of_harm(

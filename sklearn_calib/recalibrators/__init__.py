@@ -12,8 +12,6 @@ from ..exceptions import called as _called
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
-from ._anybody import GROUPS as GROUPS
-from ._anybody import INDEPENDENT as INDEPENDENT
 from ._anybody import aligned_proba as aligned_proba
 from ._anybody import check_folds as check_folds
 from ._anybody import check_pairs as check_pairs
@@ -25,6 +23,7 @@ from ._anybody import group_codes as group_codes
 from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._anybody import warn_of_repeated_cells as warn_of_repeated_cells
+from ._anybody import warn_of_shared_rows as warn_of_shared_rows
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator

@@ -93,6 +93,11 @@ def _alternate(count, hits, n_tests):
     return False
 
 
+def warn_of_shared_rows(where: str, got: str) -> None:
+    """Folds share what belongs together."""
+    caution(where, INDEPENDENT, got, GROUPS)
+
+
 def warn_of_repeated_cells(counts: IntArray, where: str) -> None:
     """The same of two classes, given how many rows of each are in the cells of rising scores."""
     count, hits = counts.sum(axis=1).astype(float), counts[:, 1].astype(float)
@@ -100,7 +105,7 @@ def warn_of_repeated_cells(counts: IntArray, where: str) -> None:
     if large.sum() < _SCORES or 2 * count[large].sum() < count.sum():
         return
     if _alternate(count[large], hits[large], 1):
-        caution(where, INDEPENDENT, REPEATED, GROUPS)
+        warn_of_shared_rows(where, REPEATED)
 
 
 def warn_of_repeated_rows(proba: FloatArray, codes: IntArray, where: str, cure: str) -> None:

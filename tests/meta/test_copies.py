@@ -40,7 +40,9 @@ def test_oversampled_rows_are_told(kind, cv):
         CalibratedModel(LogisticRegression(), "platt", cv=cv).fit(given, y[at])
 
 
-@pytest.mark.parametrize("case", ["groups", "splitter", "few", "whole", "rounded", "frozen"])
+@pytest.mark.parametrize(
+    "case", ["groups", "splitter", "few", "whole", "rounded", "frozen", "shares"]
+)
 def test_silence(case):
     X, y = rows()
     at, options, params = oversampled(X, y), {}, {}
@@ -57,9 +59,13 @@ def test_silence(case):
     model = LogisticRegression()
     if case == "frozen":  # there are no folds
         model = FrozenEstimator(model.fit(X, y))
+    labels = y[at]
+    if case == "shares":  # whose rows stand for one each, in one fold
+        at, params = np.arange(400), {"soft_labels": True}
+        labels = np.clip(y, 0.2, 0.7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CalibratedModel(model, "platt", **options).fit(X[at], y[at], **params)
+        CalibratedModel(model, "platt", **options).fit(X[at], labels, **params)
 
 
 def test_missing_numbers():
