@@ -1,4 +1,4 @@
-"""The third step of the default, a mean of two maps, beside one map and beside other means.
+"""The third step of the default, a mean of small maps, beside one map and beside other means.
 
 ``python benchmarks/defaults/third_step.py`` (2 minutes of one core, 15 where no scores are kept;
 it resumes where it was cut). Each mean is of maps f_j with weights in proportion to prior_j times
@@ -39,7 +39,7 @@ def below_top(p):
     return log.max(axis=1, keepdims=True) - log
 
 
-#: Scores for the second map; the first of them is what the default takes.
+#: Scores for the second map; the default takes the first of them, with its own floor for zeros.
 SCORES = {
     "-log(1 + m - l)": lambda p: -np.log1p(below_top(p)),
     "-log(1 + (m - l) / 4)": lambda p: -np.log1p(below_top(p) / 4),

@@ -46,11 +46,11 @@ class Dialect:
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
     one. `once` says that a common table expression is computed once, and not wherever it is used;
-    so does `fence`, at its end, where a database would write it into what reads it.
-    `deepest` is about how many symbols the parser keeps, where that is little: deeper expressions
-    are values of a query by stages. `text` writes one. `join` finds the interval of a score in a
-    table with the `key` low, and
-    `pieces` the value of a step function, of x, edges and values, where that is quicker than CASE.
+    so does `fence`, at its end, where a database would write it into what reads it. `deepest` is
+    about how many symbols the parser keeps, where that is little: deeper expressions are values of
+    a query by stages. `text` writes one. `join` finds the interval of a score in a table with the
+    `key` low, and `pieces` the value of a step function, of x, edges and values, where that is
+    quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
