@@ -163,8 +163,8 @@ class CalibratedModel(CalibratedClassifier):
         first member is judged; of many labels each, with the false alarm rate of one problem over
         all, and the log loss of their sum. Or a fitted estimator without a
         FrozenEstimator, which is fitted again. Or a fifth of the rows of X are copies of others,
-        though a column is continuous, with `cv` as a number and no `groups`: oversampled rows, or
-        such as belong together. UserWarning: sample weights that the estimator cannot use.
+        though two columns are continuous, with `cv` as a number and no `groups`: oversampled rows,
+        or such as belong together. UserWarning: sample weights that the estimator cannot use.
 
     Notes
     -----

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
-from .._simplex import log_losses
+from .._simplex import log_losses, row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
 from ..recalibrators import aligned_proba, warn_of_shared_rows
@@ -28,20 +28,22 @@ _MOVES_RATES = (
 def warn_of_copies(where: str, X: Any) -> None:
     """Warn where a fifth of the rows are copies: folds share them, oversampled rows for instance.
 
-    Rows are compared by their numbers that are not whole. Without a continuous column, one in
+    Rows are compared by their columns of floating-point numbers. Without two continuous ones, in
     which nine of ten different rows have a number that no other one has, rows may well be equal.
     """
-    table = X.select_dtypes("float") if hasattr(X, "select_dtypes") else X
-    if not (hasattr(table, "iloc") or (isinstance(table, np.ndarray) and table.dtype.kind == "f")):
+    if hasattr(X, "select_dtypes"):
+        X = X.select_dtypes("float").to_numpy(np.float64, na_value=np.nan)
+    if not (isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size):
         return
-    values = np.nan_to_num(np.asarray(table, dtype=np.float64))
-    if values.ndim != 2 or not values.size:
-        return
-    key = np.einsum("ij,j->i", values, np.sqrt(np.arange(2.0, 2 + values.shape[1])))
+    table = X.reshape(len(X), -1)
+    factors = np.sqrt(np.arange(2.0, 2 + table.shape[1]))
+    blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in row_blocks(table))
+    key = np.concatenate([np.einsum("ij,j->i", block, factors) for block in blocks])
     n, different = len(key), len(np.unique(key))
     if n - different < _COPIES * n:
         return
-    if any(len(np.unique(column)) >= _CONTINUOUS * different for column in values.T):
+    own = [len(np.unique(column)) >= _CONTINUOUS * different for column in table.T]
+    if sum(own) > 1:  # one alone may be rounded: then equal numbers are no wonder
         warn_of_shared_rows(where, f"{different} different rows of X among {n}")
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.meta._concerns import warn_of_copies
 
 SAID = "rows that are independent.*got {} different rows of X among {}.*groups"
 
@@ -41,7 +42,7 @@ def test_oversampled_rows_are_told(kind, cv):
 
 
 @pytest.mark.parametrize(
-    "case", ["groups", "splitter", "few", "whole", "rounded", "frozen", "shares"]
+    "case", ["groups", "splitter", "few", "whole", "rounded", "frozen", "shares", "one"]
 )
 def test_silence(case):
     X, y = rows()
@@ -56,6 +57,8 @@ def test_silence(case):
         X = X.round().astype(int)
     elif case == "rounded":
         X = X.round()
+    elif case == "one":  # a score in tenths
+        X = X[:, :1].round(1)
     model = LogisticRegression()
     if case == "frozen":  # there are no folds
         model = FrozenEstimator(model.fit(X, y))
@@ -66,6 +69,15 @@ def test_silence(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CalibratedModel(model, "platt", **options).fit(X[at], labels, **params)
+
+
+def test_missing_values_of_pandas():
+    X, y = rows()
+    at = oversampled(X, y)
+    table = pd.DataFrame(X[at]).add_prefix("x").astype("Float64")
+    table.iloc[::7, 2] = pd.NA
+    with pytest.warns(CalibrationWarning, match="different rows of X among"):
+        warn_of_copies("here", table)
 
 
 def test_missing_numbers():
