@@ -26,9 +26,8 @@ from ..exceptions import caution
 
 SLOW = 1.0  # seconds of compilation in one process before a line is printed
 
-part = partial(
-    njit, error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+_compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+part = partial(_compiled, no_cpython_wrapper=True)
 
 
 def kernel(function=None, **options):
@@ -39,8 +38,7 @@ def kernel(function=None, **options):
     """
     if function is None:
         return partial(kernel, **options)
-    options = {"error_model": "numpy"} | options
-    compiled = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
+    compiled = _compiled(function, **options)
     if isinstance(getattr(compiled, "_cache", None), NullCache):  # not with NUMBA_DISABLE_JIT
         try:
             compiled._cache = Kept(function)

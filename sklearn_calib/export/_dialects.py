@@ -62,7 +62,7 @@ class Dialect:
     pieces: str = ""
     deepest: int = 1000
     text: Callable[[str], str] = TEXT
-    key: str = " NOT NULL"
+    key: str = ""
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class Dialect:
 
 
 # through the index of the key, where a range is compared with every piece
-_KEY = " NOT NULL PRIMARY KEY"
+_KEY = " PRIMARY KEY"
 _BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
 _SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes)

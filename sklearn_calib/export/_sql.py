@@ -283,8 +283,8 @@ class Join(Statement):
         bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
-        columns = ", ".join(f"{field} {double} NOT NULL" for field in fields)
-        columns = columns.replace(" NOT NULL", self.dialect.key, 1)
+        first, *others = (f"{field} {double} NOT NULL" for field in fields)
+        columns = ", ".join([first + self.dialect.key, *others])
         inserts = [
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
             for i in range(0, len(texts), _ROWS)

@@ -150,9 +150,9 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
 
 __all__ = [
     "MultilabelCalibration",
+    "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",
-    "all_recalibrators",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
 
