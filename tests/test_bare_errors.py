@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.decisions import regret_curve
@@ -30,7 +31,7 @@ NO_TEXTS = [np.array([1, 2]), pd.NA]
 @pytest.mark.parametrize("odd", NO_TEXTS, ids=["array", "NA"])
 @pytest.mark.parametrize("option", ["strategy", "multiclass", "multilabel", "soft_labels"])
 def test_an_option_of_a_measure(option, odd):
-    with pytest.raises(ValueError, match=r"expected .*, got "):
+    with refuses(ValueError):
         expected_calibration_error(Y, P, **{option: odd})
 
 
@@ -42,39 +43,39 @@ def test_names_and_methods(odd):
         lambda: label_cases("mine", X > 0, abs(X) % 1, odd),
         lambda: get_scorer(odd),
     ):
-        with pytest.raises(ValueError, match=r"expected .*, got "):
+        with refuses(ValueError):
             call()
 
 
 @pytest.mark.parametrize("cv", [0, 1, -1, 200, 2**70, True])
 def test_numbers_of_folds(cv):
-    with pytest.raises(ValueError, match=r"expected 2 to .* folds as cv.*, got "):
+    with refuses(ValueError, rule="2 to .* folds as cv"):
         cross_fitted_proba("platt", P, Y, cv=cv)
     if cv == 200:
-        with pytest.raises(ValueError, match=r"expected 2 to .* folds as cv.*, got 200"):
+        with refuses(ValueError, rule="2 to .* folds as cv", value="200"):
             CalibratedModel(LogisticRegression(), cv=cv).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_jobs", [float("nan"), 10**30, 0])
 def test_numbers_of_jobs(n_jobs):
-    with pytest.raises(ValueError, match=r"expected n_jobs as a whole number or None, got "):
+    with refuses(ValueError, rule="n_jobs as a whole number or None"):
         confidence_interval(Y, P, "brier_loss", n_resamples=30, n_jobs=n_jobs)
 
 
 def test_columns_of_one_name():
-    with pytest.raises(ValueError, match=r"expected columns of different names, got "):
+    with refuses(ValueError, rule="columns of different names"):
         PlattScaling().fit(TABLE, Y)
 
 
 def test_numbers_beyond_float64():
     document = to_dict(PlattScaling().fit(P, Y))
     document["record"]["mean_before"] = [10**400, 1]
-    with pytest.raises(ValueError, match=r"expected 2 numbers >= 0, got "):
+    with refuses(ValueError, rule="2 numbers >= 0"):
         from_dict(document)
     for norm in (5e-324, 1e308):
         with pytest.raises(ValueError, match=r"a finite inner and a norm above 0, got"):
             gaussian_loss(0.5, norm)
-    with pytest.raises(ValueError, match=r"expected n_bins <= 1000000, got "):
+    with refuses(ValueError, rule="n_bins <= 1000000"):
         expected_calibration_error(Y, P, n_bins=2**70)
 
 

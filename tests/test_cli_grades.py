@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from refused import refuses
 
 from sklearn_calib._cli import main
 from sklearn_calib.groups import Grades, grade_calibration
@@ -145,9 +146,9 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
 
 def test_grades_that_a_report_cannot_have(rows):
     y, p = rows["default"], rows["pd"].to_numpy()
-    with pytest.raises(ValueError, match=r"calibration_report: expected grades with edges that"):
+    with refuses(ValueError, where="calibration_report", rule="grades with edges that"):
         calibration_report(y, p, grades=[0.5, 0.2])
-    with pytest.raises(ValueError, match=r"calibration_report: expected two classes.*got 3"):
+    with refuses(ValueError, where="calibration_report", rule="two classes", value="3"):
         calibration_report([0, 1, 2], np.eye(3) * 0.7 + 0.1, grades=EDGES)
     with pytest.raises(ValueError, match=r"whole numbers >= 0 as sample_weight.*got 0\.5"):
         calibration_report(y, p, sample_weight=np.full(len(y), 0.5), grades=EDGES)

@@ -7,6 +7,7 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 import words
+from refused import refuses
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -227,11 +228,11 @@ def test_registry_names():
     assert len(scorer_names()) == len(all_metrics())
     for name in scorer_names():
         assert repr(get_scorer(name)) == f"get_scorer({name!r})"
-    with pytest.raises(ValueError, match=r"expected one of .*temperature.*, got 'temprature'"):
+    with refuses(ValueError, rule="one of .*temperature", value="'temprature'"):
         get_recalibrator("temprature")
-    with pytest.raises(ValueError, match=r"expected a scorer among .*, got 'ece'.*neg_expected"):
+    with refuses(ValueError, rule="a scorer among ", value="'ece'", cure=".*neg_expected"):
         get_scorer("ece")
-    with pytest.raises(ValueError, match=r"expected options among .*n_bins.*, got 'bins'"):
+    with refuses(ValueError, rule="options among .*n_bins", value="'bins'"):
         get_scorer("neg_expected_calibration_error", bins=3)
 
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from refused import refuses
 from sklearn import config_context
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -57,7 +58,7 @@ def test_a_given_mean_names_its_classes():
 
 @pytest.mark.parametrize("method", [PlattScaling(), PriorShift(0.1)])
 def test_other_maps_say_that_they_need_labels(method):
-    with pytest.raises(ValueError, match="expected labels y, got None"):
+    with refuses(ValueError, rule="labels y", value="None"):
         method.fit(P)
 
 
@@ -140,14 +141,14 @@ def test_one_reliability_curve_is_read_at_once():
     assert summary.reliability_curve(n_bins=4, n_resamples=0).weight.sum() == 200
     proba = np.random.default_rng(0).dirichlet([1, 1, 1], 50)
     several = reliability_curve(np.arange(50) % 3, proba, multiclass="classwise", n_resamples=0)
-    with pytest.raises(AttributeError, match=r"expected one curve, got 3 .*curves\[0\].observed"):
+    with refuses(AttributeError, rule="one curve", value="3 ", cure=r".*curves\[0\].observed"):
         several.observed  # noqa: B018
     assert not hasattr(several, "predictions") and len(several) == 3
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_text_is_no_path(text):
-    with pytest.raises(ValueError, match="expected JSON or the path of a file, got an empty text"):
+    with refuses(ValueError, rule="JSON or the path of a file", value="an empty text"):
         from_json(text)
 
 

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.utils._param_validation import StrOptions
 from words import QUICKER, strings
 
@@ -272,7 +273,7 @@ def check_missing_class(cls, option, proba, y, refused):
         return fitted(cls, option, proba, y, kept, classes=range(k))
 
     if refused:
-        with pytest.raises(ValueError, match=r"expected .*, got none of \[0\]"):
+        with refuses(ValueError, value=r"none of \[0\]"):
             without()
     elif not set(keys(cls, option)) & set(NOT_REPEATED):
         assert_close(cls, fitted(cls, option, proba, y, sample_weight=1.0 * kept), without())

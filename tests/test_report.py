@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.stats import norm, sem
 
 import sklearn_calib
@@ -231,11 +232,11 @@ def test_a_summary_of_several_classes_is_reported_on():
         assert other.low == pytest.approx(one.low, rel=1e-9)
     assert alone.accuracy == pytest.approx(rows.accuracy)
     assert alone.decomposition == {} and alone.classes == list(range(5))
-    with pytest.raises(ValueError, match="expected measures of cells, got lp_calibration_error"):
+    with refuses(ValueError, rule="measures of cells", value="lp_calibration_error"):
         calibration_report(summary, measures=["lp_calibration_error"])
     with pytest.raises(ValueError, match="summaries of the confidence"):
         calibration_report(CalibrationSummary(multiclass="classwise", classes=np.arange(5)))
-    with pytest.raises(ValueError, match="expected summaries alone, got also sample_weight"):
+    with refuses(ValueError, rule="summaries alone", value="also sample_weight"):
         calibration_report(summary, labels=[0, 1, 2, 3, 4])
     with pytest.raises(TypeError, match=r"no y_proba\. Pass y_proba"):
         calibration_report([0, 1])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from refused import refuses
 
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._files.columns import label_column, number_column, values_of_text
@@ -172,7 +173,7 @@ def test_a_file_without_names(tmp_path):
         assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
     with pytest.raises(Refusal, match="give all names with csv="):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    with pytest.raises(Refusal, match=r"expected 3 cells in the first line, .*, got 2"):
+    with refuses(Refusal, rule="3 cells in the first line, ", value="2"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
@@ -250,7 +251,7 @@ def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
-    with pytest.raises(Refusal, match=f"expected 3 cells in each row .* more in row {row}"):
+    with refuses(Refusal, rule="3 cells in each row ", value=f"more in row {row}"):
         read_table(str(file), lambda _: ["p", "y"])
 
 

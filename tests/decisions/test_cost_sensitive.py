@@ -7,6 +7,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refused import refuses
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -113,7 +114,7 @@ def test_costs_of_the_last_call_hold():
     by_row = CostSensitiveClassifier(MODEL).fit(X, NAMES, costs=rows)
     assert np.array_equal(by_row.predict(X[:9], costs=rows[:9]), known.predict(X[:9]))
     assert by_row.score(X, NAMES, costs=rows) == pytest.approx(known.score(X, NAMES))
-    with pytest.raises(ValueError, match=r"predict: expected the costs of these rows.*Pass costs="):
+    with refuses(ValueError, where="predict", rule="the costs of these rows", cure="Pass costs="):
         by_row.predict(X)
     with pytest.raises(ValueError, match=r"shape \(3, 3\) or \(9, 3, 3\).*got shape \(150, 3, 3\)"):
         by_row.predict(X[:9], costs=rows)
@@ -202,7 +203,7 @@ def test_other_bad_input():
         CostSensitiveClassifier(MODEL, COSTS, actions=["a", "a", "b"]).fit(X, NAMES)
     with pytest.raises(ValueError, match="labels of at least two classes, got one class"):
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
-    with pytest.raises(ValueError, match=r"expected labels among .*got .*'rose'"):
+    with refuses(ValueError, rule="labels among ", value=".*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))
 
 

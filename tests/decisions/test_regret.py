@@ -6,6 +6,7 @@ from golden_sets import golden_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refused import refuses
 from scipy.optimize import linprog
 from sklearn.isotonic import IsotonicRegression
 
@@ -91,11 +92,11 @@ def test_labels():
 def test_bad_input():
     with pytest.raises(ValueError, match="got 'isotonik'"):
         regret_curve(Y, P, "isotonik")
-    with pytest.raises(ValueError, match=r"^regret_curve: expected as many labels"):
+    with refuses(ValueError, where="regret_curve", rule="as many labels"):
         regret_curve(Y, P, P[:9])
-    with pytest.raises(TypeError, match=r"^regret_curve: expected a recalibrator"):
+    with refuses(TypeError, where="regret_curve", rule="a recalibrator"):
         regret_curve(Y, P, PlattScaling)
-    with pytest.raises(ValueError, match=r"^regret_curve: expected two classes, got 3"):
+    with refuses(ValueError, where="regret_curve", rule="two classes", value="3"):
         regret_curve(np.arange(3), np.eye(3))
     with pytest.raises(ValueError, match=r"^RegretCurve.at: .*strictly between 0 and 1, got 1"):
         regret_curve(Y, P).at([1.0])

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refused import refuses
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
@@ -75,7 +76,7 @@ def test_paired_standard_errors_and_the_earliest_stage(staged):
     close = curve.criterion <= curve.criterion[best] + curve.standard_error
     assert early == np.flatnonzero(close)[0] <= best
     assert curve.unit == "epochs"
-    with pytest.raises(ValueError, match="expected rule among minimum, one_standard_error, got"):
+    with refuses(ValueError, rule="rule among minimum, one_standard_error"):
         curve.best("median")
 
 
@@ -126,11 +127,11 @@ def test_standard_errors_from_a_sample_of_the_rows():
 
 def test_bad_input(staged):
     proba, y = staged
-    with pytest.raises(ValueError, match="expected at least one stage, got 0 arrays"):
+    with refuses(ValueError, rule="at least one stage", value="0 arrays"):
         refinement_curve(y, [])
-    with pytest.raises(ValueError, match="expected 2 stages, as in stages=, got 6 arrays"):
+    with refuses(ValueError, rule="2 stages, as in stages=", value="6 arrays"):
         refinement_curve(y, proba, stages=[1, 2])
-    with pytest.raises(ValueError, match="refinement_curve: expected"):
+    with refuses(ValueError, where="refinement_curve"):
         refinement_curve(y, [proba[0], proba[1][:10]])
-    with pytest.raises(ValueError, match="refinement_curve: expected 3 columns"):
+    with refuses(ValueError, where="refinement_curve", rule="3 columns"):
         refinement_curve(y, [proba[0], np.full((len(y), 2), 0.5)])

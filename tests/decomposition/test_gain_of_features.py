@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refused import fields_of, refuses
 from scipy.special import expit
 
 from sklearn_calib.canonical import canonical_proba
@@ -136,15 +137,19 @@ def test_columns_that_say_nothing(column):
     ("rows", "features", "message"),
     [
         (100, np.zeros((99, 1)), "one entry of features for each of the 100 rows, got shape"),
-        (100, np.zeros((100, 10_000)), "at most 1000 features, got 10000. Choose"),
+        (100, np.zeros((100, 10_000)), "at most 1000 features, got 10000. Choose those"),
         (100, {}, "at least one column of features, got none"),
-        (49, np.zeros((49, 1)), "at least 50 rows of positive weight, .* got 49 rows"),
+        (
+            49,
+            np.zeros((49, 1)),
+            "at least 50 rows of .* for features, got 49 rows",
+        ),
         (100, {"(score)": np.zeros(100)}, "no feature named"),
     ],
 )
 def test_refused(rows, features, message):
     y, p, _ = regions(rows)
-    with pytest.raises(ValueError, match=f"decompose_loss: expected {message}"):
+    with refuses(ValueError, where="decompose_loss", **fields_of(message)):
         decompose_loss(y, p, features=features)
 
 

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._kernels._loss_plane import Plane, label_places
@@ -110,9 +111,9 @@ def test_scale_of_the_thresholds(rows):
 
 def test_what_murphy_diagrams_refuse(rows):
     p, y = rows
-    with pytest.raises(ValueError, match="expected at least two models for difference=True, got 1"):
+    with refuses(ValueError, rule="at least two models for difference=True", value="1"):
         murphy(y, p, difference=True)
-    with pytest.raises(ValueError, match="expected scale among auto"):
+    with refuses(ValueError, rule="scale among auto"):
         murphy(y, p, scale="log")
     three, y3 = make_overconfident(3, 30)
     with pytest.raises(ValueError, match=r"two classes, got 3\. Pass one class against the others"):
@@ -156,9 +157,9 @@ def test_models_in_the_plane(rows):
         x, d = line.get_xydata().T
         np.testing.assert_allclose(parts.uncertainty + x - d, loss, atol=1e-9)
     ax.figure.canvas.draw()
-    with pytest.raises(ValueError, match="expected kind among bars, plane, got 'line'"):
+    with refuses(ValueError, rule="kind among bars, plane", value="'line'"):
         DecompositionDisplay.from_predictions(y, p, kind="line")
-    with pytest.raises(ValueError, match="expected kind among bars, plane, got 'line'"):
+    with refuses(ValueError, rule="kind among bars, plane", value="'line'"):
         DecompositionDisplay(display.parts, "line").plot()
 
 

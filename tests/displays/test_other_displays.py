@@ -2,6 +2,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from golden_sets import golden_set
+from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
@@ -91,9 +92,9 @@ def test_heat_map_of_a_search(search):
     by_stage = HeatmapDisplay.from_cv_results(results, "param_max_depth", "stage", fmt="")
     assert by_stage.values.shape == (2, 8)
     assert not by_stage.ax_.texts
-    with pytest.raises(ValueError, match=r"expected a column among .*stage.*, got 'depth'"):
+    with refuses(ValueError, rule="a column among .*stage", value="'depth'"):
         HeatmapDisplay.from_cv_results(results, "depth", "stage")
-    with pytest.raises(ValueError, match=r"expected values of shape \(1, 2\), got shape \(2, 2\)"):
+    with refuses(ValueError, rule=r"values of shape \(1, 2\)", value=r"shape \(2, 2\)"):
         HeatmapDisplay(np.zeros((2, 2)), ["a"], [1, 2]).plot()
 
 
@@ -116,7 +117,7 @@ def test_witness_under_the_reliability_curve():
     assert display.error == error
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
-    with pytest.raises(ValueError, match="expected 2 axes, one per panel, got 3"):
+    with refuses(ValueError, rule="2 axes, one per panel", value="3"):
         display.plot(axes=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
@@ -172,13 +173,13 @@ def test_calibrating_functions():
     alone = CalibratingFunctionDisplay.from_recalibrators(PlattScaling().fit(proba, y))
     assert alone.curve is None
     assert len(alone.axes_) == 1
-    with pytest.raises(ValueError, match="expected recalibrators of two classes"):
+    with refuses(ValueError, rule="recalibrators of two classes"):
         CalibratingFunctionDisplay.from_predictions(
             *make_overconfident(3, 90)[::-1], ["temperature"]
         )
     with pytest.raises(ValueError, match="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
-    with pytest.raises(ValueError, match="expected 3 axes, one per panel, got 1"):
+    with refuses(ValueError, rule="3 axes, one per panel", value="1"):
         display.plot(axes=[display.axes_[0]])
 
 

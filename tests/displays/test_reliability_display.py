@@ -1,6 +1,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_validate
@@ -105,9 +106,9 @@ def test_from_estimator_and_own_axes():
     assert display.axes_[0] is ax and len(lines(ax)) == 2
     one = ReliabilityDisplay.from_estimator(models["nb"], X, y)
     assert lines(one.axes_[0])[0].get_label() == "GaussianNB"
-    with pytest.raises(ValueError, match="expected 1 axes, one per panel, got 2"):
+    with refuses(ValueError, rule="1 axes, one per panel", value="2"):
         display.plot(ax=plt.subplots(1, 2)[1])
-    with pytest.raises(ValueError, match="expected bands among auto"):
+    with refuses(ValueError, rule="bands among auto"):
         display.plot(bands="all")
 
 
@@ -132,7 +133,7 @@ def test_from_cv_results_wants_equal_classes():
     results = cross_validate(
         GaussianNB(), X, y, cv=KFold(3), return_estimator=True, return_indices=True
     )
-    with pytest.raises(ValueError, match=r"expected the same classes in every fold.*stratified"):
+    with refuses(ValueError, rule="the same classes in every fold", cure=".*stratified"):
         ReliabilityDisplay.from_cv_results(results, X, y)
 
 

@@ -17,6 +17,7 @@ from other_languages import (
     sqlite,
     sqlite_has_functions,
 )
+from refused import fields_of, refuses
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
 
 from sklearn_calib._simplex import two_classes_of_margin
@@ -310,21 +311,26 @@ def test_names_of_stages_give_way():
 @pytest.mark.parametrize(
     ("name", "k", "kwargs", "words"),
     [
-        ("platt", 2, {"dialect": "oracle"}, "ansi, .*databricks, got 'oracle'"),
+        ("platt", 2, {"dialect": "oracle"}, "a dialect among ansi, .*databricks, got 'oracle'"),
         ("platt", 3, {}, "two classes where there is one column, got 3"),
         ("platt", 3, {"columns": ["a", "b"]}, "3 columns, one for each class, got 2"),
         ("platt", 2, {"columns": ["a", "A"]}, "columns: different texts"),
         ("platt", 2, {"columns": ""}, "columns: a text of printable characters, got ''"),
         ("platt", 2, {"columns": "a\0b"}, "columns: a text of printable characters"),
-        ("platt", 2, {"columns": ["a", 3]}, "columns: different texts, got"),
+        ("platt", 2, {"columns": ["a", 3]}, "columns: different texts"),
         ("platt", 2, {"into": ["a"]}, "one name into which the result goes"),
         ("platt", 2, {"columns": ["a", "b"], "into": None}, "into: a text, or 2 names, got None"),
-        ("platt", 2, {"columns": ["p"], "keep": ["Calibrated"]}, "results and of keep: different"),
+        (
+            "platt",
+            2,
+            {"columns": ["p"], "keep": ["Calibrated"]},
+            "names of the results and of keep: different",
+        ),
         ("platt", 2, {"into": "table"}, "a map with one table that is searched by the score"),
     ],
 )
 def test_refusals(name, k, kwargs, words):
-    with pytest.raises(ValueError, match=f"to_sql: expected .*{words}"):
+    with refuses(ValueError, where="to_sql", **fields_of(words)):
         to_sql(fitted(name, k), **kwargs)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refused import refuses
 from scipy import stats
 
 from sklearn_calib._kernels import _grades
@@ -191,7 +192,7 @@ def test_counts_of_more_than_a_billion_rows():
     assert found.order_p_value == 1 and found.p_value == 1
     fallen = grade_calibration(y, p, [0.05], counts=[2 * 10**8, 8 * 10**8, *counts[:2]])
     assert fallen.order_p_value == 0.001
-    with pytest.raises(ValueError, match=r"expected counts of 9e\+15 rows at most, got 4.61e\+18"):
+    with refuses(ValueError, rule=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"):
         grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
 
 

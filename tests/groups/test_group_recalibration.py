@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -106,7 +107,7 @@ def test_any_recalibrator(case):
     assert log_loss(y, model.predict_proba(p, groups=site)) < log_loss(
         y, model.pooled_.predict_proba(p)
     )
-    with pytest.raises(ValueError, match="expected one of"):
+    with refuses(ValueError, rule="one of"):
         GroupRecalibration("plat").fit(p, y, groups=site)
 
 
@@ -142,7 +143,7 @@ def test_several_classes():
     after = model.predict_proba(proba, groups=site)
     assert log_loss(y, after) < log_loss(y, proba)
     assert [len(part.to_frame()) for part in model.one_vs_rest_] == [3, 3, 3]
-    with pytest.raises(ValueError, match="to_frame: expected two classes"):
+    with refuses(ValueError, where="to_frame", rule="two classes"):
         model.to_frame()
 
 
@@ -159,7 +160,7 @@ def test_mistakes(case):
     p, y, site, model = case
     with pytest.raises(ValueError, match=r"predict_proba: .*none named 'group'"):
         model.predict_proba(p, groups={"site": site})
-    with pytest.raises(TypeError, match="expected a table of groups, got none"):
+    with refuses(TypeError, rule="a table of groups", value="none"):
         model.predict_proba(p)
     with pytest.raises(ValueError, match="strength"):
         GroupRecalibration(strength=0).fit(p, y, groups=site)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.special import expit, logit, ndtr, stdtrit
 from scipy.stats import beta, binom
 from scipy.stats import t as student
@@ -196,7 +197,7 @@ def test_clusters():
     found = calibrated_mean(*thrice, recalibrator=None, **more)
     assert numbers(found) == pytest.approx(numbers(once)) and found.n_clusters == len(y)
     assert calibrated_mean(*thrice, recalibrator=None).se < 0.7 * once.se
-    with pytest.raises(ValueError, match="expected groups and groups_unlabelled"):
+    with refuses(ValueError, rule="groups and groups_unlabelled"):
         calibrated_mean(y, score, rest, groups=groups)
     with pytest.raises(ValueError, match="groups_unlabelled, got 120 and 3"):
         calibrated_mean(y, score, rest, groups=groups, groups_unlabelled=[1, 2, 3])
@@ -216,7 +217,7 @@ def test_unequal_weights():
     assert right.low < 0.5 < right.high and right.se < right.labels_se
     scaled = calibrated_mean(**call, sample_weight=7 / chance[drawn])
     assert numbers(scaled) == pytest.approx(numbers(right))
-    with pytest.raises(ValueError, match="expected sample_weight above 0, got 0 in row 0"):
+    with refuses(ValueError, rule="sample_weight above 0", value="0", row=0):
         calibrated_mean(**call, sample_weight=np.arange(drawn.sum()))
 
 
@@ -251,7 +252,7 @@ def test_two_systems():
     ):
         with pytest.raises(ValueError, match=words):
             pair[0].difference(other)
-    with pytest.raises(TypeError, match="expected a CalibratedMean, got float"):
+    with refuses(TypeError, rule="a CalibratedMean", value="float"):
         pair[0].difference(0.5)
 
 
@@ -291,7 +292,7 @@ def test_labels_needed():
     assert found.labels_needed(alone, alone=True) == pytest.approx(200, abs=8)
     assert found.labels_needed(0.06) < found.labels_needed(0.06, alone=True)
     for wrong in (0, -1, np.nan, "x", None):
-        with pytest.raises(ValueError, match="expected a width > 0"):
+        with refuses(ValueError, rule="a width > 0"):
             found.labels_needed(wrong)
     with pytest.raises(ValueError, match="too narrow for 5000 rows"):
         found.labels_needed(0.001)
@@ -347,11 +348,11 @@ def test_bad_input(change, words):
 
 def test_few_rows_are_said():
     y, score, rest = rows()
-    with pytest.raises(ValueError, match="expected labels of two rows or more, got those of 1"):
+    with refuses(ValueError, rule="labels of two rows or more", value="those of 1"):
         calibrated_mean(y[:1], score[:1], rest)
     with pytest.raises(ValueError, match="scores that are numbers with recalibrator=None"):
         calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)
-    with pytest.raises(ValueError, match="expected verdicts of some classes, got 1020 different"):
+    with refuses(ValueError, rule="verdicts of some classes", value="1020 different"):
         calibrated_mean(y, [f"a{i}" for i in range(120)], [f"b{i}" for i in range(900)])
     for call, words in (
         ((y, score, rest[:0]), "expected rows without a label, got labels in all rows"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refused import refuses
 from scipy import stats
 
 from sklearn_calib._kernels._classical_tests import maximum_survival, range_survival
@@ -173,17 +174,15 @@ def test_required_rows():
         assert far == np.ceil((root / 0.04) ** 2)
     assert tester_sample_size(0, 0.1) > tester_sample_size(0, 0.2)
     assert tester_sample_size(0, 0.1, 0.01) > tester_sample_size(0, 0.1, 0.1)
-    with pytest.raises(
-        ValueError, match=r"expected 0 <= 4 tolerance < epsilon <= 1, got tolerance=0\.05"
-    ):
+    with refuses(ValueError, rule="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"):
         tester_sample_size(0.05, 0.1)
-    with pytest.raises(ValueError, match="expected 0 < delta < 1"):
+    with refuses(ValueError, rule="0 < delta < 1"):
         tester_sample_size(0, 0.1, 0)
-    with pytest.raises(ValueError, match="expected an odd n_parts"):
+    with refuses(ValueError, rule="an odd n_parts"):
         CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
-    with pytest.raises(ValueError, match="expected method among smooth, distance"):
+    with refuses(ValueError, rule="method among smooth, distance"):
         CalibrationTester(0.1, method="slow").test([0, 1], [0.2, 0.4])
-    with pytest.raises(ValueError, match="expected at least 5 rows, got 2"):
+    with refuses(ValueError, rule="at least 5 rows", value="2"):
         CalibrationTester(0.1, n_parts=5).test([0, 1], [0.2, 0.4])
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy import linalg, stats
 from scipy.special import expit, logit
 
@@ -428,7 +429,7 @@ def test_refusals():
         calibration_test(y, p, groups=groups, statistic=lambda y, p: 0.0)
     with pytest.raises(ValueError, match="a calibration error with its default options"):
         confidence_interval(y, p, "averaged_two_bin_error", groups=groups, debias=True)
-    with pytest.raises(ValueError, match="expected a calibration error for method 'inversion'"):
+    with refuses(ValueError, rule="a calibration error for method 'inversion'"):
         confidence_interval(y, p, "brier_loss", method="inversion", groups=groups)
     summary = CalibrationSummary().update(y, p)
     with pytest.raises(ValueError, match="groups need the rows"):

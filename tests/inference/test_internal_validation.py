@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
+from refused import refuses
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
@@ -397,7 +398,7 @@ def test_several_classes(rows):
     assert found.instability(pos_label=2).predicted.shape == (80,)
     with pytest.raises(ValueError, match=r"pos_label among \[0, 1, 2\], got none"):
         found.instability()
-    with pytest.raises(ValueError, match=r"expected two classes, got 3. Validate each class"):
+    with refuses(ValueError, rule="two classes", value="3", cure="Validate each class"):
         found.shrinkage()
     with pytest.raises(ValueError, match=r"3 classes, such as Brier, .* y == label"):
         validate(GaussianNB(), X, y, measures=["slope"])

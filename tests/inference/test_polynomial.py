@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from golden_sets import golden_set
+from refused import fields_of, refuses
 from scipy import stats
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
@@ -203,5 +204,5 @@ def test_certain_predictions():
     ],
 )
 def test_what_is_refused(call, message):
-    with pytest.raises(ValueError, match=f"PolynomialTest.belt: expected {message}"):
+    with refuses(ValueError, where="PolynomialTest.belt", **fields_of(message)):
         call(polynomial_test(*golden_set(60)))

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refused import refuses
 from scipy.special import expit
 from sklearn.covariance import LedoitWolf
 from sklearn.datasets import load_iris
@@ -267,7 +268,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="rows without weights"):
         AngularCalibratedClassifier(LogisticRegression()).fit(X, y, sample_weight=np.ones(100))
     iris = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="expected two classes, got 3"):
+    with refuses(ValueError, rule="two classes", value="3"):
         estimate_angle(fitted(*iris), *iris)
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         AngularCalibratedClassifier(LogisticRegression()).fit(*iris)

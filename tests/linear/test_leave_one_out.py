@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refused import refuses
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -147,7 +148,7 @@ def test_sgd_where_converged():
     same = logistic(C=1 / (0.05 * 60)).fit(X, y)
     assert_allclose(found, approximate_leave_one_out(same, X, y), atol=1e-6)
     hurried = clone(model).set_params(max_iter=5, tol=None, eta0=0.1, learning_rate="constant")
-    with pytest.raises(ValueError, match="expected a converged fit of these rows"):
+    with refuses(ValueError, rule="a converged fit of these rows"):
         approximate_leave_one_out(hurried.set_params(average=False).fit(X, y), X, y)
 
 
@@ -207,9 +208,9 @@ def test_bad_input():
         with pytest.raises(ValueError, match=message):
             approximate_leave_one_out(model, rows, labels, weight)
     for model in (GaussianNB().fit(X, y), LogisticRegressionCV(Cs=2, cv=2).fit(X, y)):
-        with pytest.raises(TypeError, match="expected a fitted LogisticRegression, RidgeClass"):
+        with refuses(TypeError, rule="a fitted LogisticRegression, RidgeClass"):
             approximate_leave_one_out(model, X, y)
-    with pytest.raises(ValueError, match="expected a fitted model"):
+    with refuses(ValueError, rule="a fitted model"):
         approximate_leave_one_out(logistic(), X, y)
     X, y = data(20, 30)
     with pytest.raises(ValueError, match=r"row is left out, got .*Add a penalty"):
@@ -300,7 +301,7 @@ def test_calibrated_model_bad_input():
         CalibratedModel(logistic(), cv="alo", ensemble=True).fit(X, y)
     with pytest.raises(ValueError, match=r"cv='alo', got .*'predict_proba'"):
         CalibratedModel(logistic(), cv="alo", response_method="predict_proba").fit(X, y)
-    with pytest.raises(TypeError, match="expected a fitted LogisticRegression"):
+    with refuses(TypeError, rule="a fitted LogisticRegression"):
         CalibratedModel(GaussianNB(), cv="alo").fit(X, y)
     frozen = FrozenEstimator(logistic().fit(X, y))
     with pytest.raises(ValueError, match="converged fit of these rows"):

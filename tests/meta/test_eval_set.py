@@ -5,6 +5,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from boosters import imported
+from refused import refuses
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -106,14 +107,14 @@ def test_callbacks_stop_too():
     xgboost = imported("xgboost")
     callbacks = [xgboost.callback.EarlyStopping(rounds=3)]
     model = learner("xgboost", early_stopping_rounds=None, callbacks=callbacks)
-    with pytest.raises(ValueError, match=r"expected an eval_set .* got EarlyStopping without one"):
+    with refuses(ValueError, rule="an eval_set ", value="EarlyStopping without one"):
         CalibratedModel(model).fit(X, Y)
     done = fitted(model, 2 * Y - 1, eval_set=[(X_EVAL, 2 * Y_EVAL - 1)])
     reference = fitted(learner("xgboost"), Y, eval_set=[(X_EVAL, Y_EVAL)])
     assert rounds(done) == rounds(reference)
     lightgbm = imported("lightgbm")
     model = learner("lightgbm", early_stopping_rounds=None)
-    with pytest.raises(ValueError, match=r"expected an eval_set .* got _EarlyStoppingCallback"):
+    with refuses(ValueError, rule="an eval_set ", value="_EarlyStoppingCallback"):
         CalibratedModel(model).fit(X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)])
 
 
@@ -163,7 +164,7 @@ def test_labels_that_no_row_has(package):
     message = r"CalibratedModel.fit, labels of eval_set: expected labels among \[0, 1\], got .*3"
     with pytest.raises(ValueError, match=message):
         fitted(learner(package), Y, eval_set=[(X_EVAL, np.full(len(X_EVAL), 3))])
-    with pytest.raises(ValueError, match="labels of eval_set: expected as many labels as rows"):
+    with refuses(ValueError, where="labels of eval_set", rule="as many labels as rows"):
         fitted(learner(package), Y, eval_set=[(X_EVAL, Y_EVAL[1:])])
 
 

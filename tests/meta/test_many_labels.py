@@ -6,6 +6,7 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy import sparse
 from scipy.special import expit
 from scipy.stats import binom, norm
@@ -237,7 +238,7 @@ def test_errors(data):
         CalibratedModel(NB).fit(X, np.where(Y == 1, "yes", "no").astype(object))
     with pytest.raises(ValueError, match="folds for many labels, got cv='alo'"):
         CalibratedModel(NB, cv="alo").fit(X, Y)
-    with pytest.raises(ValueError, match="expected one label per row"):
+    with refuses(ValueError, rule="one label per row"):
         RefineThenCalibrateCV(LogisticRegression()).fit(X, Y)
     with pytest.raises(ValueError, match="a fitted model in a FrozenEstimator"):
         CalibratedModel(NB, cv="prefit").fit(X, Y)

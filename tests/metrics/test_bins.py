@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from golden_sets import golden_set
+from refused import refuses
 
 from sklearn_calib._kernels import _binning
 from sklearn_calib._kernels._binning import cube_root_bins, swept_bins
@@ -121,7 +122,7 @@ def test_wherever_bins_are_taken():
 @pytest.mark.parametrize("n_bins", [0, 2.5, True, "fd"])
 def test_refused(n_bins):
     for function in (calibration_error, reliability_curve):
-        with pytest.raises(ValueError, match=r"expected n_bins >= 1, 'cube_root' or 'sweep', got"):
+        with refuses(ValueError, rule="n_bins >= 1, 'cube_root' or 'sweep'"):
             function(Y, P, n_bins=n_bins)
 
 

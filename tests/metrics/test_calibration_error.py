@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refused import refuses
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import (
@@ -104,7 +105,7 @@ def test_pos_label():
     labels = np.array(["no", "yes"])[y]
     flipped = calibration_error(labels, proba, pos_label="no")
     assert flipped == pytest.approx(calibration_error(y == 0, proba[:, 0]))
-    with pytest.raises(ValueError, match=r"expected pos_label among \['no', 'yes'\], got 'maybe'"):
+    with refuses(ValueError, rule=r"pos_label among \['no', 'yes'\]", value="'maybe'"):
         calibration_error(labels, proba, pos_label="maybe")
 
 

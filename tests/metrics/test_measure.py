@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from refused import refuses
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.canonical import _labels, _scores
@@ -43,7 +44,7 @@ def test_signature_and_docstring(measure):
 
 def test_what_needs_no_positive_class_has_none():
     assert not log_loss.has_pos_label and not brier_loss.has_pos_label
-    with pytest.raises(ValueError, match="log_loss: expected options among none, got 'pos_label'"):
+    with refuses(ValueError, where="log_loss", rule="options among none", value="'pos_label'"):
         log_loss([0, 1], [0.2, 0.9], pos_label=1)
 
 
@@ -141,12 +142,12 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
         for c in np.unique(top)
     ]
     assert bias(y, proba, multiclass="top_label") == pytest.approx(sum(by_prediction))
-    with pytest.raises(ValueError, match=r"bias: expected multiclass among auto, .*, got 'each'"):
+    with refuses(ValueError, where="bias", rule="multiclass among auto, ", value="'each'"):
         bias(y, proba, multiclass="each")
 
 
 def test_the_old_form_of_a_measure_is_refused():
-    with pytest.raises(ValueError, match=r"metric\(old\): expected a function whose first argum"):
+    with refuses(ValueError, where=r"metric\(old\)", rule="a function whose first argum"):
 
         @metric()
         def old(y_true, y_proba):
@@ -161,9 +162,9 @@ def test_cube_root_bins():
 
 def test_errors_carry_the_name_that_was_called():
     for measure in (calibration_error, expected_calibration_error):
-        with pytest.raises(ValueError, match=f"^{measure.__name__}: expected strategy among"):
+        with refuses(ValueError, where=f"{measure.__name__}", rule="strategy among"):
             measure([0, 1], [0.2, 0.9], strategy="width")
-    with pytest.raises(ValueError, match=r"kernel_calibration_error: expected kernel 'laplace'"):
+    with refuses(ValueError, where="kernel_calibration_error", rule="kernel 'laplace'"):
         kernel_calibration_error([0, 1], [0.2, 0.9], kernel="gauss")
     with pytest.raises(ValueError, match=r"'return_witness'\. Call calibration_witness instead"):
         smooth_calibration_error([0, 1], [0.2, 0.9], return_witness=True)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
@@ -126,7 +127,7 @@ def test_the_link_may_be_a_function():
         for link in ("logit", expit)
     )
     assert_allclose(named, given, atol=1e-9)
-    with pytest.raises(ValueError, match=r"expected a link .* values from -1 to 1.*mean function"):
+    with refuses(ValueError, rule="a link", value=".* values from -1 to 1", cure=".*mean function"):
         AngularCalibration(link=np.tanh).fit(scores(u), y)
     callable_link = AngularCalibration(link=expit).fit(scores(u), y)
     with pytest.raises(AttributeError, match="probit and logit"):

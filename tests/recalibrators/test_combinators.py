@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -143,5 +144,5 @@ def test_any_classifier_is_a_recalibrator():
 @pytest.mark.parametrize("bad", [3, PlattScaling, None])
 def test_refused_recalibrators(bad):
     proba, y = make_overconfident(3)
-    with pytest.raises(TypeError, match="expected a recalibrator: a name or an instance"):
+    with refuses(TypeError, rule="a recalibrator: a name or an instance"):
         OneVsRest(bad).fit(proba, y)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
@@ -76,13 +77,13 @@ def test_the_decomposition_uses_it():
 
 def test_refuses():
     proba, y = make_overconfident(2, 60)
-    with pytest.raises(ValueError, match="cross_fitted_proba: expected folds that test every row"):
+    with refuses(ValueError, where="cross_fitted_proba", rule="folds that test every row"):
         cross_fitted_proba("platt", proba, y, cv=ShuffleSplit(1, random_state=0))
-    with pytest.raises(ValueError, match=r"cross_fitted_proba: expected .* rows"):
+    with refuses(ValueError, where="cross_fitted_proba", rule=".* rows"):
         cross_fitted_proba("platt", proba, y[:-1])
-    with pytest.raises(ValueError, match="nobody: expected"):
+    with refuses(ValueError, where="nobody"):
         cross_fitted_proba("platt", 3 * proba, y, where="nobody")
-    with pytest.raises(TypeError, match="cross_fitted_proba: expected a recalibrator"):
+    with refuses(TypeError, where="cross_fitted_proba", rule="a recalibrator"):
         cross_fitted_proba(3, proba, y)
 
 

@@ -4,6 +4,7 @@ from golden_sets import golden_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from refused import refuses
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -141,7 +142,7 @@ def test_without_share_rows_are_exchangeable_and_weights_repeat_them():
 def test_an_error_changes_nothing():
     proba, y = make_overconfident(3, 60)
     online = OnlineCalibration()
-    with pytest.raises(ValueError, match="partial_fit: expected labels of at least two classes"):
+    with refuses(ValueError, where="partial_fit", rule="labels of at least two classes"):
         online.partial_fit(proba[:1, :2] / proba[:1, :2].sum(), [0])
     assert not vars(online).keys() - {"share"}
     online.partial_fit(proba, y)

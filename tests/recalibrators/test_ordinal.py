@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -220,7 +221,7 @@ def test_order_is_that_of_the_scale():
 @pytest.mark.parametrize("order", [GRADES[:3], [*GRADES, "poor"], [*GRADES[:3], "bad"]])
 def test_order_names_every_class(order):
     _, _, proba, names = named_grades()
-    with pytest.raises(ValueError, match=r"OrdinalCalibration.fit, order: expected "):
+    with refuses(ValueError, where="OrdinalCalibration.fit, order"):
         OrdinalCalibration(order=order).fit(proba, names)
 
 

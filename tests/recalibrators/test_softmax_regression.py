@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -184,5 +185,5 @@ def test_dirichlet_where_temperature_has_no_optimum(labels):
 
 def test_dirichlet_two_ways_to_penalise():
     proba, y = make_overconfident(3, 100)
-    with pytest.raises(ValueError, match="expected intercept_penalty=None beside penalty='auto'"):
+    with refuses(ValueError, rule="intercept_penalty=None beside penalty='auto'"):
         DirichletCalibration(intercept_penalty=1.0).fit(proba, y)

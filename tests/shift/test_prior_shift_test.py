@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.special import expit
 from scipy.stats import ks_2samp
 
@@ -120,9 +121,9 @@ def test_refused():
         prior_shift_test(p, y, p, n_resamples=9.5)
     with pytest.raises(ValueError, match=r"labels of 2 classes.*got 1 classes"):
         prior_shift_test(p, [1, 1, 1, 1], p)
-    with pytest.raises(ValueError, match=r"proba_target: expected 2 columns"):
+    with refuses(ValueError, where="proba_target", rule="2 columns"):
         prior_shift_test(p, y, np.full((3, 3), 1 / 3))
-    with pytest.raises(ValueError, match=r"proba_source: expected finite"):
+    with refuses(ValueError, where="proba_source", rule="finite"):
         prior_shift_test([np.nan, *p[1:]], y, p)
     with pytest.raises(ValueError, match="as many labels"):
         prior_shift_test(p, y[:3], p)

@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pytest
 from boosters import DEPRECATED, skipped, why_not
+from refused import refuses
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -203,5 +204,5 @@ def test_registration():
 
     register_staging(Mine, MyStaging())
     assert staging_of(Mine()).unit == "turns"
-    with pytest.raises(TypeError, match=r"expected an instance of Staging, got .*Derive"):
+    with refuses(TypeError, rule="an instance of Staging", cure="Derive"):
         register_staging(Mine, MyStaging)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from refused import refuses
 from systems import SIGNALS
 
 from sklearn_calib.groups import group_calibration
@@ -92,7 +93,7 @@ def test_errors_name_the_partition(frame):
     rows = dd.from_pandas(frame, npartitions=20)
     with pytest.raises(ValueError, match=r"summarize: partition 15: .* got 1.5 in row 500"):
         summarize(rows, **COLUMNS)
-    with pytest.raises(ValueError, match="expected the column 'q', got"):
+    with refuses(ValueError, rule="the column 'q'"):
         summarize(rows, label="y", prob="q")
 
 

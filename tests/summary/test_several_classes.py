@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from refused import refuses
 
 from sklearn_calib import metrics
 from sklearn_calib.datasets import make_overconfident
@@ -87,13 +88,13 @@ def test_labels_of_many_classes():
         assert named.measure(name) == plain.measure(name)
     with pytest.raises(ValueError, match=r"labels among .*0, 1, 2.*, got .*a.* in row"):
         CalibrationSummary().update(words, proba)
-    with pytest.raises(ValueError, match="expected scores of 3 classes, got 2 columns"):
+    with refuses(ValueError, rule="scores of 3 classes", value="2 columns"):
         plain.update(y[:3] % 2, proba[:3, :1])
-    with pytest.raises(ValueError, match="expected scores of 2 classes, got 3 columns"):
+    with refuses(ValueError, rule="scores of 2 classes", value="3 columns"):
         CalibrationSummary(classes=[0, 1]).update(y, proba)
     with pytest.raises(ValueError, match="pos_label with two classes, got 3 classes"):
         CalibrationSummary(classes=[0, 1, 2], pos_label=1)
-    with pytest.raises(ValueError, match="expected summaries of the same classes"):
+    with refuses(ValueError, rule="summaries of the same classes"):
         plain + named
     with pytest.raises(ValueError, match="summaries of one multiclass option"):
         plain + CalibrationSummary(multiclass="classwise")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from laws import LAWS, sample
+from refused import refuses
 
 from sklearn_calib._kernels._cells import OFFSET, real
 from sklearn_calib.datasets import make_overconfident
@@ -144,9 +145,7 @@ def saved(tmp_path):
 def test_truncated(tmp_path, kept):
     _, path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(
-        ValueError, match=r"from_parquet: expected .*s.parquet, got one that cannot"
-    ):
+    with refuses(ValueError, where="from_parquet", rule=".*s.parquet", value="one that cannot"):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
 
@@ -220,7 +219,7 @@ def test_another_table(tmp_path):
 
 def test_labels_that_no_file_can_hold():
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
-    with pytest.raises(ValueError, match="expected classes that are numbers, booleans or text"):
+    with refuses(ValueError, rule="classes that are numbers, booleans or text"):
         CalibrationSummary(classes=days).update(days, [0.1, 0.2]).to_arrow()
 
 
@@ -279,7 +278,7 @@ def test_what_is_no_path_opens_no_file(value, tmp_path):
             CalibrationSummary.from_parquet,
             CalibrationSummary().to_parquet,
         ):
-            with pytest.raises(TypeError, match="expected the path of a file, got the "):
+            with refuses(TypeError, rule="the path of a file", value="the"):
                 call(number)
         os.fstat(kept)
     finally:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cells_by_sorting import by_sorting
 from laws import LAWS, kept_bits, sample
+from refused import refuses
 
 from sklearn_calib import metrics
 from sklearn_calib._kernels._cells import N0, OFFSET, real
@@ -273,11 +274,9 @@ def test_nothing():
     assert empty.update([0, 1], [0.2, 0.3], sample_weight=[0, 0]).n_samples == 0
     assert empty == CalibrationSummary() == pickle.loads(pickle.dumps(empty))
     assert repr(empty) == "<CalibrationSummary of no rows, max_cells=65536>"
-    with pytest.raises(
-        ValueError, match=r"rows: expected a summary of at least one row, got an empty"
-    ):
+    with refuses(ValueError, where="rows", rule="a summary of at least one row", value="an empty"):
         empty.rows()
-    with pytest.raises(ValueError, match=r"measure: expected a summary of at least one row"):
+    with refuses(ValueError, where="measure", rule="a summary of at least one row"):
         empty.measure("brier_loss")
 
 
