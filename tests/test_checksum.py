@@ -144,7 +144,7 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     with refuses(ValueError, where=r"map\.values\[7\]", rule="numbers <= 1", value=r"1\.5"):
         from_dict(document, edited=True)
     swapped = isotonic() | {"classes": [1, 0]}
-    with pytest.raises(ValueError, match="the checksum of the document"):
+    with refuses(ValueError, rule="the checksum of the document"):
         from_dict(swapped)
     with refuses(ValueError, where="classes", rule="the order of the map's columns"):
         from_dict(swapped, edited=True)
@@ -172,7 +172,7 @@ def test_ranges_and_orders_hold_for_edited_maps_too(case, place, field, value, w
     if value == "falling":
         value = node[field][::-1]
     node[field] = value
-    with pytest.raises(ValueError, match=words):
+    with refuses(ValueError, rule=f".*{words}"):
         from_dict(document, edited=True)
 
 
@@ -205,9 +205,9 @@ def test_documents_of_the_former_schema_are_read_with_a_sentence():
         read = from_dict(former).document
     assert read["schema"] == document["schema"] and "rows" not in read["record"]
     assert all(read[key] == former[key] for key in former if key != "schema")
-    with pytest.raises(ValueError, match="checksum from schema 2 on, got one in schema 1"):
+    with refuses(ValueError, rule=".*checksum from schema 2 on", value="one in schema 1"):
         from_dict(document | {"schema": 1})
-    with pytest.raises(ValueError, match="checksum from schema 2 on, got none in schema 2"):
+    with refuses(ValueError, rule=".*checksum from schema 2 on", value="none in schema 2"):
         from_dict(former | {"schema": 2})
 
 
@@ -220,7 +220,7 @@ def test_summaries_of_the_former_version_keep_their_checksum():
     ((key, text),) = table.schema.metadata.items()
     said = json.loads(text)
     said["max_cells"] += 1
-    with pytest.raises(ValueError, match="another checksum"):
+    with refuses(ValueError, value="another checksum"):
         CalibrationSummary.from_arrow(table.replace_schema_metadata({key: json.dumps(said)}))
 
 

@@ -5,6 +5,7 @@ from numbers import Real
 
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
@@ -39,7 +40,7 @@ def _real_options():
 @pytest.mark.parametrize(("method", "option"), _real_options())
 @pytest.mark.parametrize("value", [5e-324, 1e-305, 1e308])
 def test_no_option_of_a_map_is_lost_in_arithmetic(method, option, value):
-    with pytest.raises(ValueError, match=option):
+    with refuses(ValueError, rule=option):
         method(**{option: value}).fit(P, Y)
 
 
@@ -66,9 +67,9 @@ def test_the_ends_that_are_allowed_give_numbers(method, option, value):
 
 @pytest.mark.parametrize("value", [5e-324, 1e308])
 def test_options_of_maps_of_groups_and_of_labels(value):
-    with pytest.raises(ValueError, match="strength of 0, or from 1e-100 to 1e"):
+    with refuses(ValueError, rule="strength of 0, or from 1e-100 to 1e"):
         GroupRecalibration(strength=value).fit(P, Y, np.arange(80) % 3)
-    with pytest.raises(ValueError, match="shrinkage of 0, or from 1e-100 to 1e"):
+    with refuses(ValueError, rule="shrinkage of 0, or from 1e-100 to 1e"):
         MultilabelCalibration(shrinkage=value).fit(THREE, (THREE > 0.5).astype(int))
 
 
@@ -81,7 +82,7 @@ def test_bins_of_a_far_norm(given):
 
 
 def test_logarithms_of_nan():
-    with pytest.raises(ValueError, match="got NaN"):
+    with refuses(ValueError, value="NaN"):
         log_proba(np.array([[0.5, np.nan]]))
 
 
@@ -95,7 +96,7 @@ def test_weights_that_leave_no_model_are_told(method):
 
 
 def test_counts_without_an_end():
-    with pytest.raises(ValueError, match="n_splits <= 10000, got 1000000"):
+    with refuses(ValueError, rule=".*n_splits <= 10000", value="1000000"):
         safe_calibration_test(Y, P, n_splits=10**6)
     with pytest.raises(ValueError, match="n_resamples <= 1000000, got"):
         calibration_test(Y, P, n_resamples=10**12)
@@ -103,7 +104,7 @@ def test_counts_without_an_end():
 
 @pytest.mark.parametrize("cv", [81, 100001])
 def test_no_more_folds_of_a_stack_than_rows(cv):
-    with pytest.raises(ValueError, match="at most 80 folds as cv"):
+    with refuses(ValueError, rule="at most 80 folds as cv"):
         StackedCalibration(["identity", "platt"], cv=cv).fit(P, Y)
 
 

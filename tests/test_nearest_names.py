@@ -77,7 +77,7 @@ def test_errors_of_python(call, near):
     ],
 )
 def test_conditions(condition, near):
-    with pytest.raises(Refusal, match=near):
+    with refuses(Refusal, cure=near):
         conditions_of([condition])
 
 

@@ -170,7 +170,7 @@ def test_other_sums_are_refused_unless_asked():
     assert report.rows[0].value == pytest.approx(
         calibration_report(y, proba, **QUICK).rows[0].value
     )
-    with pytest.raises(ValueError, match=r"probabilities in \[0, 1\]"):
+    with refuses(ValueError, rule=r"probabilities in \[0, 1\]"):
         calibration_report(y, 100 * proba, normalize=True, **QUICK)
     proba[7] = 0.0
     with pytest.raises(ValueError, match="row 7"):

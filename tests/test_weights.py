@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refused import refuses
 from sklearn.base import clone
 from words import QUICKER
 
@@ -180,6 +181,6 @@ class Unweighted(Identity):
 def test_a_method_without_weights_takes_equal_ones_alone():
     proba, y, weight = case_of(2)
     Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
-    with pytest.raises(Refusal, match="no sample_weight, which this method cannot use") as refused:
+    with refuses(Refusal, rule="no sample_weight, which this method cannot use") as refused:
         Unweighted().fit(proba, y, sample_weight=weight)
     assert refused.value.argument == "sample_weight"

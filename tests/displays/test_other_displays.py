@@ -177,7 +177,7 @@ def test_calibrating_functions():
         CalibratingFunctionDisplay.from_predictions(
             *make_overconfident(3, 90)[::-1], ["temperature"]
         )
-    with pytest.raises(ValueError, match="at least one recalibrator"):
+    with refuses(ValueError, rule="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with refuses(ValueError, rule="3 axes, one per panel", value="1"):
         display.plot(axes=[display.axes_[0]])

@@ -14,6 +14,7 @@ from export_cases import (
     inputs,
     tabulate,
 )
+from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
@@ -135,7 +136,7 @@ def test_foreign_parts_are_named():
     from sklearn.linear_model import LogisticRegression
 
     method = OneVsRest(LogisticRegression()).fit(*make_overconfident(2, 100))
-    with pytest.raises(TypeError, match=r"a recalibrator of this package.* got LogisticRegression"):
+    with refuses(TypeError, rule=".*a recalibrator of this package", value="LogisticRegression"):
         to_dict(method)
 
 
@@ -188,10 +189,12 @@ def test_rounding_by_arithmetic():
 
 def test_tables_are_asked_for():
     method = fitted("adaptive", 2)
-    with pytest.raises(ValueError, match=r"finite form, got AdaptiveCalibration. Pass tabulate="):
+    with refuses(
+        ValueError, rule=".*finite form", value="AdaptiveCalibration", cure="Pass tabulate="
+    ):
         to_dict(method)
     for bound in (0, 1e-12, 0.5):
-        with pytest.raises(ValueError, match=r"tabulate from 1e-09 to 0\.1"):
+        with refuses(ValueError, rule=r"tabulate from 1e-09 to 0\.1"):
             to_dict(method, tabulate=bound)
 
 

@@ -16,6 +16,7 @@ from export_cases import (
     probabilities,
     tabulate,
 )
+from refused import refuses
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_proba
@@ -252,19 +253,19 @@ def test_float64_states_no_error():
     ],
 )
 def test_wrong_options_are_named(options, words):
-    with pytest.raises(ValueError, match=words):
+    with refuses(ValueError, rule=words):
         to_onnx(fitted("platt", 2), **options)
 
 
 def test_methods_without_a_finite_form_ask_for_tables():
-    with pytest.raises(ValueError, match="Pass tabulate=1e-6"):
+    with refuses(ValueError, cure="Pass tabulate=1e-6"):
         to_onnx(fitted("adaptive", 2))
 
 
 def test_unfitted_and_foreign():
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(PlattScaling())
-    with pytest.raises(TypeError, match="a recalibrator of this package"):
+    with refuses(TypeError, rule="a recalibrator of this package"):
         to_onnx(object())
 
 

@@ -222,7 +222,7 @@ def test_a_map_that_disagrees_with_its_checksum_is_refused():
     assert "It was edited by hand since" in edited.describe()
     moved = copy.deepcopy(document)
     moved["record"]["rows"] = 10_000
-    with pytest.raises(ValueError, match="the checksum of the document"):
+    with refuses(ValueError, rule="the checksum of the document"):
         from_dict(moved)
 
 

@@ -7,6 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from export_cases import METHODS, fitted
+from refused import refuses
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -119,7 +120,7 @@ def test_every_method(name):
     rng = np.random.default_rng(3)
     map_ = fitted(name, 2)
     if name in NO_TABLE:
-        with pytest.raises(ValueError, match=r"tabulate=1e-6.*threshold"):
+        with refuses(ValueError, cure=r".*tabulate=1e-6.*threshold"):
             map_.threshold(0.5)
         map_ = from_dict(to_dict(map_, tabulate=1e-3))
     bits = OF_INTEGRALS if name.startswith("angular") else LAST_BITS
@@ -274,11 +275,13 @@ def test_bad_targets(target, options, match):
 
 def test_several_classes_are_refused_with_the_way():
     map_ = PlattScaling().fit(*make_overconfident(3, 200))
-    with pytest.raises(ValueError, match=r"two classes, got 3 classes.*fit\(proba\[:, c\], y == c"):
+    with refuses(
+        ValueError, rule=".*two classes", value="3 classes", cure=r".*fit\(proba\[:, c\], y == c"
+    ):
         map_.threshold(0.5)
-    with pytest.raises(ValueError, match="two classes"):
+    with refuses(ValueError, rule=".*two classes"):
         from_dict(to_dict(map_)).threshold(0.5)
-    with pytest.raises(ValueError, match="tabulate"):
+    with refuses(ValueError, cure=".*tabulate"):
         AdaptiveCalibration().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).threshold(0.5)
 
 
@@ -320,7 +323,7 @@ def test_texts_of_bands_are_data():
     "bands", [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}]
 )
 def test_bad_bands(bands):
-    with pytest.raises(ValueError, match="increasing probabilities"):
+    with refuses(ValueError, rule=".*increasing probabilities"):
         to_sql(fitted("platt", 2), "p", bands=bands)
-    with pytest.raises(ValueError, match="one column where there are bands"):
+    with refuses(ValueError, rule="one column where there are bands"):
         to_sql(fitted("platt", 2), ["p", "q"], bands=[0.5])

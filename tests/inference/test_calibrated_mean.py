@@ -199,7 +199,7 @@ def test_clusters():
     assert calibrated_mean(*thrice, recalibrator=None).se < 0.7 * once.se
     with refuses(ValueError, rule="groups and groups_unlabelled"):
         calibrated_mean(y, score, rest, groups=groups)
-    with pytest.raises(ValueError, match="groups_unlabelled, got 120 and 3"):
+    with refuses(ValueError, rule=".*groups_unlabelled", value="120 and 3"):
         calibrated_mean(y, score, rest, groups=groups, groups_unlabelled=[1, 2, 3])
 
 
@@ -294,7 +294,7 @@ def test_labels_needed():
     for wrong in (0, -1, np.nan, "x", None):
         with refuses(ValueError, rule="a width > 0"):
             found.labels_needed(wrong)
-    with pytest.raises(ValueError, match="too narrow for 5000 rows"):
+    with refuses(ValueError, value=".*too narrow for 5000 rows"):
         found.labels_needed(0.001)
 
 
@@ -350,7 +350,7 @@ def test_few_rows_are_said():
     y, score, rest = rows()
     with refuses(ValueError, rule="labels of two rows or more", value="those of 1"):
         calibrated_mean(y[:1], score[:1], rest)
-    with pytest.raises(ValueError, match="scores that are numbers with recalibrator=None"):
+    with refuses(ValueError, rule="scores that are numbers with recalibrator=None"):
         calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)
     with refuses(ValueError, rule="verdicts of some classes", value="1020 different"):
         calibrated_mean(y, [f"a{i}" for i in range(120)], [f"b{i}" for i in range(900)])

@@ -396,7 +396,7 @@ def test_several_classes(rows):
         other = validate(GaussianNB(), X, y, n_resamples=B, method=method)
         assert other["Brier"].corrected > own
     assert found.instability(pos_label=2).predicted.shape == (80,)
-    with pytest.raises(ValueError, match=r"pos_label among \[0, 1, 2\], got none"):
+    with refuses(ValueError, rule=r".*pos_label among \[0, 1, 2\]", value="none"):
         found.instability()
     with refuses(ValueError, rule="two classes", value="3", cure="Validate each class"):
         found.shrinkage()
@@ -413,7 +413,7 @@ def test_a_model_that_knows_its_rows_by_heart(drawn):
     assert found["slope"].apparent == np.inf
     assert np.isnan(found["slope"].corrected)
     assert found.to_dict()["rows"][0]["corrected"] is None
-    with pytest.raises(ValueError, match=r"above 0, got nan. Take method='.632\+'"):
+    with refuses(ValueError, rule=".*above 0", value="nan", cure=r"Take method='.632\+'"):
         found.shrinkage()
 
 
@@ -447,14 +447,14 @@ def test_refused(rows, change, error, message):
 
 def test_weights_that_leave_a_class_out(rows):
     X, y = rows
-    with pytest.raises(ValueError, match=r"above 0 of each class, got none of \[1\]"):
+    with refuses(ValueError, rule=".*above 0 of each class", value=r"none of \[1\]"):
         validate(GaussianNB(), X, y, sample_weight=(y == 0).astype(float))
 
 
 def test_a_rare_class_has_no_folds(rows):
     X, _ = rows
     y = (np.arange(80) == 0).astype(int)
-    with pytest.raises(ValueError, match="two rows of each class for folds, got 1"):
+    with refuses(ValueError, rule=".*two rows of each class for folds", value="1"):
         validate(GaussianNB(), X, y, method="cross_validation")
 
 
@@ -485,7 +485,7 @@ def test_as_text_and_tables(rows):
     assert found.to_frame()["corrected"].tolist() == corrected(found)
     assert json.loads(json.dumps(found.to_dict()))["rows"][3]["measure"] == "AUC"
     assert [*found] == [row.measure for row in found.rows] and "E50" not in found
-    with pytest.raises(KeyError, match=r"a measure among slope.*got 'E50'"):
+    with refuses(KeyError, rule=".*a measure among slope", value="'E50'"):
         found["E50"]
 
 

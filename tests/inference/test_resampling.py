@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refused import refuses
 from scipy import stats
 
 from sklearn_calib._random import (
@@ -128,8 +129,8 @@ def test_the_null_distribution_is_that_of_the_predictions():
 
 def test_summaries_are_told_where_to_go():
     summary = CalibrationSummary().update([0, 1], [0.2, 0.7])
-    with pytest.raises(TypeError, match=r"got a summary\. Call its method test"):
+    with refuses(TypeError, value="a summary", cure="Call its method test"):
         calibration_test(summary)
     for function in (confidence_interval, calibration_test):
-        with pytest.raises(TypeError, match="labels and probabilities of rows, got labels alone"):
+        with refuses(TypeError, rule=".*labels and probabilities of rows", value="labels alone"):
             function([0, 1])

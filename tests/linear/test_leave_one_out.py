@@ -213,7 +213,7 @@ def test_bad_input():
     with refuses(ValueError, rule="a fitted model"):
         approximate_leave_one_out(logistic(), X, y)
     X, y = data(20, 30)
-    with pytest.raises(ValueError, match=r"row is left out, got .*Add a penalty"):
+    with refuses(ValueError, rule=".*row is left out", cure="Add a penalty"):
         approximate_leave_one_out(RidgeClassifier(alpha=1e-14).fit(X, y), X, y)
 
 
@@ -281,7 +281,7 @@ def test_text(monkeypatch):
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
     monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_ROWS", 100)
-    with pytest.raises(ValueError, match=r"Hessian of at most 100 rows .* got 240"):
+    with refuses(ValueError, rule=".*Hessian of at most 100 rows ", value="240"):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 
 
@@ -297,14 +297,14 @@ def test_bytes_as_labels():
 
 def test_calibrated_model_bad_input():
     X, y = data(80, 20)
-    with pytest.raises(ValueError, match=r"cv='alo', got ensemble=True.*Leave both out"):
+    with refuses(ValueError, rule=".*cv='alo'", value="ensemble=True", cure=".*Leave both out"):
         CalibratedModel(logistic(), cv="alo", ensemble=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"cv='alo', got .*'predict_proba'"):
+    with refuses(ValueError, rule=".*cv='alo'", value=".*'predict_proba'"):
         CalibratedModel(logistic(), cv="alo", response_method="predict_proba").fit(X, y)
     with refuses(TypeError, rule="a fitted LogisticRegression"):
         CalibratedModel(GaussianNB(), cv="alo").fit(X, y)
     frozen = FrozenEstimator(logistic().fit(X, y))
-    with pytest.raises(ValueError, match="converged fit of these rows"):
+    with refuses(ValueError, rule=".*converged fit of these rows"):
         CalibratedModel(frozen, cv="alo").fit(*data(60, 20, seed=1))
 
 

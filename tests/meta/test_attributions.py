@@ -240,7 +240,7 @@ def test_an_explanation_comes_back_as_a_copy():
         assert np.array_equal(found.values, expected[0])
         assert np.array_equal(found.base_values, expected[1])
         assert np.array_equal(found.data, np.ones((2, 2))) and found.feature_names == ["a", "b"]
-    with pytest.raises(ValueError, match="no base besides the one of an explanation"):
+    with refuses(ValueError, rule="no base besides the one of an explanation"):
         calibrated_attributions(given, -1.0, map_)
 
 
@@ -256,7 +256,9 @@ def test_a_model_is_its_map():
     again = calibrated_attributions(phi, start, model.recalibrator_, "probability")
     assert np.array_equal(again[0], values)
     folds = CalibratedModel(LogisticRegression(), "beta", cv=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"one map, got 3 pairs.*calibrated_pairs_.*average"):
+    with refuses(
+        ValueError, rule=".*one map", value="3 pairs", cure=".*calibrated_pairs_.*average"
+    ):
         calibrated_attributions(phi, start, folds)
     parts = []
     for estimator, map_, _ in folds.calibrated_pairs_:  # as the message says

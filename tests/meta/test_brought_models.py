@@ -76,7 +76,7 @@ def test_unknown_arguments_say_what_to_write(cls, argument, cure):
 def test_unknown_names_say_what_to_write(data, name, cure):
     with refuses(ValueError, rule="one of ", value=rf"'{name}'( \(name\))?", cure=f"{cure}"):
         get_recalibrator(name)
-    with pytest.raises(ValueError, match=cure):
+    with refuses(ValueError, cure=cure):
         CalibratedModel(GaussianNB(), name).fit(*data)
 
 
@@ -90,7 +90,7 @@ def test_every_equivalent_exists():
 def test_options_by_name():
     assert get_recalibrator("histogram_binning", n_bins=7).n_bins == 7
     assert get_recalibrator(PlattScaling(), scale="proba").scale == "proba"
-    with pytest.raises(TypeError, match=r"options among n_bins.*got 'bins'\. Write 'n_bins'"):
+    with refuses(TypeError, rule=".*options among n_bins", value="'bins'", cure="Write 'n_bins'"):
         get_recalibrator("histogram_binning", bins=7)
 
 
@@ -208,7 +208,9 @@ def test_a_class_that_the_labels_miss_is_asked_for():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     model = ProbaOnly(GaussianNB().fit(X, y))
     kept = y != 1
-    with pytest.raises(ValueError, match=r"labels of 3 classes.*got 2 .*Set model.classes_ to"):
+    with refuses(
+        ValueError, rule=".*labels of 3 classes", value="2 ", cure=".*Set model.classes_ to"
+    ):
         CalibratedModel(FrozenEstimator(model)).fit(X[kept], y[kept])
     model.classes_ = np.array([0, 1, 2])  # what the message says
     fitted = CalibratedModel(FrozenEstimator(model), "platt").fit(X[kept], y[kept])
@@ -222,11 +224,11 @@ def test_what_gives_no_probabilities_is_refused(data):
         def predict(self, X):
             return np.zeros(len(X), dtype=int)
 
-    with pytest.raises(ValueError, match=r"predict returns probabilities, got int64 values"):
+    with refuses(ValueError, rule=".*predict returns probabilities", value="int64 values"):
         CalibratedModel(FrozenEstimator(Labels())).fit(X, y)
     with refuses(TypeError, rule="a fitted classifier", value="3"):
         CalibratedModel(FrozenEstimator(3)).fit(X, y)
-    with pytest.raises(TypeError, match=r"PlattScaling\(\)\.fit\(canonical_proba\(-model"):
+    with refuses(TypeError, cure=r".*PlattScaling\(\)\.fit\(canonical_proba\(-model"):
         CalibratedModel(FrozenEstimator(IsolationForest().fit(X))).fit(X, y)
     with pytest.raises(NotFittedError):
         CalibratedModel(FrozenEstimator(GaussianNB())).fit(X, y)
@@ -433,5 +435,5 @@ def test_a_bare_outlier_detector_says_what_to_write(piped):
     model = IsolationForest(n_estimators=5, random_state=0)
     model = make_pipeline(StandardScaler(), model) if piped else model
     for given in (model, clone(model).fit(X)):
-        with pytest.raises(TypeError, match=r"got IsolationForest, .*PlattScaling\(\)\.fit"):
+        with refuses(TypeError, value="IsolationForest, ", cure=r".*PlattScaling\(\)\.fit"):
             CalibratedModel(given).fit(X, y)

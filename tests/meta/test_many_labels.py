@@ -144,7 +144,7 @@ def test_logits_are_taken_where_there_are_some(data):
     logits = [canonical_proba(z, kind="logits") for z in svm.decision_function(X_test).T]
     wanted = MultilabelCalibration().fit(logits, Y_test).predict_proba(logits)
     np.testing.assert_array_equal(model.predict_proba(X_test), table(wanted))
-    with pytest.raises(TypeError, match="an estimator with decision_function"):
+    with refuses(TypeError, rule="an estimator with decision_function"):
         CalibratedModel(NB, response_method="decision_function").fit(X, Y)
 
 
@@ -195,7 +195,7 @@ def test_weights_are_repetition(data):
     np.testing.assert_allclose(
         table(one.predict_proba(X_test)), table(two.predict_proba(X_test)), atol=1e-8
     )
-    with pytest.raises(ValueError, match="sample_weight >= 0"):
+    with refuses(ValueError, rule="sample_weight >= 0"):
         CalibratedModel(NB).fit(X, Y, sample_weight=-weight)
 
 
@@ -228,22 +228,20 @@ def test_tables_of_labels(data):
 
 def test_errors(data):
     X, Y, _, _ = data
-    with pytest.raises(
-        ValueError, match=r"many labels per row.*got LogisticRegression, which says"
-    ):
+    with refuses(ValueError, rule=".*many labels per row", value="LogisticRegression, which says"):
         CalibratedModel(LogisticRegression()).fit(X, Y)
-    with pytest.raises(ValueError, match=r"labels 0, 1 or NaN \(unknown\), got 2 in row"):
+    with refuses(ValueError, rule=r".*labels 0, 1 or NaN \(unknown\)", value="2", row=0, column=1):
         CalibratedModel(NB).fit(X, 2 * Y)
-    with pytest.raises(TypeError, match=r"numbers as labels, got '(yes|no)'.*\(y == 'yes'\)"):
+    with refuses(TypeError, rule=".*numbers as labels", cure=r".*\(y == 'yes'\)"):
         CalibratedModel(NB).fit(X, np.where(Y == 1, "yes", "no").astype(object))
-    with pytest.raises(ValueError, match="folds for many labels, got cv='alo'"):
+    with refuses(ValueError, rule=".*folds for many labels", value="cv='alo'"):
         CalibratedModel(NB, cv="alo").fit(X, Y)
     with refuses(ValueError, rule="one label per row"):
         RefineThenCalibrateCV(LogisticRegression()).fit(X, Y)
-    with pytest.raises(ValueError, match="a fitted model in a FrozenEstimator"):
+    with refuses(ValueError, rule="a fitted model in a FrozenEstimator"):
         CalibratedModel(NB, cv="prefit").fit(X, Y)
     frozen = FrozenEstimator(clone(NB).fit(X, Y))
-    with pytest.raises(ValueError, match="scores of 2 labels, got 3"):
+    with refuses(ValueError, rule=".*scores of 2 labels", value="3"):
         CalibratedModel(frozen).fit(X, Y[:, :2])
     with pytest.warns(CalibrationWarning, match="not fitted yet"):
         CalibratedModel(clone(NB).fit(X, Y), cv=2).fit(X, Y)

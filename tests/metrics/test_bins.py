@@ -130,5 +130,5 @@ def test_no_bound_for_a_sweep():
     rng = np.random.default_rng(1)
     p = rng.random(6000)
     summary = CalibrationSummary(4096).update((rng.random(6000) < p).astype(int), p)
-    with pytest.raises(ValueError, match="a number of bins for a bound, got 'sweep'"):
+    with refuses(ValueError, rule=".*a number of bins for a bound", value="'sweep'"):
         summary.measure("calibration_error", n_bins="sweep", return_bound=True)

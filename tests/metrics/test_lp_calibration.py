@@ -126,7 +126,7 @@ def test_tables_are_taken_as_they_are():
         found = _unconverted(other, "here")
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
-    with pytest.raises(ValueError, match="dimensions"):
+    with refuses(ValueError, value=".*dimensions"):
         _unconverted(P[None], "here")
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
 
@@ -170,7 +170,7 @@ def test_door():
     ):
         with pytest.raises(ValueError, match=message):
             lp_calibration_error([0, 1], [0.2, 0.7], **options)
-    with pytest.raises(ValueError, match="n_resamples >= 1"):
+    with refuses(ValueError, rule=".*n_resamples >= 1"):
         lp_calibration_test([0, 1], [0.2, 0.7], n_resamples=0)
 
 
@@ -272,9 +272,9 @@ def test_bad_arguments():
         ({"p": 2, "epsilon": 0.1, "n_classes": 1}, "n_classes >= 2"),
         ({"p": 2, "epsilon": 0.1, "method": "exact"}, "method 'plugin' or 'paper'"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refuses(ValueError, rule=f".*{message}"):
             binning_sample_size(**options)
-    with pytest.raises(ValueError, match="p >= 2"):
+    with refuses(ValueError, rule="p >= 2"):
         lp_calibration_bound([0, 1], [0.2, 0.7], p=1.5)
-    with pytest.raises(ValueError, match="level between 0 and 1"):
+    with refuses(ValueError, rule=".*level between 0 and 1"):
         lp_calibration_bound([0, 1], [0.2, 0.7], level=95)

@@ -53,7 +53,7 @@ def test_what_a_measure_alone_takes_is_said_elsewhere():
     message = r"got 'pos_label'\. Leave it out: smooth_calibration_error takes it where it"
     with pytest.raises(ValueError, match=message):
         calibration_test([0, 1], [0.2, 0.9], pos_label=1)
-    with pytest.raises(ValueError, match=r"got 'pos_lable'\. Write 'pos_label', the nearest name"):
+    with refuses(ValueError, value="'pos_lable'", cure="Write 'pos_label', the nearest name"):
         smooth_calibration_error([0, 1], [0.2, 0.9], pos_lable=1)
 
 

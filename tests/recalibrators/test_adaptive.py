@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refused import refuses
 from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -131,17 +132,17 @@ def test_logistic_intervals_of_a_penalised_fit_by_hand(intercept):
 
 def test_bad_intervals():
     p, y = [0.1, 0.5, 0.9], [0, 1, 1]
-    with pytest.raises(ValueError, match='no intervals with neighborhood="nearest"'):
+    with refuses(ValueError, rule='no intervals with neighborhood="nearest"'):
         AdaptiveCalibration().fit(p, y, intervals=np.zeros((3, 2)))
     acp = AdaptiveCalibration("interval")
-    with pytest.raises(ValueError, match=r"intervals of shape \(3, 2\)"):
+    with refuses(ValueError, rule=r"intervals of shape \(3, 2\)"):
         acp.fit(p, y, intervals=np.zeros((2, 2)))
-    with pytest.raises(ValueError, match=r"0 <= lower <= upper <= 1, got \[0.5, 0.2\] in row 1"):
+    with refuses(ValueError, rule=".*0 <= lower <= upper <= 1", value=r"\[0.5, 0.2\]", row=1):
         acp.fit(p, y, intervals=[[0, 1], [0.5, 0.2], [0, 1]])
     three = np.full((6, 3), 1 / 3) + np.eye(3)[[0, 1, 2] * 2] * 0.1 - 0.1 / 3
-    with pytest.raises(ValueError, match="intervals for two classes only"):
+    with refuses(ValueError, rule="intervals for two classes only"):
         acp.fit(three, [0, 1, 2] * 2, intervals=np.tile([0.0, 1.0], (6, 1)))
-    with pytest.raises(TypeError, match="a fitted LogisticRegression"):
+    with refuses(TypeError, rule=".*a fitted LogisticRegression"):
         logistic_intervals(acp, np.zeros((3, 1)), np.zeros((3, 1)))
 
 

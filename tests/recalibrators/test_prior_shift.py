@@ -337,34 +337,34 @@ def test_refused_at_fit(shift, message):
 
 def test_refused_later():
     p, y, target = source_and_target()
-    with pytest.raises(ValueError, match=r"rows of every class in fit, got none of \[1\]"):
+    with refuses(ValueError, rule=".*rows of every class in fit", value=r"none of \[1\]"):
         PriorShift([0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
-    with pytest.raises(ValueError, match=r"3 numbers in prior, got 0\.1"):
+    with refuses(ValueError, rule=".*3 numbers in prior", value=r"0\.1"):
         PriorShift(0.1).fit(P3, [0, 1], classes=range(3))
     waiting = PriorShift("em").fit(P4, [0, 0, 0, 0], classes=[0, 1])
     with refuses(ValueError, where="adapt", rule="rows of every class", value=r"none of \[1\]"):
         waiting.adapt(P4)
     counted = PriorShift("bbse", [0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
-    with pytest.raises(ValueError, match="rows of every class"):
+    with refuses(ValueError, rule="rows of every class"):
         counted.adapt(P4)
     with pytest.raises(ValueError, match=r"a prior that is estimated.*given frequencies"):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
-    with pytest.raises(ValueError, match=r"a fit with prior='bbse', got one with another"):
+    with refuses(ValueError, rule=".*a fit with prior='bbse'", value="one with another"):
         PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)
-    with pytest.raises(ValueError, match="2 columns"):
+    with refuses(ValueError, rule="2 columns"):
         fitted.adapt(P3)
-    with pytest.raises(ValueError, match="finite"):
+    with refuses(ValueError, rule="finite"):
         fitted.adapt([0.2, np.nan])
     frame = pd.DataFrame({"a": 1 - p, "b": p})
     with pytest.raises(ValueError, match="feature names"):
         PriorShift("em").fit(frame, y).adapt(frame[["b", "a"]])
-    with pytest.raises(ValueError, match=r"level between 0 and 1"):
+    with refuses(ValueError, rule=r".*level between 0 and 1"):
         fitted.adapt(target, level=95)
-    with pytest.raises(ValueError, match="sample_weight"):
+    with refuses(ValueError, rule=".*sample_weight"):
         fitted.adapt(target, sample_weight=[1, 2])
     same = PriorShift("bbse", confusion="hard").fit([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="tell the classes apart"):
+    with refuses(ValueError, rule=".*tell the classes apart"):
         same.adapt(target)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
+from refused import refuses
 
 from sklearn_calib._kernels._monotone_program import fit_many, fit_program, moments
 from sklearn_calib.datasets import make_overconfident
@@ -225,5 +226,5 @@ def test_bad_parameters(options):
     ],
 )
 def test_bad_candidates(options, rule):
-    with pytest.raises(ValueError, match=rule):
+    with refuses(ValueError, rule=rule):
         RestrictedPolynomialRegression(**options).fit([0.1, 0.9], [0, 1])

@@ -91,7 +91,9 @@ def test_arrays(frame):
 def test_errors_name_the_partition(frame):
     frame.loc[15_500, "p"] = 1.5
     rows = dd.from_pandas(frame, npartitions=20)
-    with pytest.raises(ValueError, match=r"summarize: partition 15: .* got 1.5 in row 500"):
+    with refuses(
+        ValueError, where="summarize", source="partition 15", rule="prob", value="1.5", row=500
+    ):
         summarize(rows, **COLUMNS)
     with refuses(ValueError, rule="the column 'q'"):
         summarize(rows, label="y", prob="q")
