@@ -46,17 +46,21 @@ BEFORE = {  # with the prior of before: half a row on identity, the other half e
 
 
 def mixtures(k, n):
-    """{name: (candidates, what the default has of the invented row)}."""
+    """{name: (candidates, what the default has of the invented rows, how many of these)}."""
     before, now = list(BEFORE[k == 2]), list(auto.candidates(k, n))
     if k == 2:
         before += ["platt", "platt of probabilities"] if n < 1000 else ["quadratic"]
     else:
         before += ["shared venn_abers"] + (["shared spline"] if n < 1000 else [])
-    evenly = 0.5 / (len(now) - 1)
+    evenly, smooth = 0.5 / (len(now) - 1), [name for name in now if "spline" not in name]
     return {
-        "auto before": (before, 0.5 / (len(before) - 1)),
-        "auto, the prior of before": (now, evenly),
-        "auto": (now, 0.25),
+        "auto before": (before, 0.5 / (len(before) - 1), 1),
+        "auto, the prior of before": (now, evenly, 1),
+        "auto, more of the default": (now, 0.4, 1),
+        "auto, two invented rows": (now, 0.25, 2),
+        "auto, four invented rows": (now, 0.25, 4),
+        "auto without splines": (smooth, 0.25, 1),
+        "auto": (now, 0.25, 1),
     }
 
 
@@ -101,13 +105,13 @@ def one_task(part, name, model, n, draw):
     inside = dict(likelihoods(chains, proba, codes, weight, test, true))
     own = proba[np.arange(n), codes], test[np.arange(len(true)), true]
     losses = {one: log_losses(found) for one, found in inside.items()}
-    for one, (names, of_default) in mixtures(p.shape[1], n).items():
+    for one, (names, of_default, invented) in mixtures(p.shape[1], n).items():
         prior = np.full(len(names), (0.5 - of_default) / (len(names) - 2))
         prior[names.index("default")] = of_default
         prior[names.index("identity")] = 0.5
         share = 1 / (0.8 * n + 1)
         table = (1 - share) * np.column_stack([outside[m] for m in names]) + share * own[0][:, None]
-        weights = mixture_weights(np.maximum(table, 1e-12), weight, prior)
+        weights = mixture_weights(np.maximum(table, 1e-12), weight, invented * prior)
         mixed = np.column_stack([inside[m] for m in names]) @ weights
         losses[one] = log_losses((n * mixed + own[1]) / (n + 1))
     gaps = {m: loss - losses["identity"] for m, loss in losses.items()}
