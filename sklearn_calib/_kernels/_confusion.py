@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, nnls
-from scipy.special import softmax
-from scipy.stats import norm
+from scipy.special import ndtri, softmax
 
 from .._simplex import carries_log, log_proba
 from .._typing import FloatArray, IntArray
@@ -36,15 +35,16 @@ def predicted(proba: FloatArray, hard: bool) -> FloatArray:
 def confusion(guess: FloatArray, codes: IntArray, weight: FloatArray) -> Confusion:
     """`Confusion` of labelled rows; columns of classes without a row are 0."""
     k = guess.shape[1]
-    member = np.zeros((len(codes), k))
-    member[np.arange(len(codes)), codes] = weight
-    mass = member.sum(axis=0)
-    member /= np.where(mass > 0, mass, 1.0)
-    given = guess.T @ member
-    spread = None
+    mass = np.bincount(codes, weight, k)
+    share = weight / np.where(mass > 0, mass, 1.0)[codes]
+
+    def means(columns):
+        return np.array([np.bincount(codes, share * column, k) for column in columns])
+
+    given, spread = means(guess.T), None
     if (mass > 0).all() and np.linalg.cond(given) < _WORST_CONDITION:
-        spread = ((guess @ np.linalg.inv(given).T) ** 2).T @ member
-    total = (member**2).sum(axis=0)
+        spread = means((np.linalg.inv(given) @ guess.T) ** 2)
+    total = np.bincount(codes, share**2, k)
     rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)
     return Confusion(given, spread, mass / mass.sum(), rows)
 
@@ -67,14 +67,14 @@ def confusion_prior(
     """
     assert known.spread is not None
     share = weight / weight.sum()
-    parts = guess @ np.linalg.inv(known.given).T
-    raw = share @ parts
+    parts = np.linalg.inv(known.given) @ guess.T
+    raw = parts @ share
     prior = on_simplex(raw)
     k = len(prior)
     noise = known.spread - np.eye(k)  # variances of the labelled rows' part, per squared frequency
     noise = np.maximum(noise, 0.0) / np.maximum(known.rows - 1.0, 1.0)
-    se = np.sqrt((share**2) @ (parts - raw) ** 2 + noise @ prior**2)
-    kept, z2 = share @ share, norm.isf((1 - level) / 2) ** 2
+    se = np.sqrt((parts - raw[:, None]) ** 2 @ share**2 + noise @ prior**2)
+    kept, z2 = share @ share, ndtri((1 - level) / 2) ** 2
 
     def variance(c, t):
         others = np.delete(np.arange(k), c)
