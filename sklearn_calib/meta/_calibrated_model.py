@@ -39,7 +39,7 @@ from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, read_linear, settled
 from ..recalibrators import whole_or_not_at_all
 from ._brought import fresh, frozen_with_classes
-from ._concerns import warn_of_copies
+from ._concerns import groups_of_copies
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import (
     GIVES_SCORES,
@@ -162,9 +162,10 @@ class CalibratedModel(CalibratedClassifier):
         above the uncalibrated one by more than 3 standard errors and 5 %. Of an ensemble, the
         first member is judged; of many labels each, with the false alarm rate of one problem over
         all, and the log loss of their sum. Or a fitted estimator without a
-        FrozenEstimator, which is fitted again. Or a fifth of the rows of X are copies of others,
-        though two columns are continuous, with `cv` as a number and no `groups`: oversampled rows,
-        or such as belong together. UserWarning: sample weights that the estimator cannot use.
+        FrozenEstimator, which is fitted again. Or a fifth of the rows of X are copies of others, or
+        half of them (up to 20,000) nearly so, though two columns are continuous, with `cv` as a
+        number and no `groups`: oversampled rows, or such as belong together, which the folds then
+        keep together. UserWarning: sample weights that the estimator cannot use.
 
     Notes
     -----
@@ -310,11 +311,12 @@ class CalibratedModel(CalibratedClassifier):
             if leaves_one_out:
                 new._check_alo(job, many, soft_labels)
             elif in_folds:
-                cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
-                folds = splits_of(job, cv)
                 alone = fit_params.get("groups") is None and not soft_labels
                 if alone and isinstance(new.cv, Integral | None):
-                    warn_of_copies(where, job.X)
+                    copies = groups_of_copies(where, job.X, new.cv or 5)
+                    job = job if copies is None else job.split_by(copies)
+                cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
+                folds = splits_of(job, cv)
             task_name = "fit" if leaves_one_out else "fold" if in_folds else "calibrate"
             n_tasks = len(folds) + (not (in_folds and ensemble))
             with callback_fit(new, n_tasks, job.X, job.codes) as context:

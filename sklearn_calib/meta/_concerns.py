@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from .._simplex import log_losses, row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..exceptions import caution
-from ..recalibrators import aligned_proba, warn_of_shared_rows
+from ..exceptions import caution, setting
+from ..recalibrators import INDEPENDENT, aligned_proba, warn_of_shared_rows
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
@@ -19,32 +22,77 @@ _FEW_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no ev
 _ERRORS = 3.0  # standard errors
 _MATERIAL = 1.05  # a map that has learned nothing costs its parameters / (2 n) nats: no word
 _COPIES = 0.2  # of the rows, which must be copies of others
+_NEAREST = 1, 40, 80  # neighbours: of the last two follows where the first is to be expected
+_NEAR, _REACH = 0.5, 0.7  # of that distance; independent rows are above .7 of it, see test_copies
+_NEAR_ROWS = 20_000  # with more only equal rows are looked for
 _CONTINUOUS = 0.9  # of the different rows have a number of their own in a continuous column
 _MOVES_RATES = (
     "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
 )
+_KEPT = (
+    "The folds keep them together. Name what else does belong together with "
+    + setting("groups")
+    + "; instead of repeated rows pass "
+    + setting("sample_weight")
+)
 
 
-def warn_of_copies(where: str, X: Any) -> None:
-    """Warn where a fifth of the rows are copies: folds share them, oversampled rows for instance.
+def groups_of_copies(where: str, X: Any, folds: int) -> IntArray | None:
+    """Groups of equal or nearly equal rows, with a warning; None where few rows are copies.
 
+    A fifth of the rows has to be equal to others, or half of them far nearer to another one than
+    the 40th nearest tells: oversampled rows, windows of one series, measurements of one person.
     Rows are compared by their columns of floating-point numbers. Without two continuous ones, in
     which nine of ten different rows have a number that no other one has, rows may well be equal.
     """
     if hasattr(X, "select_dtypes"):
         X = X.select_dtypes("float").to_numpy(np.float64, na_value=np.nan)
     if not (isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size):
-        return
+        return None
     table = X.reshape(len(X), -1)
     factors = np.sqrt(np.arange(2.0, 2 + table.shape[1]))
     blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in row_blocks(table))
     key = np.concatenate([np.einsum("ij,j->i", block, factors) for block in blocks])
     n, different = len(key), len(np.unique(key))
-    if n - different < _COPIES * n:
-        return
-    own = [len(np.unique(column)) >= _CONTINUOUS * different for column in table.T]
-    if sum(own) > 1:  # one alone may be rounded: then equal numbers are no wonder
-        warn_of_shared_rows(where, f"{different} different rows of X among {n}")
+    equal = n - different >= _COPIES * n
+    if not (equal or _NEAREST[-1] < n <= _NEAR_ROWS):
+        return None
+    continuous = [c for c in table.T if len(np.unique(c)) >= _CONTINUOUS * different]
+    if len(continuous) < 2:  # one alone may be rounded: then equal numbers are no wonder
+        return None
+    groups = np.unique(key, return_inverse=True)[1] if equal else _near_copies(continuous)
+    if groups is None:
+        return None
+    sizes = np.bincount(groups)
+    got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
+    if len(sizes) < 2 * folds or sizes.max() > n / (2 * folds):  # or clusters of their own
+        if equal:
+            warn_of_shared_rows(where, got)
+        return None
+    caution(where, INDEPENDENT, got, _KEPT)
+    return groups
+
+
+def _near_copies(columns):
+    """Groups of rows that are near to each other for how near the others are, or None.
+
+    Distances are those of ranks. The number of neighbours grows with the power of the distance that
+    is the dimension of the rows, which tells the nearest one from those that are farther.
+    """
+    n, (_, k, last) = len(columns[0]), _NEAREST
+    ranks = np.column_stack([np.argsort(np.argsort(c)) / n for c in columns])
+    some = ranks[np.arange(k) * n // k]
+    squares = (some**2).sum(axis=1)[:, None] + (ranks**2).sum(axis=1) - 2 * some @ ranks.T
+    nearest = np.partition(squares, _NEAREST, axis=1)[:, _NEAREST]
+    near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
+    if not 0 < far < farther:
+        return None
+    expected = far * k ** -(np.log(farther / far) / np.log(last / k))
+    if near >= _NEAR * expected:
+        return None
+    pairs = cKDTree(ranks).query_pairs(_REACH * expected, output_type="ndarray")
+    table = coo_array((np.ones(len(pairs)), pairs.T), (n, n))
+    return connected_components(table, directed=False)[1]
 
 
 def warn_of_harm(

@@ -1,7 +1,7 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral
@@ -198,6 +198,10 @@ class AnyJob:
     split_params: dict[str, Any]
     response_method: str
 
+    def split_by(self, groups: IntArray) -> Self:
+        """The same with folds that keep groups together."""
+        return replace(self, split_params=self.split_params | {"groups": groups})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job(AnyJob):
@@ -207,6 +211,13 @@ class Job(AnyJob):
     classes: AnyArray
     weight: FloatArray  # what the recalibrator weighs the rows with
     items: IntArray | None = None  # of soft labels: rows of one item are never split
+
+    def split_by(self, groups: IntArray) -> Self:
+        """The same with folds that keep groups together, those of the recalibrator too."""
+        job = super().split_by(groups)
+        if routing_enabled():
+            return job
+        return replace(job, recalibrator_params=job.recalibrator_params | {"groups": groups})
 
     @property
     def all_columns(self) -> IntArray:

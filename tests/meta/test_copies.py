@@ -1,19 +1,21 @@
-"""Rows that are copies of others, oversampled ones for instance: folds share them."""
+"""Rows that are copies of others, oversampled ones for instance: the folds keep them together."""
 
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._concerns import warn_of_copies
+from sklearn_calib.meta._concerns import groups_of_copies
 
 SAID = "rows that are independent.*got {} different rows of X among {}.*groups"
 
@@ -38,7 +40,7 @@ def test_oversampled_rows_are_told(kind, cv):
     if kind is pd.DataFrame:  # only numbers that are not whole are compared
         given = given.add_prefix("x").assign(number=np.arange(len(at)))
     with pytest.warns(CalibrationWarning, match=SAID.format(400, len(at))):
-        CalibratedModel(LogisticRegression(), "platt", cv=cv).fit(given, y[at])
+        CalibratedModel(LogisticRegression(max_iter=5000), "platt", cv=cv).fit(given, y[at])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_missing_values_of_pandas():
     table = pd.DataFrame(X[at]).add_prefix("x").astype("Float64")
     table.iloc[::7, 2] = pd.NA
     with pytest.warns(CalibrationWarning, match="different rows of X among"):
-        warn_of_copies("here", table)
+        groups_of_copies("here", table, 5)
 
 
 def test_missing_numbers():
@@ -87,3 +89,60 @@ def test_missing_numbers():
     model = HistGradientBoostingClassifier(max_iter=3)
     with pytest.warns(CalibrationWarning, match=SAID.format(400, len(at))):
         CalibratedModel(model, "platt", cv=2).fit(X[at], y[at])
+
+
+def groups(n_groups, n_rows, noise, seed=0, features=10):
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(n_groups), n_rows)
+    X = rng.normal(size=(n_groups, features))[of]
+    return X + noise * rng.normal(size=X.shape), of
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_the_folds_keep_copies_together(noise):
+    X, of = groups(80, 5, noise)
+    order = np.random.default_rng(1).permutation(len(X))
+    X, of = X[order], of[order]
+    y = (X[:, 0] + np.random.default_rng(2).normal(size=len(X)) > 0).astype(int)
+    with pytest.warns(CalibrationWarning, match=SAID.format(80, 400)):
+        found = groups_of_copies("here", X, 5)
+    assert np.array_equal(found[:, None] == found, of[:, None] == of)
+    with pytest.warns(CalibrationWarning, match="folds keep them together"):
+        model = CalibratedModel(LogisticRegression()).fit(X, y)
+    given = CalibratedModel(LogisticRegression()).fit(X, y, groups=found)
+    assert np.array_equal(model.predict_proba(X), given.predict_proba(X))
+    with pytest.warns(CalibrationWarning, match="folds keep them together"):
+        stack = CalibratedModel(LogisticRegression(), "auto").fit(X, y)  # told the groups, too
+    given = CalibratedModel(LogisticRegression(), "auto").fit(X, y, groups=found)
+    assert np.array_equal(stack.predict_proba(X), given.predict_proba(X))
+
+
+def test_many_labels():
+    X, _ = groups(80, 5, 0.0)
+    Y = (X[:, :2] + np.random.default_rng(2).normal(size=(len(X), 2)) > 0).astype(int)
+    naive = GaussianNB()
+    with pytest.warns(CalibrationWarning, match="folds keep them together"):
+        model = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y)
+        of = groups_of_copies("here", X, 5)
+    given = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y, groups=of)
+    found, wanted = (np.array(m.predict_proba(X)) for m in (model, given))
+    assert found == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n_groups", "folds"), [(9, 5), (40, 21)])
+def test_too_few_groups_for_the_folds_are_told(n_groups, folds):
+    X, _ = groups(n_groups, 40, 0.0)
+    with pytest.warns(CalibrationWarning, match="Name what belongs together"):
+        assert groups_of_copies("here", X, folds) is None
+
+
+@pytest.mark.parametrize("features", [2, 5, 10, 30])
+@pytest.mark.parametrize("n_rows", [60, 100, 1000])
+def test_independent_rows_are_no_copies(n_rows, features):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        mixed = rng.standard_t(3, (n_rows, features)) @ rng.normal(size=(features, features))
+        drift = rng.normal(size=(n_rows, features)).cumsum(axis=0)
+        clusters = make_blobs(n_rows, features, centers=n_rows // 50 + 1, random_state=seed)[0]
+        for X in (rng.normal(size=(n_rows, features)), mixed, drift, clusters):
+            assert groups_of_copies("here", X, 5) is None
