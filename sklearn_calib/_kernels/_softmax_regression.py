@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 _BLOCK = 1024  # columns of a Hessian product
 _EXACT = 100_000  # entries of a table up to which nothing is saved
+_ROWS_PER_CLASS, _HESSIAN_ENTRIES = 25, 200_000  # of the Hessian of a large table, diagonal A
 _TO_ROUNDING = 10_000  # entries up to which a full A is fitted to rounding
 _MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
 _BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
@@ -43,7 +44,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, max_ite
     A, b = (np.zeros_like(ridge_a), np.zeros(len(z))) if start is None else start[:2]
     convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
     enough = 0.5 * np.sqrt(convexity * last)  # a gradient of this size ends the iteration
-    direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction
+    direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction(z, w)
     objective, proba = evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b)
     n_iter = 0
     while n_iter < max_iter:
@@ -90,11 +91,28 @@ def evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b):
     return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), proba
 
 
-def _diagonal_direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
-    """The Newton step of the 2k coefficients."""
-    k, solve = len(z), diagonal_solver(z, w, proba, ridge_a, ridge_b)
-    step = solve(-np.r_[grad_a, grad_b])
-    return step[:k], step[k:]
+def _diagonal_direction(z, w):
+    """A function that finds Newton steps of the 2k coefficients.
+
+    Of a large table with the Hessian of some rows, as long as its steps shorten the next ones.
+    """
+    k, n = z.shape
+    every, before = 1, np.inf
+    if z.size > _EXACT:
+        every = max(1, n // max(_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
+
+    def direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
+        nonlocal every, before
+        some = slice(None, None, every)
+        parts = z[:, some], w[some] / w[some].sum(), proba[:, some]
+        step = diagonal_solver(*parts, ridge_a, ridge_b)(-np.r_[grad_a, grad_b])
+        decrement = -(step[:k] @ grad_a + step[k:] @ grad_b)
+        if decrement > before / 4:
+            every = 1
+        before = decrement
+        return step[:k], step[k:]
+
+    return direction
 
 
 def diagonal_solver(z, w, proba, ridge_a, ridge_b):

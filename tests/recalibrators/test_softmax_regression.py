@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from sklearn_calib import canonical_proba
+from sklearn_calib._kernels import _softmax_regression as kernel
 from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
@@ -187,3 +188,25 @@ def test_dirichlet_two_ways_to_penalise():
     proba, y = make_overconfident(3, 100)
     with refuses(ValueError, rule="intercept_penalty=None beside penalty='auto'"):
         DirichletCalibration(intercept_penalty=1.0).fit(proba, y)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(5, 120_000))
+    codes = (z * rng.uniform(0.5, 1.5, 5)[:, None] + rng.gumbel(size=z.shape)).argmax(axis=0)
+    weight = rng.exponential(size=120_000) ** (4 if heavy else 0)
+    given = z, codes, weight, np.full(5, 1e-6), 1e-6
+    some = kernel.fit_softmax_regression(*given)
+    looked_at = []
+    solver = kernel.diagonal_solver
+    monkeypatch.setattr(
+        kernel, "diagonal_solver", lambda *a: looked_at.append(a[0].shape[1]) or solver(*a)
+    )
+    assert kernel.fit_softmax_regression(*given).objective == some.objective
+    assert looked_at[0] == 40_000
+    monkeypatch.setattr(kernel, "_EXACT", np.inf)
+    every = kernel.fit_softmax_regression(*given)
+    assert looked_at[-1] == 120_000
+    assert abs(some.objective - every.objective) < 1e-12
+    assert some.n_iter <= every.n_iter + 6
