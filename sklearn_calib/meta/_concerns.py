@@ -23,8 +23,7 @@ _ERRORS = 3.0  # standard errors
 _MATERIAL = 1.05  # a map that has learned nothing costs its parameters / (2 n) nats: no word
 _COPIES = 0.2  # of the rows, which must be copies of others
 _NEAREST = 1, 40, 80  # neighbours: of the last two follows where the first is to be expected
-_NEAR, _NEAR_OF_FEW = 0.7, 0.5  # of that distance; independent rows are above .8 and .65 of it
-_DIMENSIONS, _REACH = 2.5, 0.2  # few dimensions; copies are up to so much farther
+_NEAR, _REACH = 0.5, 0.7  # of that distance; independent rows are above .65 of it
 _NEAR_ROWS = 20_000  # with more only equal rows are looked for
 _CONTINUOUS = 0.9  # of the different rows have a number of their own in a continuous column
 _MOVES_RATES = (
@@ -88,12 +87,10 @@ def _near_copies(columns):
     near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
     if not 0 < far < farther:
         return None
-    dimension = np.log(last / k) / np.log(farther / far)
-    expected = far * k ** (-1 / dimension)
-    much = _NEAR if dimension > _DIMENSIONS else _NEAR_OF_FEW
-    if near >= much * expected:
+    expected = far * k ** -(np.log(farther / far) / np.log(last / k))
+    if near >= _NEAR * expected:
         return None
-    pairs = cKDTree(ranks).query_pairs((much + _REACH) * expected, output_type="ndarray")
+    pairs = cKDTree(ranks).query_pairs(_REACH * expected, output_type="ndarray")
     table = coo_array((np.ones(len(pairs)), pairs.T), (n, n))
     return connected_components(table, directed=False)[1]
 
