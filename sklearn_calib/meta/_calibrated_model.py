@@ -313,7 +313,7 @@ class CalibratedModel(CalibratedClassifier):
             elif in_folds:
                 alone = fit_params.get("groups") is None and not soft_labels
                 if alone and isinstance(new.cv, Integral | None):
-                    copies = groups_of_copies(where, job.X, new.cv or 5)
+                    copies = groups_of_copies(where, job.X, int(new.cv or 5))
                     job = job if copies is None else job.split_by(copies)
                 cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
                 folds = splits_of(job, cv)
