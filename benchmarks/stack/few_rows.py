@@ -22,7 +22,7 @@ import tasks
 from sklearn.model_selection import train_test_split
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._mixture import mixture_weights
+from sklearn_calib._kernels._mixture_proportions import mixture_weights
 from sklearn_calib._simplex import learned_floor, log_losses, raised
 from sklearn_calib.recalibrators import (
     BetaCalibration,

@@ -14,10 +14,10 @@ from scipy.special import chdtrc, expit, log_expit
 
 from .._typing import AnyArray, FloatArray, IntArray
 from ._logistic_grid import Grid
+from ._newton import damped_newton
 
 _FAR = 700.0  # log-odds beyond are counted there
 _STEPS = 4096  # of a place within a cell
-_NEWTON = 100
 _SPREAD = np.array([1.0, 0.5])  # of shift and slope in the mixture, around 0 and 1
 _IDENTITY = np.array([0.0, 1.0])
 _RAYS = 256
@@ -114,26 +114,23 @@ def fit_line(found: Atoms, precision: FloatArray) -> tuple[FloatArray, FloatArra
     free = np.isfinite(precision)
     own = np.where(free, precision, 0.0)
     basis = np.column_stack([np.ones_like(found.z), found.z])
-    theta = _IDENTITY.copy()
 
-    def value(at):
-        prior = -0.5 * own @ (at - _IDENTITY) ** 2
-        return float(likelihood(found, at[0], at[1])) + prior
+    def evaluate(theta):
+        return 0.5 * own @ (theta - _IDENTITY) ** 2 - float(likelihood(found, *theta)), None
 
-    best = value(theta)
-    for _ in range(_NEWTON):
+    def derivatives(theta):
         p = expit(basis @ theta)
-        slope = found.sums - basis.T @ (found.n * p) - own * (theta - _IDENTITY)
-        information = _information(basis, found, p) + np.diag(own)
-        step = np.zeros(2)
-        step[free] = np.linalg.solve(information[np.ix_(free, free)], slope[free])
-        gain = float(slope @ step)
-        while gain > 1e-13 * (1 + abs(best)) and not (after := value(theta + step)) >= best:
-            step, gain = step / 2, gain / 2
-        if gain <= 1e-13 * (1 + abs(best)):
-            break
-        theta, best = theta + step, after
-    return theta, information
+        slope = basis.T @ (found.n * p) - found.sums + own * (theta - _IDENTITY)
+        information = _information(basis, found, p)
+        return slope * free, information * np.outer(free, free) + np.diag(np.where(free, own, 1.0))
+
+    def direction(theta, _):
+        gradient, hessian = derivatives(theta)
+        step = -np.linalg.solve(hessian, gradient)
+        return step, -gradient @ step
+
+    theta = damped_newton(evaluate, direction, _IDENTITY, 1e-13).theta
+    return theta, derivatives(theta)[1]
 
 
 def _information(basis, found, p):

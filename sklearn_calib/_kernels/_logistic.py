@@ -6,8 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from ._newton import damped_newton, newton_step
+from ._softmax_regression import JointFit, SoftmaxFit
+
 _DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
 _FLAT = 1e-12  # decrement per unit of loss from which on rounding hides what a step gains
+_MANY_ROWS, _EVERY = 40_000, 8  # of many rows some give the start
 _BLOCK = 4096  # rows whose temporaries stay in the cache
 
 
@@ -230,6 +234,55 @@ def _line_search(at, point, step, along, slope, nonnegative):
                 break
             found, growth = further, growth**2
     return found
+
+
+def fit_slope_and_intercept(score, codes, weight, prior_rows, intercept=True):
+    """`fit_temperature_and_offsets` of two classes, from their log-odds; or a alone.
+
+    A logistic regression; of many rows some give the start.
+    """
+    invented = invented_log_odds(score, weight)
+    centre = np.clip(0.0, score.min(), score.max()) if intercept else 0.0
+    score = np.append(score, invented)
+    columns = [score - centre, np.ones_like(score)]
+    features = np.column_stack(columns if intercept else columns[:1])
+    target = np.append(codes.astype(float), expit(invented))
+    weight = np.append(weight, np.full(2, prior_rows / 2))
+    start = None
+    if len(score) >= _MANY_ROWS:
+        start = fit_logistic(features[::_EVERY], target[::_EVERY], weight[::_EVERY], tol=1e-4).coef
+    fit = fit_logistic(features, target, weight, start=start)
+    slope = float(fit.coef[0])
+    half = float(fit.coef[1] - slope * centre) / 2 if intercept else 0.0
+    return JointFit(slope, np.array([-half, half]))
+
+
+def fit_structured_pair(log, codes, weight, ridge):
+    """Minimise the mean log loss + ridge (|c - 1|^2 + |b|^2) of softmax(c log + b), c >= 0, b sums
+    to 0.
+
+    `log`, (2, n), are logarithms of both probabilities. The log-odds are c_1 log_1 - c_0 log_0 + e
+    with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.
+    """
+    columns, w = np.stack([-log[0], log[1], np.ones(log.shape[1])]), weight / weight.sum()
+    hit, gradient = codes.astype(float), np.zeros(3)
+    target, penalty = np.array([1.0, 1.0, 0.0]), ridge * np.array([2.0, 2.0, 1.0])
+    lowest = np.array([0.0, 0.0, -np.inf])
+
+    def evaluate(theta):
+        loss, residual, curvature = logistic_terms(theta @ columns, hit, w)
+        away = theta - target
+        return loss + penalty @ (away * away) / 2, (residual, curvature)
+
+    def direction(theta, rest):
+        residual, curvature = rest
+        gradient[:] = columns @ residual + penalty * (theta - target)
+        hessian = (columns * curvature) @ columns.T + np.diag(penalty)
+        return newton_step(hessian, gradient, lowest - theta)
+
+    theta, value, decrement, n_iter = damped_newton(evaluate, direction, target, 1e-12, lowest)
+    half, size = theta[2] / 2, float(np.abs(gradient[theta > lowest]).max())
+    return SoftmaxFit(theta[:2] - 1, np.array([-half, half]), float(value), size, decrement, n_iter)
 
 
 def invented_log_odds(log_odds, weight):

@@ -7,12 +7,12 @@ from scipy.special import expit, logsumexp, softmax
 
 from .._simplex import carries_log, log_proba
 from .._typing import FloatArray
+from ._newton import damped_newton
 
 _STEPS = 300  # of a bracket that halves: enough for any pair of float64
 _SCALINGS, _ALL_SCALINGS = 20, 2000  # before Newton's steps, and instead of them
 _MANY = 200  # classes, of which a Hessian takes too long
-_NEWTON_STEPS, _HALVINGS = 100, 40
-_CLOSE, _ROUNDING = 1e-14, 1e-15
+_CLOSE = 1e-14
 _LONGEST = 10.0  # step of an offset, so that targets out of reach end
 
 
@@ -104,31 +104,27 @@ def _of_many(log, share, target):
             break
         offset += np.clip(np.log(target) - np.log(mean), -_LONGEST, _LONGEST)
     if k <= _MANY:
-        offset = _newton(log, share, target, offset)
+        return _newton(log, share, target, offset)
     return offset - offset[0]
 
 
 def _newton(log, share, target, offset):
-    """Steps on all offsets but the first, halved while they raise the convex function."""
+    """Steps on all offsets but the first that never raise the convex function."""
 
-    def value(b):
-        return share @ logsumexp(log + b, axis=1) - target @ b
+    def evaluate(b):
+        moved = log + np.append(0.0, b)
+        return share @ logsumexp(moved, axis=1) - target[1:] @ b, moved
 
-    now = value(offset)
-    for _ in range(_NEWTON_STEPS):
-        q = softmax(log + offset, axis=1)
+    def direction(_, moved):
+        q = softmax(moved, axis=1)
         mean = share @ q
         pull = (mean - target)[1:]
-        if np.abs(mean / target - 1).max() < _CLOSE:
-            break
         curvature = (np.diag(mean) - q.T @ (q * share[:, None]))[1:, 1:]
-        step = np.append(0.0, -np.linalg.lstsq(curvature, pull, rcond=None)[0])
+        step = -np.linalg.lstsq(curvature, pull, rcond=None)[0]
         step *= min(1.0, _LONGEST / max(np.abs(step).max(), _LONGEST))
-        for _ in range(_HALVINGS):
-            if (then := value(offset + step)) <= now + _ROUNDING * (1 + abs(now)):
-                break
-            step /= 2
-        else:
-            break
-        offset, now = offset + step, then
-    return offset
+        return step, -pull @ step
+
+    free = damped_newton(
+        evaluate, direction, offset[1:] - offset[0], 1e-20 * target.min(), max_iter=100
+    ).theta
+    return np.append(0.0, free)

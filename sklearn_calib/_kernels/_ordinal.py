@@ -10,11 +10,11 @@ in (s, a_0, d), so the likelihood has one maximum.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import lsq_linear
 from scipy.special import expit, log_expit
 
-_STEPS = 300  # ten are many
+from ._newton import damped_newton, newton_step
+
+_TOLERANCE = 2e-13  # of the decrement, in nats
 _SMALLEST = 1e-100  # of w: a class of probability 0 costs 230 nats
 _MODERATE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
 _START = 0.01  # d away from its bound, where the curvature may be huge
@@ -69,37 +69,27 @@ def fit_ordinal(places, target):
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     sums = -np.tri(count)  # takes (a_0, d) to a
     sums[:, 0] = 1.0
-    value, gap = _value(places, target, theta, sums), np.inf
-    for _ in range(_STEPS):
+
+    def direction(theta, _):
         gradient, hessian = _derivatives(places, target, theta, sums)
-        step = _newton_step(hessian, gradient, lowest - theta)
-        slope = gradient @ step
-        gap = -slope / 2
-        if gap <= 1e-13 * (1 + value) and _trusted(places, target, theta, step):
-            return _fitted(theta, sums, value, gap)
-        length = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))  # at slope 0 widths may be 0
-        while True:  # the step ends inside the constraints, so does each part of it
-            moved = np.maximum(theta + length * step, lowest)
-            reached = _value(places, target, moved, sums)
-            if reached <= value + 1e-4 * length * slope:
-                break
-            length /= 2
-            if length < 1e-12:
-                return _fitted(theta, sums, value, gap)  # floating point allows no progress
-        theta, value = moved, reached
-    return _fitted(theta, sums, value, np.inf)
+        step, decrement = newton_step(hessian, gradient, lowest - theta)
+        shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))  # at slope 0 widths may be 0
+        return shorter * step, shorter * decrement
 
+    def evaluate(theta):
+        return _value(places, target, theta, sums), None
 
-def _trusted(places, target, theta, step):
-    """Whether the model of second order holds: it does not where a width, whose logarithm is in the
-    loss, changes by much. Its weight may be tiny, and the decrement tinier.
-    """
-    change = np.abs(step[0] * places.gap + step[2:]) / _widths(places, theta)
-    return bool((change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14)
+    def trusted(theta, step):
+        """Not where a width, whose logarithm is in the loss, changes by much: its weight may be
+        tiny, and the decrement tinier.
+        """
+        change = np.abs(step[0] * places.gap + step[2:]) / _widths(places, theta)
+        return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
-
-def _fitted(theta, sums, value, gap):
-    return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), float(gap))
+    theta, value, decrement, _ = damped_newton(
+        evaluate, direction, theta, _TOLERANCE, lowest, trusted
+    )
+    return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
 
 
 def _widths(places, theta):
@@ -135,17 +125,3 @@ def _derivatives(places, target, theta, sums):
     inner = np.arange(2, len(theta))
     hessian[inner, inner] += bend.sum(axis=0)
     return gradient, hessian
-
-
-def _newton_step(hessian, gradient, lowest):
-    """The minimiser of the second-order model among the steps that are at least `lowest`."""
-    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
-    scaled = hessian / scale / scale[:, None]
-    scaled.flat[:: len(scale) + 1] += 1e-13  # equal scores leave a direction open
-    root = cholesky(scaled, check_finite=False)
-    pull = solve_triangular(root, -gradient / scale, trans="T", check_finite=False)
-    step = solve_triangular(root, pull, check_finite=False)
-    if (step < lowest * scale).any():
-        bounds = lowest * scale, np.inf
-        step = lsq_linear(root, pull, bounds, method="bvls", tol=1e-14).x
-    return step / scale

@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
+from .._kernels._newton import damped_newton
 from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_labels, canonical_weight, read_numbers
@@ -262,7 +263,7 @@ def polished(fit: LinearFit, where: str, own: bool = False) -> LinearFit:
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
-        found = _newton(fit, objective, found, scale)  # an ill-conditioned fit
+        found = _newton(fit, objective, found)  # an ill-conditioned fit
     coef, intercept = _unpacked(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
     before, after = fit.scores, better.scores
@@ -295,33 +296,25 @@ def _objective(fit):
     return objective, np.append(start, fit.intercept) if free else start
 
 
-def _newton(fit, objective, packed, scale):
-    """Newton's method with halved steps, for a few hundred coefficients of any conditioning."""
+def _newton(fit, objective, packed):
+    """Newton's method, for a few hundred coefficients of any conditioning."""
     free = fit.intercept_kind == FREE
     d = fit.coef.size
-    penalty = np.append(np.full(d, fit.l2), np.zeros(int(free)))
-    value, gradient = objective(packed)
-    for _ in range(100):
-        if np.abs(gradient).max() <= 100 * MAX_GRADIENT * scale:
-            break
+
+    def direction(packed, gradient):
         coef, intercept = _unpacked(fit, packed)
         curvature = fit.derivatives(fit.X @ coef + intercept)[2]
-        hessian = np.diag(penalty)
+        hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
         weighted = fit.X.T.multiply(curvature) if sparse.issparse(fit.X) else fit.X.T * curvature
         product = weighted @ fit.X
         hessian[:d, :d] += product.toarray() if sparse.issparse(product) else product
         if free:
             hessian[:d, d] = hessian[d, :d] = fit.X.T @ curvature
             hessian[d, d] += curvature.sum()
-        step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
-        size = 1.0
-        while size > 1e-8:
-            new = objective(packed - size * step)
-            if new[0] <= value - 1e-4 * size * (gradient @ step) + 1e-13 * abs(value):
-                break
-            size /= 2
-        packed, (value, gradient) = packed - size * step, new
-    return packed
+        step = -np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
+        return step, -gradient @ step
+
+    return damped_newton(objective, direction, packed, 0.0, max_iter=100).theta
 
 
 def _unpacked(fit, packed):

@@ -375,7 +375,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         )
 
     def _weigh(self, names, outside, per_weight):
-        from .._kernels._mixture import mixture_weights
+        from .._kernels._mixture_proportions import mixture_weights
 
         prior = prior_rows(names)
         self.cv_losses_ = {}

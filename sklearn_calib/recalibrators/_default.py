@@ -6,12 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from .._kernels._joint_start import (
-    fit_slope_and_intercept,
-    fit_structured_pair,
-    fit_temperature_and_offsets,
-)
-from .._kernels._softmax_regression import fit_softmax_regression
+from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
+from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._typing import FloatArray
@@ -168,7 +164,7 @@ class _TwoSteps(FittedSoftmax):
         given, k = self._squeezed(given), 2 if two else given.shape[1]
         if two:
             options = _PRIOR_ROWS * k, self.offsets
-            self._take(fit_slope_and_intercept(given, codes, weight, *options)[:2])
+            self._take(fit_slope_and_intercept(given, codes, weight, *options))
             penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
             self._keep(fit_structured_pair(np.stack(self._pair(given)), codes, weight, penalty))
             return
@@ -196,7 +192,7 @@ class _TwoSteps(FittedSoftmax):
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
         alone, losses = (float(fit.beta), np.zeros(k)), []
-        for first in (alone, joint[:2]):
+        for first in (alone, joint):
             self._take(first)
             true = self._smoothed(log)[np.arange(len(codes)), codes]
             losses.append(float(-weight @ np.log(true)))

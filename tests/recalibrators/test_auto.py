@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel, canonical_proba
-from sklearn_calib._kernels._mixture import mixture_weights
+from sklearn_calib._kernels._mixture_proportions import mixture_weights
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss

@@ -9,12 +9,11 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._joint_start import (
-    fit_slope_and_intercept,
-    fit_structured_pair,
+from sklearn_calib._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
+from sklearn_calib._kernels._softmax_regression import (
+    fit_softmax_regression,
     fit_temperature_and_offsets,
 )
-from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     DefaultCalibration,

@@ -1,0 +1,85 @@
+"""Newton's method for smooth convex functions of a few numbers, some of which may have a bound."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+_NEAR = (
+    1e-12  # of the value: decrements below are hidden by its rounding, and whole steps are taken
+)
+_SHORTEST = 1e-10
+
+
+class Minimum(NamedTuple):
+    """Where the search ended; half the decrement is the distance of the value, to second order."""
+
+    theta: np.ndarray
+    value: float
+    decrement: float
+    n_iter: int
+
+
+def damped_newton(evaluate, direction, theta, tol, lowest=-np.inf, trusted=None, max_iter=200):
+    """Minimise a convex function by Newton steps, each halved until it pays (Armijo's rule).
+
+    Parameters
+    ----------
+    evaluate : callable
+        ``evaluate(theta)`` is the value, and anything that `direction` can use of its computation.
+    direction : callable
+        ``direction(theta, anything)`` is the Newton step and its decrement, minus the slope.
+    theta : ndarray
+        To begin with.
+    tol : float
+        The step whose decrement is at most this is the last one; of a `tol` that rounding does not
+        allow, the one after which decrements do not become smaller.
+    lowest : float or ndarray, default=-inf
+        Bounds of theta, which whole steps keep but for rounding.
+    trusted : callable, default=None
+        ``trusted(theta, step)`` says whether the second-order model holds along the whole step;
+        without it that is taken for granted where the decrement is rounding.
+    max_iter : int, default=200
+
+    Returns
+    -------
+    end : Minimum
+    """
+    value, rest = evaluate(theta)
+    before = np.inf
+    for n_iter in range(1, max_iter + 1):
+        step, decrement = direction(theta, rest)
+        near = decrement <= max(tol, _NEAR * (1 + abs(value)))
+        near = near and (trusted is None or trusted(theta, step))
+        if near and decrement > before / 4:
+            break
+        before = decrement
+        if near and decrement <= tol:  # the step is there: it costs nothing to take it
+            theta, value = np.maximum(theta + step, lowest), value - decrement / 2
+            break
+        length = 1.0
+        while True:
+            moved = np.maximum(theta + length * step, lowest)
+            reached, rest = evaluate(moved)
+            if near or reached <= value - 1e-4 * length * decrement:
+                break
+            length /= 2
+            if length < _SHORTEST:  # no progress is possible in floating point
+                return Minimum(theta, value, decrement, n_iter)
+        theta, value = moved, reached
+    return Minimum(theta, value, decrement, n_iter)
+
+
+def newton_step(hessian, gradient, lowest=-np.inf):
+    """The minimiser of the second-order model among steps of at least `lowest`; its decrement."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
+    scaled = hessian / scale / scale[:, None]
+    scaled.flat[:: len(scale) + 1] += 1e-13  # a direction may be open
+    step = np.linalg.solve(scaled, -gradient / scale)
+    if (step < lowest * scale).any():
+        lower = np.linalg.cholesky(scaled)
+        pull = np.linalg.solve(lower, -gradient / scale)
+        bounds = lowest * scale, np.inf
+        step = lsq_linear(lower.T, pull, bounds, method="bvls", tol=1e-14).x
+    step /= scale
+    return step, float(-gradient @ step)
