@@ -1,12 +1,11 @@
 """Small logistic regressions with soft targets and sign constraints, and when they have an end."""
 
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from ._newton import damped_newton, newton_step
+from ._newton import damped_newton, nearest, newton_step
 from ._softmax_regression import JointFit, SoftmaxFit
 
 _DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
@@ -30,8 +29,8 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     """Minimise the cross-entropy of expit(features @ coef), the columns `nonnegative` at coef >= 0.
 
     Convex, with a handful of columns of any scale, which may be nearly collinear. Each step
-    minimises the second-order model under the constraints, whose faces are few enough to try them
-    all (a projected Newton step is no descent where columns are nearly collinear). Along the step
+    minimises the second-order model under the constraints by nonnegative least squares (a projected
+    Newton step is no descent where columns are nearly collinear). Along the step
     Armijo's rule shortens, and a slope that hardly flattens lengthens: a row of huge features
     costs a few evaluations. Where rounding hides what the loss gains, whole steps go on until the
     decrement is rounding too: the end does not depend on the order of the rows. Begins at `start`
@@ -142,7 +141,11 @@ class _LogisticModel:
             root = lower.T @ self.triangle
             pull = np.linalg.solve(lower, self.basis @ point.residual)
         pull /= -top
-        step = _nearest(root, pull, point.coef, nonnegative)
+        scale = np.sqrt((root**2).sum(axis=0))
+        scale[scale == 0] = 1.0
+        lowest = np.full(len(scale), -np.inf)
+        lowest[[*nonnegative]] = -(point.coef * scale)[[*nonnegative]]
+        step = nearest(root / scale, pull, lowest) / scale
         return step, float(top * pull @ (root @ step))
 
 
@@ -151,30 +154,6 @@ def _well_conditioned(gram):
     if not 1e-140 < scale.min() <= scale.max() < np.inf:
         return False
     return np.linalg.eigvalsh(gram / scale / scale[:, None])[0] > 1e-6
-
-
-def _nearest(root, pull, coef, nonnegative):
-    """The step of least |root step - pull| that keeps the constraints: the best of the faces."""
-    scale = np.sqrt((root**2).sum(axis=0))
-    scale[scale == 0] = 1.0
-    root, coef = root / scale, coef * scale
-    bounded = np.zeros(len(coef), dtype=bool)
-    bounded[list(nonnegative)] = True
-    best, least = np.zeros_like(coef), np.inf
-    for size in range(len(nonnegative) + 1):
-        for fixed in combinations(nonnegative, size):
-            free = np.ones(len(coef), dtype=bool)
-            free[list(fixed)] = False
-            step = np.where(free, 0.0, -coef)
-            rest = pull - root @ step
-            step[free] = np.linalg.lstsq(root[:, free], rest, rcond=None)[0]
-            left = rest - root[:, free] @ step[free]
-            distance = left @ left
-            if distance < least and (step + coef)[bounded].min(initial=0.0) >= 0:
-                best, least = step, distance
-        if size == 0 and least < np.inf:
-            break  # the minimiser without constraints keeps them
-    return best / scale
 
 
 def _orthogonal(columns, curvature):

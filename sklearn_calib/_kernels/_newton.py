@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import nnls
 
 _NEAR = (
     1e-12  # of the value: decrements below are hidden by its rounding, and whole steps are taken
@@ -77,9 +77,19 @@ def newton_step(hessian, gradient, lowest=-np.inf):
     scaled.flat[:: len(scale) + 1] += 1e-13  # a direction may be open
     step = np.linalg.solve(scaled, -gradient / scale)
     if (step < lowest * scale).any():
-        lower = np.linalg.cholesky(scaled)
-        pull = np.linalg.solve(lower, -gradient / scale)
-        bounds = lowest * scale, np.inf
-        step = lsq_linear(lower.T, pull, bounds, method="bvls", tol=1e-14).x
+        root = np.linalg.cholesky(scaled).T
+        step = nearest(root, np.linalg.solve(root.T, -gradient / scale), lowest * scale)
     step /= scale
     return step, float(-gradient @ step)
+
+
+def nearest(root, pull, lowest):
+    """The step of least |root step - pull| among those of at least `lowest`."""
+    step = np.linalg.lstsq(root, pull, rcond=None)[0]
+    if (step < lowest).any():
+        free = np.isneginf(lowest)
+        base = np.where(free, 0.0, lowest)
+        above = nnls(np.column_stack([root, -root[:, free]]), pull - root @ base)[0]
+        step = base + above[: len(step)]
+        step[free] -= above[len(step) :]
+    return step
