@@ -7,18 +7,18 @@ the density of every component, up to a factor of the row.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import brentq, nnls
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from .._typing import FloatArray
+from ._newton import damped_newton, newton_step
 
 LARGEST_NEWTON = 200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
 _EM_STEPS = 10
 _EM_STEPS_ALONE = 2000
 _NEWTON_STEPS = 100
 _MOVE = 1e-10  # where EM alone ends
-_ROUNDING = 1e-9  # a smaller Newton step that does not shrink is rounding
+_TOLERANCE = 1e-22  # of the decrement, in nats
 _SMALLEST_COUNT = 1e-3  # of invented rows: no part of a mixture gets a weight of 0
 _NULL = 1e-12  # eigenvalues below this part of the largest are zero
 
@@ -34,27 +34,31 @@ class Proportions(NamedTuple):
 def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) -> Proportions:
     """The proportions of largest likelihood: EM steps, then Newton steps on the simplex.
 
-    A Newton step minimises the quadratic model under b >= 0 by nonnegative least squares, so that
-    proportions of exactly 0 are found (Kim, Carbonetto, Stephens, Anitescu 2020). EM never lowers
-    the likelihood and does the work far from the optimum.
+    With the sum of b added the function has its minimum among all b >= 0 on the simplex, and a
+    Newton step by nonnegative least squares finds proportions of exactly 0 (Kim, Carbonetto,
+    Stephens, Anitescu 2020). EM never lowers the likelihood and does the work far from the optimum.
     """
     share, b = weight / weight.sum(), np.array(start)
     newton = len(b) <= LARGEST_NEWTON
     n_iter = 0
+
+    def evaluate(b):
+        density = ratio @ b
+        return b.sum() - _mean_log_of(density, share), density
+
+    def direction(b, density):
+        g = ratio / density[:, None]
+        return newton_step((g * share[:, None]).T @ g, 1.0 - share @ g, -b)
+
     for _ in range(_EM_STEPS if newton else _EM_STEPS_ALONE):
         n_iter += 1
         updated = b * _slope(ratio, share, b)
         moved, b = np.abs(updated - b).max(), updated / updated.sum()
         if moved <= _MOVE:
             break
-    before = np.inf
-    for _ in range(_NEWTON_STEPS if newton else 0):
-        updated = _newton_step(ratio, share, b)
-        n_iter += 1
-        moved, b = np.abs(updated - b).max(), updated
-        if moved <= 1e-14 or before / 4 < moved < _ROUNDING:
-            break
-        before = moved
+    if newton:
+        end = damped_newton(evaluate, direction, b, _TOLERANCE, 0.0, max_iter=_NEWTON_STEPS)
+        b, n_iter = end.theta / end.theta.sum(), n_iter + end.n_iter
     return Proportions(b, max(float(_slope(ratio, share, b).max() - 1.0), 0.0), n_iter)
 
 
@@ -89,30 +93,6 @@ def _slope(ratio, share, b):
 def _mean_log_of(density, share):
     with np.errstate(divide="ignore"):
         return float(share @ np.log(np.maximum(density, 0.0)))
-
-
-def _newton_step(ratio, share, b):
-    """The step, halved until the likelihood does not fall; an EM step where that fails."""
-    g = ratio / (ratio @ b)[:, None]
-    slope = share @ g
-    hessian = (g * share[:, None]).T @ g
-    hessian.flat[:: len(b) + 1] += 1e-14 * np.trace(hessian)
-    before = _mean_log_of(ratio @ b, share)
-    try:
-        upper = cholesky(hessian)
-        moved = solve_triangular(upper, slope - 1.0, trans="T")
-        target = nnls(upper, upper @ b + moved, maxiter=30 * len(b))[0]
-    except (RuntimeError, np.linalg.LinAlgError):
-        target = b  # the EM step below
-    size = 1.0
-    while size > 1e-3 and target.sum() > 0:
-        tried = (1 - size) * b + size * target
-        tried /= tried.sum()
-        if _mean_log_of(ratio @ tried, share) >= before - 1e-15:
-            return tried
-        size /= 2
-    updated = b * slope
-    return updated / updated.sum()
 
 
 def proportions_uncertainty(
