@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_calib._kernels._regret import decision_loss
+from sklearn_calib._kernels._net_benefit import decision_loss
 from sklearn_calib.decisions import (
     SelectiveClassifier,
     decision_curve,

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import entr, expit
 
-from ._calibration_line import climb, fit_line
 from ._loess import SPAN
 from ._log_odds import of_probability
-from ._logistic import threshold_separates
+from ._logistic import climb, fit_line, threshold_separates
 
 CELLS = 64  # of the smoothed curve
 _BLOCK = 1 << 15  # entries whose temporaries stay in the cache

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from .._simplex import LARGEST_LOG_LOSS, row_blocks
@@ -22,6 +23,7 @@ _SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half t
 _COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
 _LONG_ROW = 32
 _START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
+_EQUAL = 1e-12  # means of probabilities
 _SHORT_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
 
 
@@ -266,3 +268,37 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
             loss += sums(z[test], codes[test], weight[test], beta)[0]
         loss -= excess_loss(z[test], codes[test], weight[test], beta)[0]
     return float(loss / weight.sum())
+
+
+def fit_expected_accuracy(z, codes, weight, label_smoothing=0.0):
+    """The beta >= 0 where the mean of max softmax(beta * z) is the share of right predictions.
+
+    The mean confidence rises with beta, from 1 / k to 1: one root, by Brent's method in log beta.
+    The accuracy counts as (1 - eps) accuracy + eps / k for a `label_smoothing` eps. Statuses as in
+    `fit_temperature`; the loss is that at beta, of labels as they are.
+    """
+    z = np.asarray(z, dtype=np.float64)
+    z = z - z.max(axis=1, keepdims=True)
+    share, k = weight / weight.sum(), z.shape[1]
+    accuracy = float(share[z.argmax(axis=1) == codes].sum())
+    accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
+    n_passes = 0
+
+    def excess(log_beta):
+        nonlocal n_passes
+        n_passes += 1
+        confidence = 0.0
+        for block in row_blocks(z):
+            confidence += share[block] @ (1 / np.exp(np.exp(log_beta) * z[block]).sum(axis=1))
+        return confidence - accuracy
+
+    low, high = np.log(box_of(float(-z.min()) or 1.0))
+    least, most = excess(low), excess(high)
+    if least >= -_EQUAL or most - least < _EQUAL:
+        status, beta = "uninformative", np.exp(low)
+    elif most <= _EQUAL:
+        status, beta = "separable", np.exp(high)
+    else:
+        status, beta = "inside", np.exp(brentq(excess, low, high, xtol=1e-10, rtol=1e-12))
+    loss = choose_pass(z.size)(z, codes, weight, beta)[0] / weight.sum()
+    return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)

@@ -1,7 +1,8 @@
-"""One pass of temperature scaling, compiled: all six sums from one reading of the scores.
+"""One pass of temperature or vector scaling, compiled: all sums from one reading of the scores.
 
-Few classes: blocks of rows are transposed into the first cache, and the vector units work across
-rows. Many classes: they work across the classes of a row. Two classes: one exponential per row.
+Temperature, few classes: blocks of rows are transposed into the first cache, and the vector units
+work across rows. Many classes: they work across the classes of a row. Two classes: one exponential
+per row.
 """
 
 import itertools
@@ -28,7 +29,8 @@ def exp_negative(x):
     """exp(x) for x <= 0, relative error 1e-14; unlike a library call the compiler vectorises it.
 
     Cody and Waite's reduction x = n log 2 + r, the Taylor polynomial of degree 11 in r, and n put
-    into the exponent bits. Below -708 the value of -708 (3e-308) is returned.
+    into the exponent bits. Below -708 the value of -708 (3e-308) is returned. With the library's
+    exponential a fit of 300,000 rows of 3 classes, or 50,000 of 100, takes twice as long.
     """
     x = max(x, -708.0)
     shifted = x * _LOG2_E + _ROUND
@@ -76,6 +78,7 @@ def temperature_sums(z, codes, weight, beta):
 def _two(z, codes, weight, beta):
     rows, zero = uint64(_BLOCK_ROWS), uint64(0)
     n = uint64(len(z))
+    # with `_few`, two exponentials a row, fits of 100,000 rows or more take an eighth longer
     gap, true, w, ratio = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     first, second, third = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     at_infinity, at_zero = np.zeros(rows), np.zeros(rows)
@@ -191,3 +194,35 @@ def _many(z, codes, weight, beta):
         at_infinity -= w * d_true
         at_zero += w * (d_sum / k - d_true)
     return loss, first, second, third, at_infinity, at_zero
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def vector_sums(z, codes, weight, beta, coef, intercept, gradient, row):
+    """The loss is returned, the gradient is added to `gradient`; `row`, (2, k), is overwritten."""
+    n, k = z.shape
+    loss = 0.0 * beta
+    for i in range(n):
+        top = np.float64(z[i, 0])
+        for c in range(k):
+            top = max(top, np.float64(z[i, c]))
+        highest = intercept[0] - 1e300
+        for c in range(k):
+            s = max(beta * (np.float64(z[i, c]) - top), -1e4)
+            u = coef[c] * s + intercept[c]
+            row[0, c] = s
+            row[1, c] = u
+            highest = max(highest, u)
+        true, w, total = row[1, codes[i]] - highest, weight[i], 0.0 * beta
+        for c in range(k):
+            power = exp_negative(row[1, c] - highest)
+            row[1, c] = power
+            total += power
+        share = w / total
+        for c in range(k):
+            p = share * row[1, c]
+            gradient[0, c] += p * row[0, c]
+            gradient[1, c] += p
+        gradient[0, codes[i]] -= w * row[0, codes[i]]
+        gradient[1, codes[i]] -= w
+        loss += w * (math.log(total) - true)
+    return loss

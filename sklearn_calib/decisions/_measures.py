@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._expected_metrics import best_actions, costs_of
-from .._kernels._regret import decision_loss, regret_pieces
+from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
 from ..canonical import are_counts

@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._kernels._net_benefit import NetBenefit, critical_value
-from .._kernels._regret import decision_loss, integral, regret_pieces
+from .._kernels._net_benefit import (
+    NetBenefit,
+    critical_value,
+    decision_loss,
+    integral,
+    regret_pieces,
+)
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import called, check_count, check_level, require

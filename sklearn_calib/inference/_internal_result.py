@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from .._kernels._batch_measures import Batch
-from .._kernels._calibration_line import climb, log_likelihood
+from .._kernels._logistic import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray

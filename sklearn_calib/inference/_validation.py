@@ -8,11 +8,10 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from .._kernels import _calibration_line as line
+from .._kernels import _logistic as line
 from .._kernels._classical_tests import spiegelhalter
 from .._kernels._cluster_sums import ratio_of_totals
 from .._kernels._log_odds import of_probability
-from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 from .._show import Section, Shown, Table
 from .._simplex import log_losses
@@ -474,7 +473,7 @@ class _MovedLines:
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
         if self.clusters is not None:
             ratios = self.clusters.chi_squares(large)
-        if threshold_separates(self.z, self.hit):
+        if line.threshold_separates(self.z, self.hit):
             return self._separated(b, top, ratios)
         if self.clusters is not None:
             return self._three(float(a), float(b), self.clusters.ends(a, b), ratios)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._calibration_line import fit_line
+from .._kernels._logistic import fit_line
 from .._typing import FloatArray, IntArray
 
 #: Numbers in the rows whose mean after the fit is taken: a fit must not wait for predictions.

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from .._kernels._softmax_blocks import SMALLEST_INPUT, scaled_inputs
+from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
 from .._typing import FloatArray

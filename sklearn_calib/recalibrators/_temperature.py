@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._temperature import fit_temperature, fit_temperature_of_options
-from .._kernels._temperature_blocks import (
+from .._kernels._passes import fit_temperature_passes, temperature_pass
+from .._kernels._temperature import (
     fit_expected_accuracy,
-    fit_temperature_passes,
-    temperature_pass,
+    fit_temperature,
+    fit_temperature_of_options,
 )
 from .._simplex import absent_of, log_of_options, row_blocks
 from .._typing import ArrayLike, Self

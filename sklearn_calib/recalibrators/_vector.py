@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._softmax_blocks import fit_vector_passes, vector_pass
+from .._kernels._passes import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import named, refuse
 from ._blocks import Blocks, Kind

@@ -6,9 +6,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from .._kernels._binning import bin_of_distinct, bin_sums
-from .._kernels._calibration_line import covariance, fit_line
 from .._kernels._cluster_sums import jackknife
-from .._kernels._logistic import threshold_separates
+from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import Errors
 from ..exceptions import check_level

@@ -10,8 +10,8 @@ import pytest
 from refused import refuses
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._softmax_blocks import _sums_numpy
-from sklearn_calib._kernels._softmax_compiled import vector_sums
+from sklearn_calib._kernels._passes import _sums_numpy
+from sklearn_calib._kernels._temperature_compiled import vector_sums
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import TemperatureScaling, VectorScaling
 from sklearn_calib.recalibrators import _temperature as temperature_file

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._angle import by_covariance, observables, quadratic_form
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
+from sklearn_calib.linear._angle import by_covariance, observables, quadratic_form
 from sklearn_calib.linear._fit import fit_leverages, polished, read_linear
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

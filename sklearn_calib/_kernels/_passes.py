@@ -1,8 +1,9 @@
-"""Vector scaling by passes over blocks of rows: full gradients, the Hessian of a sample.
+"""Temperature and vector scaling by passes over blocks of rows, whose sums add up.
 
-Newton's method with the Hessian of a sample H_s reduces the gap to the optimum by a constant factor
-per pass; L-BFGS that starts from H_s^-1 learns where H_s is wrong, and is safe where the sample is
-small beside the number of coefficients. The decrement g' H^-1 g / 2 predicts the gap.
+Vector scaling: Newton's method with the Hessian of a sample H_s reduces the gap to the optimum by a
+constant factor per pass; L-BFGS that starts from H_s^-1 learns where H_s is wrong, and is safe
+where the sample is small beside the number of coefficients. The decrement g' H^-1 g / 2 predicts
+the gap.
 """
 
 import os
@@ -18,9 +19,97 @@ from ._softmax_regression import (
     evaluate_softmax,
     fit_softmax_regression,
 )
+from ._temperature import box_of, choose_pass, excess_loss, halley_step, solve, unreachable
 
+_TOL = 5e-3  # of log beta: below it the error of a Halley step is below 2e-7
+_TOL_CORRECTED = 2e-2  # and with what the sample says of the higher derivatives, below 1e-6
 SMALLEST_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
 _PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
+
+
+@dataclass(frozen=True)
+class TemperaturePass:
+    """What one reading of some rows gives at one beta; passes of other rows are added."""
+
+    sums: FloatArray  # L, L', L'', L''', D, M of `_temperature`
+    weight: float
+    lowest: float  # of the logits
+    highest: float
+    excess: FloatArray  # of the loss over the largest that counts, and its derivative
+    n_classes: int
+
+    def __add__(self, other: Any) -> "TemperaturePass":
+        return TemperaturePass(
+            self.sums + other.sums,
+            self.weight + other.weight,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+            self.excess + other.excess,
+            self.n_classes,
+        )
+
+
+def temperature_pass(z, codes, weight, beta):
+    """The `TemperaturePass` of rows whose logits are z, in float32 or float64."""
+    z = np.ascontiguousarray(z)
+    lowest, highest = float(z.min()), float(z.max())
+    sums = np.asarray(choose_pass(np.inf)(z, codes, weight, beta))  # there are many such blocks
+    reachable = beta * (highest - lowest) > unreachable(z.shape[1])
+    excess = excess_loss(z, codes, weight, beta) if reachable else np.zeros(2)
+    return TemperaturePass(sums, float(weight.sum()), lowest, highest, excess, z.shape[1])
+
+
+def corrected_step(sample):
+    """A better step than Halley's, for `solve`: `sample`, (z, codes, weight), helps.
+
+    Where the first three derivatives of all rows at beta are known, the sample gives the rest of
+    the slope at beta + step, in the ratio of the second derivatives. The relative error of the
+    sample, some percent, is then that of what Halley's step leaves out.
+    """
+    sums = choose_pass(np.inf)
+
+    def step_from(beta, first, second, third):
+        step = halley = halley_step(first, second, third)
+        if not abs(step) < 0.1 * beta:
+            return step
+        s1, s2, s3 = sums(*sample, beta)[1:4]
+        for _ in range(2):
+            t1, t2 = sums(*sample, beta + step)[1:3]
+            slope = first + step * (second + step * third / 2)
+            slope += second / s2 * (t1 - s1 - step * (s2 + step * s3 / 2))
+            step -= slope / (second / s2 * (t2 - s2 - step * s3) + second + step * third)
+        return step if abs(step - halley) < 0.1 * abs(halley) else halley
+
+    return step_from
+
+
+def fit_temperature_passes(run, beta, label_smoothing=0.0, sample=None):
+    """As `fit_temperature`, and the sum of the weights: `run(beta)` is the pass of all rows.
+
+    One pass is enough where the step after it changes log beta by less than _TOL, or, where there
+    is a `sample`, _TOL_CORRECTED.
+    """
+    there, here = beta, run(beta)
+
+    def sums(beta):
+        nonlocal there, here
+        if beta != there:
+            there, here = beta, run(beta)
+        return here.sums
+
+    box = box_of(here.highest - here.lowest or 1.0)
+    problem = sums, here.weight, here.n_classes, label_smoothing, beta, box
+    if sample is None:
+        fit = solve(*problem, _TOL)
+    else:
+        fit = solve(*problem, _TOL_CORRECTED, corrected_step(sample))
+    if not label_smoothing:
+        excess = here.excess @ (1.0, fit.beta - there) / here.weight
+        fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
+    return fit, here.weight
+
+
+# -- vector scaling ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -41,7 +130,7 @@ def vector_pass(z, codes, weight, beta, coef, intercept):
     """The `VectorPass` of rows at softmax(coef max(beta (z - max z), -1e4) + intercept)."""
     sums = _sums_numpy
     if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
-        from ._softmax_compiled import vector_sums as sums
+        from ._temperature_compiled import vector_sums as sums
     z, gradient = np.ascontiguousarray(z), np.zeros((2, z.shape[1]))
     loss = sums(z, codes, weight, float(beta), coef, intercept, gradient, np.empty((2, len(coef))))
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
