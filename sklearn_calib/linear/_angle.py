@@ -346,19 +346,21 @@ class Observables(NamedTuple):
     scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all coefficients.
     """
 
-    f: np.ndarray
-    psi: np.ndarray
+    f: FloatArray
+    psi: FloatArray
     gamma: float
     v: float
     d: int
 
     @property
-    def u(self):
+    def u(self) -> FloatArray:
         """Leave-one-out scores, to first order."""
         return self.f - self.gamma * self.psi
 
 
-def observables(f, psi, curvature, m, d, intercept):
+def observables(
+    f: FloatArray, psi: FloatArray, curvature: FloatArray, m: FloatArray, d: int, intercept: bool
+) -> Observables:
     """From the parts of a fit; with an intercept the scores are centred, psi sums to 0 already."""
     n = len(f)
     v = float(np.mean(curvature * m))
@@ -368,7 +370,9 @@ def observables(f, psi, curvature, m, d, intercept):
     return Observables(f - centre, psi, gamma, v, d)
 
 
-def by_covariance(seen, quadratic, norm2=None):
+def by_covariance(
+    seen: Observables, quadratic: float, norm2: float | None = None
+) -> tuple[float, float]:
     """(N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
 
     quadratic = psi'X S^-1 X'psi / n^2, 0 for a fit without penalty. `norm2` is w'S w where S is
@@ -383,7 +387,9 @@ def by_covariance(seen, quadratic, norm2=None):
     return float(inner), float(t2)
 
 
-def by_least_squares(seen, X, y, intercept):
+def by_least_squares(
+    seen: Observables, X: FloatArray, y: FloatArray, intercept: bool
+) -> tuple[float, float]:
     """(N, t2) without any covariance, for n > d: the least squares fit of y is the pivot.
 
     Its leave-one-out scores have the same correlation with the truth, and their own scale is
@@ -402,7 +408,7 @@ def by_least_squares(seen, X, y, intercept):
     return float(inner), float(t2)
 
 
-def quadratic_form(X, psi, covariance):
+def quadratic_form(X: Any, psi: FloatArray, covariance: FloatArray) -> float:
     """psi'X S^-1 X'psi / n^2; LinAlgError where S is not positive definite."""
     g = X.T @ psi / len(psi)
     return float(g @ cho_solve(cho_factor(covariance, lower=True), g))
