@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import log_losses, row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution, setting
-from ..recalibrators import INDEPENDENT, aligned_proba, warn_of_shared_rows
+from ..recalibrators import aligned_proba, warn_of_shared_rows
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
@@ -69,7 +69,7 @@ def groups_of_copies(where: str, X: Any, folds: int) -> IntArray | None:
         if equal:
             warn_of_shared_rows(where, got)
         return None
-    caution(where, INDEPENDENT, got, _KEPT)
+    warn_of_shared_rows(where, got, _KEPT)
     return groups
 
 

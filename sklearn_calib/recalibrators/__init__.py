@@ -12,7 +12,6 @@ from ..exceptions import called as _called
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
-from ._anybody import INDEPENDENT as INDEPENDENT
 from ._anybody import aligned_proba as aligned_proba
 from ._anybody import check_folds as check_folds
 from ._anybody import check_pairs as check_pairs

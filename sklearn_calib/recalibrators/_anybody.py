@@ -93,9 +93,9 @@ def _alternate(count, hits, n_tests):
     return False
 
 
-def warn_of_shared_rows(where: str, got: str) -> None:
-    """Folds share what belongs together."""
-    caution(where, INDEPENDENT, got, GROUPS)
+def warn_of_shared_rows(where: str, got: str, cure: str = GROUPS) -> None:
+    """Folds share what belongs together, or would share it."""
+    caution(where, INDEPENDENT, got, cure)
 
 
 def warn_of_repeated_cells(counts: IntArray, where: str) -> None:
