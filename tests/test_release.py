@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from checkout import ROOT
 
 import sklearn_calib
