@@ -16,6 +16,7 @@ from ._options import (
     add_draws,
     add_files,
     add_prediction,
+    add_query,
     add_reading,
     add_scale,
     add_soft_labels,
@@ -101,6 +102,7 @@ def _add_work(group):
         action="store_true",
         help="do not try whether recalibration would help (most of the time)",
     )
+    add_query(group)
     add_dask(group)
 
 
@@ -119,7 +121,7 @@ def audit(options: Request) -> int:
 
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     options.grades = grades_in(options.grades)
-    how: dict[str, Any] = {"copied": True, "workers": options.dask}
+    how: dict[str, Any] = {"copied": True, "workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)

@@ -27,6 +27,7 @@ from ._options import (
     add_dask,
     add_files,
     add_prediction,
+    add_query,
     add_reading,
     add_scale,
     add_soft_labels,
@@ -106,6 +107,7 @@ def add_to(commands: Any) -> None:
         help="make the tables of the map small; no probability of a table changes by more than T, "
         "above 0, at most 0.1",
     )
+    add_query(work)
     add_dask(work)
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
@@ -127,7 +129,7 @@ def fit(options: Request) -> int:
     options.check_confidence()
     _check_date(options.date)
     method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-    how: dict[str, Any] = {"copied": True, "workers": options.dask}
+    how: dict[str, Any] = {"copied": True, "workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_writable(options.out, [*files, *options.files])
         remark_on_identifiers(files, options)

@@ -407,6 +407,16 @@ def _form(word):
     return {name: split_names([value]) if name == "header" else value}
 
 
+def add_query(group: Any) -> None:
+    """Add the option that reads a database."""
+    group.add_argument(
+        "--query",
+        metavar="SQL",
+        help="the table is what this query returns, and FILE the address of a database, such as "
+        "postgresql://host/name (extra sql)",
+    )
+
+
 def add_dask(group: Any) -> None:
     """Add the option that has others read the files."""
     group.add_argument(

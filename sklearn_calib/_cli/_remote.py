@@ -12,9 +12,10 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._files.opened import ADDRESS, files_of, standard_input
+from .._files.rows import queried
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import bare, plain, quoted, reason_of, shown_as
-from ..exceptions import Refusal, refusal
+from ..exceptions import Refusal, refusal, require
 from ._wording import refuse
 
 _SECONDS = 60  # without an answer
@@ -30,8 +31,11 @@ def local_files(
     *,
     copied: bool = False,
     workers: str | None = None,
+    query: str | None = None,
 ) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
+
+    With a `query` the pattern is the address of a database, and the file holds the answer.
 
     Copies of remote files, and of pipes, which can be read once only, are removed at the end.
     `copied`: the standard input is copied too, to be read twice and block by block; `workers` on
@@ -40,7 +44,10 @@ def local_files(
     """
     copied = copied or beside
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
-    if remote and not allow_remote:
+    if query is not None and not (len(remote) == len(patterns) == 1):
+        rule, cure = "one address of a database for --query", "Write postgresql://host/name"
+        refuse(rule, ", ".join(map(quoted, patterns)), cure)
+    if remote and not allow_remote and query is None:
         refuse(
             "the path of a local file",
             f"the address {quoted(remote[0])}",
@@ -63,7 +70,7 @@ def local_files(
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)), copied)
+            for path in _fetched(pattern, os.path.join(folder, str(number)), copied, query)
         ]
         copies = {}
         for number, pattern in enumerate(patterns if folder else ()):
@@ -93,7 +100,10 @@ def _is_pipe(pattern):
     return False
 
 
-def _fetched(pattern, folder, copied):
+def _fetched(pattern, folder, copied, query):
+    if query is not None:
+        os.makedirs(folder)
+        return [_answered(pattern, query, os.path.join(folder, "query.arrow"))]
     if copied and pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT)
@@ -123,6 +133,27 @@ def _fetched(pattern, folder, copied):
         got = f"{quoted(pattern, 200)} ({plain(reason_of(error, pattern), 200).rstrip('.')})"
         rule, cure = "an address that can be read", "Check it, or download the file"
         raise refusal("", rule, got, cure, Exception) from None  # whose text has what is secret
+
+
+def _answered(address, query, path):
+    """The rows of a query in a file; the first of them tell the types of the columns."""
+    pa, writer = require("pyarrow", "cli", "sklearn-calib"), None
+    with ExitStack() as stack:
+        for piece in queried(address, query):
+            table = pa.Table.from_pandas(piece, preserve_index=False)
+            if writer is None:
+                known = [
+                    f.with_type(pa.float64()) if f.type == pa.null() else f for f in table.schema
+                ]
+                schema = pa.schema(known)
+                writer = stack.enter_context(pa.OSFile(path, "wb"))
+                writer = stack.enter_context(pa.ipc.new_file(writer, schema))
+            try:
+                writer.write_table(table.cast(schema))
+            except pa.ArrowInvalid as error:
+                cure = "Cast them in the query"
+                refuse("columns of one type", plain(error, 200), cure)
+    return path
 
 
 def _drained(pipe, path):

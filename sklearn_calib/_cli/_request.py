@@ -60,6 +60,7 @@ class Request(argparse.Namespace):
     force: bool = False
     recalibrate: bool = False
     dask: str | None = None
+    query: str | None = None
     # results
     out: Any = None  # a text where there is one
     no_page: bool = False

@@ -11,13 +11,13 @@ import numpy as np
 
 from .._files.columns import Block
 from .._files.opened import files_of
+from .._files.rows import ROWS, pieces_of
 from .._files.tables import check_columns, check_types, table_blocks, unreadable
 from .._show import quoted
 from ..canonical import collected
 from ..exceptions import Refusal, called, placed, refuse, require
 from ._storage import is_summary_file
 
-ROWS = 2**17  # in a block
 _READ_AHEAD = 2**20  # bytes of a column of a parquet file that are fetched at a time
 
 
@@ -193,33 +193,42 @@ class StreamPart(NamedTuple):
     name: str = ""
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        data, name = self.data, self.name
-        if isinstance(data, Mapping):
-            data = {k: v if _is_column(v) else np.asarray(v) for k, v in data.items()}
-            yield from _array_blocks(data, [*data], needed, name)
-        elif hasattr(data, "iloc"):  # pandas
-            yield from _array_blocks(data, [*data.columns], needed, name)
-        elif hasattr(data, "scanner"):  # pyarrow.dataset
-            yield from _dataset_blocks(data, needed)
-        else:
-            reader = _reader(data)
-            check_columns(needed, reader.schema.names, name or "the table")
-            check_types(needed, reader.schema, name or "the table")
-            selected = (batch.select([*needed]) for batch in reader)
-            yield from _arrow_blocks(selected, name, {})
+        first, forms = 0, {}
+        for piece in pieces_of(self.data, needed):
+            n_rows = 0
+            for block in _blocks_of(piece, needed, self.name, forms):
+                n_rows += block.n_rows
+                yield block._replace(first=first + block.first) if first else block
+            first += n_rows
+
+
+def _blocks_of(data, needed, name, forms):
+    if isinstance(data, Mapping):
+        data = {k: v if _is_column(v) else np.asarray(v) for k, v in data.items()}
+        yield from _array_blocks(data, [*data], needed, name, forms)
+    elif hasattr(data, "iloc"):  # pandas
+        yield from _array_blocks(data, [*data.columns], needed, name, forms)
+    elif hasattr(data, "scanner"):  # pyarrow.dataset
+        yield from _dataset_blocks(data, needed)
+    else:
+        reader = _reader(data)
+        check_columns(needed, reader.schema.names, name or "the table")
+        check_types(needed, reader.schema, name or "the table")
+        selected = (batch.select([*needed]) for batch in reader)
+        yield from _arrow_blocks(selected, name, forms)
 
 
 def _is_column(values):
     return isinstance(values, np.ndarray) or hasattr(values, "iloc")
 
 
-def _array_blocks(data, present, needed, where):
+def _array_blocks(data, present, needed, where, forms):
     check_columns(needed, present, where or "the table")
     columns = {name: data[name] for name in needed}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         refuse("", "columns of one length", f"{lengths}", "Check where they are from")
-    n, forms = next(iter(lengths.values())), {}
+    n = next(iter(lengths.values()))
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)
         block = {

@@ -1,13 +1,16 @@
 """summarize: rows of files, tables and clusters become summaries."""
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._files.columns import Block, coded, in_percent, label_values, number_values
+from .._files.rows import queried
 from .._files.tables import FORM
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
@@ -128,6 +131,7 @@ def summarize(
     csv: dict[str, Any] | None = None,
     drop_missing: bool = False,
     soft_labels: bool = False,
+    query: str | None = None,
     progress: Progress | None = None,
     _draw: Draw | None = None,
 ) -> Any:
@@ -147,7 +151,14 @@ def summarize(
         * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has one;
         * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB, ibis, pyarrow);
         * a dict of arrays, by name;
-        * a dask DataFrame, or a dict of dask arrays.
+        * a dask DataFrame, or a dict of dask arrays;
+        * a Spark DataFrame: each partition becomes a summary where it is;
+        * with `query` the address of a database by SQLAlchemy (``"postgresql://host/name"``), an
+          engine or a connection of SQLAlchemy, or a connection of ADBC, DuckDB or any other driver
+          with cursors (psycopg, pymysql, sqlite3); or a cursor or result of such a query;
+        * an iterator: of tables, as ``pandas.read_sql(chunksize=)`` gives; of dicts or tuples of
+          arrays; of rows, dicts or tuples. Tuples without names are label, prob, weight, counts,
+          by, those that are named here, in this order.
     label : str or list of str
         The column of true labels; needed unless all files are saved summaries, as is `prob`. A list
         is for soft labels.
@@ -177,6 +188,8 @@ def summarize(
         Whether the column of labels holds shares of the second class; or, of a list of columns, one
         per class, shares that sum to 1, or whole numbers: votes, of which a row with n weighs n
         times as much. See `CalibrationSummary.update`.
+    query : str, default=None
+        The SQL query whose rows are summarised; `data` is the database then.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
@@ -190,9 +203,12 @@ def summarize(
     ------
     ValueError
         Files that are none, missing columns, missing values, invalid labels, scores or weights,
-        with the file, the row group and the row of the file (from 0); more than 10,000 groups.
+        with the file, the row group and the row of the file (from 0); more than 10,000 groups; a
+        query that the database refuses, or that returns no row.
+    OSError
+        A cursor or iterator that breaks off; the message says after how many rows.
     ModuleNotFoundError
-        pyarrow, pandas or dask is not installed and needed.
+        pyarrow, pandas, dask or SQLAlchemy is not installed and needed.
 
     Warns
     -----
@@ -247,10 +263,12 @@ def summarize(
     plan = Plan(labels, probs, weight, counts, columns, not several, *options)
     plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
     plan.empty().summary()  # options that cannot be are refused before the work
+    if query is not None:
+        data = queried(data, query)
     if _is_dask(data):
-        from ._sources import tally_of_dask
-
         total = tally_of_dask(data, plan, _WHERE)
+    elif type(data).__module__.startswith("pyspark."):
+        total = tally_of_spark(data, plan)
     else:
         total = tally_of_parts(
             parts_of(data, plan.texts, csv or {}, _WHERE), plan, n_jobs, progress
@@ -534,3 +552,18 @@ def _merged(tallies, plan):
     for tally in tallies:
         total.merge(tally)
     return total
+
+
+def tally_of_spark(data: Any, plan: Any) -> Any:
+    """The tally of all partitions of a Spark DataFrame, each computed where it is."""
+
+    def tally_of(batches):
+        import pyarrow as pa
+
+        filled = (batch for batch in batches if batch.num_rows)
+        if (first := next(filled, None)) is not None:
+            tally = _tally_of_piece(chain([first], filled), "a partition", plan)
+            yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
+
+    rows = data.select(*plan.needed).mapInArrow(tally_of, "tally binary").collect()
+    return _merged([pickle.loads(row["tally"]) for row in rows], plan)

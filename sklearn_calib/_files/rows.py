@@ -1,0 +1,158 @@
+"""Rows that come piece by piece: results of queries, cursors, iterators; as tables in turn."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from .._show import plain, quoted, reason_of
+from ..exceptions import Refusal, called, named, refuse, require
+
+ROWS = 2**17  # in a piece
+_TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
+_SERVER_SIDE = "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
+
+
+def queried(source: Any, query: str) -> Iterator[Any]:
+    """The result of a query in pieces.
+
+    `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
+    or a connection of ADBC or of another driver with cursors.
+    """
+    address = source if isinstance(source, str) else ""
+    with ExitStack() as stack:
+        try:
+            if address:
+                alchemy = require("sqlalchemy", "sql", "summarize")
+                source = alchemy.create_engine(address)
+                stack.callback(source.dispose)
+            result = _executed(source, query, stack)
+        except (Refusal, TypeError):
+            raise
+        except Exception as error:  # of each driver its own
+            got = plain(reason_of(getattr(error, "orig", error), address), 300).rstrip(".")
+            cure = "Check the query, the address and the driver"
+            refuse(called("summarize"), "a query that the database answers", got, cure)
+        yield from pieces_of(result, ())
+
+
+def _executed(source, query, stack):
+    if type(source).__module__.startswith("sqlalchemy"):
+        if hasattr(source, "connect"):
+            source = stack.enter_context(source.connect())
+        text = require("sqlalchemy", "sql", "summarize").text
+        return source.execution_options(yield_per=ROWS).execute(text(query))
+    if type(source).__module__.strip("_").startswith("duckdb"):  # its cursors do not see all tables
+        reader = require("pyarrow", "cli", "summarize").RecordBatchReader
+        return (batch for batch in reader.from_stream(source.sql(query)))
+    if not hasattr(source, "cursor"):
+        rule = "the address, an engine or a connection of a database, for " + named("query")
+        cure = "Connect first"
+        refuse(called("summarize"), rule, f"a {type(source).__name__}", cure, TypeError)
+    cursor = _cursor(source)
+    stack.callback(_close, cursor)
+    cursor.execute(query)
+    return cursor
+
+
+def _close(cursor):
+    with suppress(Exception):  # of each driver its own, where the connection is gone
+        cursor.close()
+
+
+def _cursor(connection):
+    """One that leaves the rows where they are until they are fetched."""
+    driver = type(connection).__module__.partition(".")[0]
+    if driver.startswith("psycopg"):
+        return connection.cursor(_SERVER_SIDE)
+    if driver == "pymysql":
+        from pymysql.cursors import SSCursor
+
+        return connection.cursor(SSCursor)
+    return connection.cursor()
+
+
+def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Tables of a cursor, a result or an iterator, in turn; anything else as it is.
+
+    `names` are the columns of iterators of tuples, in their order.
+    """
+    if any(hasattr(data, name) for name in _TABLES):
+        yield data
+    elif callable(fetch := getattr(data, "fetch_record_batch", None)):  # of ADBC
+        yield from _guarded(fetch())
+    elif callable(getattr(data, "fetchmany", None)):
+        yield from _guarded(_fetched(data))
+    elif hasattr(data, "__next__") and not hasattr(data, "__arrow_c_stream__") | hasattr(
+        data, "read"
+    ):
+        yield from _guarded(_gathered(data, names))
+    else:
+        yield data
+
+
+def _guarded(pieces):
+    """Pieces with the rows said that came before one that could not be had."""
+    n_rows = 0
+    try:
+        for piece in pieces:
+            n_rows += len(next(iter(piece.values())) if isinstance(piece, Mapping) else piece)
+            yield piece
+    except (Refusal, TypeError, GeneratorExit):
+        raise
+    except Exception as error:  # a connection that is lost
+        got = f"{type(error).__name__} after {n_rows:,} rows ({plain(reason_of(error, ''), 200)})"
+        refuse(
+            called("summarize"), "rows to the end", got, "Run it again; nothing was kept", OSError
+        )
+    if not n_rows:
+        refuse(called("summarize"), "at least one row", "none", "Check the query or the iterator")
+
+
+def _fetched(result):
+    """Frames of a cursor, or of a result of SQLAlchemy."""
+    described = getattr(result, "description", None)
+    if callable(names := getattr(result, "keys", None)):
+        described = [(name,) for name in names()]
+    if described is None:
+        cure = "Execute a query that returns rows first"
+        refuse(called("summarize"), "a cursor with a result", "one without", cure)
+    columns = [str(column[0]) for column in described]
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        cure = "Name them with AS"
+        refuse(called("summarize"), "columns of different names", f"{quoted(twice[0])} twice", cure)
+    while rows := result.fetchmany(ROWS):
+        yield _frame(rows, columns)
+
+
+def _gathered(iterator, names):
+    """Tables as they are, tuples of arrays as tables, rows as tables of many."""
+    for first in iterator:
+        rows = isinstance(first, tuple | list | Mapping)
+        values = [*first.values()] if isinstance(first, Mapping) else first
+        if not rows:
+            yield first
+        elif len(values) and np.ndim(values[0]):
+            given = first if isinstance(first, Mapping) else _named(first, names)
+            yield {name: np.asarray(column) for name, column in given.items()}
+        else:
+            columns = [*first] if isinstance(first, Mapping) else [*_named(first, names)]
+            yield _frame([*chain([first], islice(iterator, ROWS - 1))], columns)
+
+
+def _named(values, names):
+    names = getattr(values, "_fields", names)
+    if len(values) != len(names):
+        rule = f"tuples of {len(names)}, {', '.join(map(quoted, names))}"
+        cure = "Give the columns in this order, or dicts by name"
+        refuse(called("summarize"), rule, f"one of {len(values)}", cure)
+    return dict(zip(names, values, strict=True))
+
+
+def _frame(rows, columns):
+    pd = require("pandas", "cli", "summarize")
+    with suppress(TypeError):  # rows of SQLAlchemy, of pyodbc
+        rows = [row if isinstance(row, Mapping) else tuple(row) for row in rows]
+    return pd.DataFrame.from_records(rows, columns=columns, coerce_float=True)

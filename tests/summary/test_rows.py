@@ -1,0 +1,258 @@
+"""Rows of databases, cursors and iterators: the summary of the table, and what breaks off."""
+
+import shutil
+import sqlite3
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sqlalchemy
+from refused import refuses
+from servers import mariadb, postgres
+
+from sklearn_calib._cli import main
+from sklearn_calib._files import rows as module
+from sklearn_calib.summary import CalibrationSummary, summarize
+
+__all__ = ["mariadb", "postgres"]  # fixtures
+COLUMNS = {"label": "y", "prob": "p"}
+QUERY = "SELECT * FROM rows_ ORDER BY i"
+N = 1000
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    p = rng.random(N)
+    y, weight = (rng.random(N) < p**2).astype(int), rng.integers(1, 4, N)
+    return pd.DataFrame({"i": range(N), "y": y, "p": p, "w": weight, "g": np.arange(N) % 3})
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 300)
+
+
+@pytest.fixture(scope="module")
+def address(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("database") / "t.db"
+    with sqlite3.connect(path) as connection:
+        table.to_sql("rows_", connection, index=False)
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+def connection(address):
+    connection = sqlite3.connect(address.removeprefix("sqlite:///"))
+    yield connection
+    connection.close()
+
+
+class Row(NamedTuple):
+    p: float
+    y: int
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda t: iter([t[:10], t[10:700], t[700:]]),
+        lambda t: iter(pa.Table.from_pandas(t).to_batches(128)),
+        lambda t: iter([pa.Table.from_pandas(t[:5]), t[5:]]),
+        lambda t: zip(t["y"].tolist(), t["p"].tolist(), strict=True),
+        lambda t: map(list, zip(t["y"].tolist(), t["p"].tolist(), strict=True)),
+        lambda t: (Row(p, y) for y, p in zip(t["y"], t["p"], strict=True)),
+        lambda t: ({"x": "?", "p": p, "y": y} for y, p in zip(t["y"], t["p"], strict=True)),
+        lambda t: iter([(t["y"].to_numpy()[:5], t["p"][:5]), (t["y"][5:], t["p"][5:])]),
+        lambda t: iter([{"p": t["p"], "y": t["y"], "x": 3 * [t["y"]]}]),
+    ],
+    ids=["frames", "batches", "mixed", "tuples", "lists", "named", "dicts", "arrays", "columns"],
+)
+def test_iterators(table, source):
+    assert summarize(source(table), **COLUMNS) == summarize(table, **COLUMNS)
+
+
+def test_tuples_in_the_order_of_the_arguments(table):
+    options = COLUMNS | {"weight": "w", "by": "g"}
+    given = table[["y", "p", "w", "g"]].itertuples(index=False, name=None)
+    assert summarize(given, **options) == summarize(table, **options)
+    with refuses(ValueError, where="summarize", rule="tuples of 2, 'y', 'p'", value="one of 3"):
+        summarize(iter([(1, 0.5, 2)]), **COLUMNS)
+
+
+def test_sqlite(table, connection, address):
+    found = summarize(table, **COLUMNS)
+    assert summarize(connection, query=QUERY, **COLUMNS) == found
+    assert summarize(connection.execute(QUERY), **COLUMNS) == found
+    assert summarize(pd.read_sql(QUERY, connection, chunksize=70), **COLUMNS) == found
+    assert summarize(address, query=QUERY, **COLUMNS) == found
+    groups = summarize(connection, query=QUERY, by="g", weight="w", **COLUMNS)
+    assert groups == summarize(table, by="g", weight="w", **COLUMNS)
+
+
+def test_sqlalchemy(table, address):
+    found, engine = summarize(table, **COLUMNS), sqlalchemy.create_engine(address)
+    assert summarize(engine, query=QUERY, **COLUMNS) == found
+    with engine.connect() as opened:
+        assert summarize(opened, query=QUERY, **COLUMNS) == found
+        assert summarize(opened.execute(sqlalchemy.text(QUERY)), **COLUMNS) == found
+        assert not opened.closed
+    engine.dispose()
+
+
+def test_duckdb_answers_in_record_batches(table):
+    with duckdb.connect() as opened:
+        opened.register("rows_", table)
+        assert summarize(opened, query=QUERY, **COLUMNS) == summarize(table, **COLUMNS)
+
+
+def test_the_row_is_counted_over_all_pieces(table):
+    wrong = table.assign(p=table["p"].where(table["i"] != 700, 1.5))
+    with refuses(ValueError, rule="probabilities in", value="1.5", row=700):
+        summarize(wrong[["y", "p"]].itertuples(index=False, name=None), **COLUMNS)
+    with refuses(ValueError, rule="a number in every row", value="nan in rows 0, 1"):
+        summarize(iter([wrong.assign(p=np.nan)]), **COLUMNS)
+
+
+def test_decimals_and_missing_values(connection):
+    query = "SELECT y, CASE WHEN i % 10 = 0 THEN NULL ELSE p END AS p FROM rows_"
+    with pytest.warns(match="a value in every cell, got none in 100 rows"):
+        assert summarize(connection, query=query, drop_missing=True, **COLUMNS).n_samples == 900
+    with refuses(ValueError, rule="numbers in column 'p'", value="for instance 'a' in row 0"):
+        summarize(connection, query="SELECT y, 'a' AS p FROM rows_", **COLUMNS)
+
+
+class Broken:
+    """A cursor whose connection is lost."""
+
+    description = (("y", None), ("p", None))
+
+    def __init__(self):
+        self.pieces = iter([[(0, 0.5)] * 300, [(1, 0.25)] * 300])
+
+    def fetchmany(self, _):
+        if (rows := next(self.pieces, None)) is None:
+            raise ConnectionResetError("by the peer")
+        return rows
+
+
+def test_what_breaks_off():
+    with refuses(OSError, rule="rows to the end", value="ConnectionResetError after 600 rows"):
+        summarize(Broken(), **COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("SELECT * FROM rows_ WHERE p > 2", {"rule": "at least one row", "value": "none"}),
+        ("SELECT * FROM others", {"rule": "a query that the", "value": "no such table: others"}),
+        ("SELECT y, p, p FROM rows_", {"rule": "columns of different", "value": "'p' twice"}),
+        ("SELECT y FROM rows_", {"rule": "a column 'p'|the column 'p'"}),
+        (
+            "CREATE TEMP TABLE more (i INT)",
+            {"rule": "a cursor with a result", "value": "one without"},
+        ),
+    ],
+)
+def test_queries_that_cannot_be_summarised(connection, query, fields):
+    with refuses(ValueError, **fields):
+        summarize(connection, query=query, **COLUMNS)
+
+
+def test_no_rows_of_an_iterator(table):
+    with refuses(ValueError, rule="at least one row", value="none"):
+        summarize(iter([]), **COLUMNS)
+    with refuses(TypeError, rule="the address, an engine or a connection", value="a DataFrame"):
+        summarize(table, query=QUERY, **COLUMNS)
+
+
+def test_no_password_is_shown(capsys):
+    for address in ("nosuch://me:S3cret@h/d", "sqlite:////S3cret/none.db?password=S3cret"):
+        with pytest.raises(ValueError, match="database answers") as raised:
+            summarize(address, query=QUERY, **COLUMNS)
+        assert "S3cret" not in str(raised.value).replace("/S3cret/", "")
+    options = ["--query", QUERY, "--label", "y", "--prob", "p"]
+    assert main(["audit", "postgresql://me:S3cret@127.0.0.1:1/d", *options]) == 2
+    assert "S3cret" not in capsys.readouterr().err
+
+
+def test_commands(table, address, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table.to_parquet("t.parquet")
+    options = ["--label", "y", "--prob", "p"]
+    query = ["--query", f"{QUERY} LIMIT 1000"]
+    audited = ["--out", "none", "--no-advice", "--save"]
+    assert main(["audit", address, *query, *options, *audited, "one.parquet"]) == 0
+    assert main(["audit", "t.parquet", *options, *audited, "other.parquet"]) == 0
+    one, other = map(CalibrationSummary.from_parquet, ("one.parquet", "other.parquet"))
+    assert one == other and one.n_samples == N
+    for name, source in (("a", [address, *query]), ("b", ["t.parquet"])):
+        platt = ["--recalibrator", "platt", "--date", "2026-01-01", "--out", f"{name}.json"]
+        assert main(["fit", *source, *options, *platt]) in (0, 3)  # it may help or not
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    capsys.readouterr()
+    assert main(["audit", "t.parquet", *query, *options]) == 2
+    assert "one address of a database for --query, got 't.parquet'" in capsys.readouterr().err
+    assert main(["audit", address, "--query", "SELECT 1 WHERE 1 = 2", *options]) == 2
+    assert "at least one row" in capsys.readouterr().err
+
+
+def values(table):
+    rows = table[["i", "y", "p", "w", "g"]].itertuples(index=False, name=None)
+    return ",".join(f"({i},{y},{p!r},{w},{g})" for i, y, p, w, g in rows)
+
+
+CREATE = "CREATE TABLE rows_ (i INT, y INT, p {}, w INT, g INT); INSERT INTO rows_ VALUES {};"
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+def test_postgres(request, table):
+    psycopg = pytest.importorskip("psycopg")
+    server = request.getfixturevalue("postgres")
+    server.run(CREATE.format("NUMERIC", values(table)))
+    found, place = summarize(table, **COLUMNS), f"host={server.socket} user=test dbname=postgres"
+    with psycopg.connect(place) as opened:
+        assert summarize(opened, query=QUERY, **COLUMNS) == found
+    address = f"postgresql+psycopg://test@/postgres?host={server.socket}"
+    assert summarize(address, query=QUERY, **COLUMNS) == found
+    adbc = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    query = "SELECT y, CAST(p AS DOUBLE PRECISION) AS p FROM rows_"
+    with adbc.connect(f"postgresql://test@/postgres?host={server.socket}") as opened:
+        assert summarize(opened, query=query, **COLUMNS) == found
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+def test_mariadb(request, table):
+    pymysql = pytest.importorskip("pymysql")
+    server = request.getfixturevalue("mariadb")
+    server.run(CREATE.format("DOUBLE", values(table)))
+    opened = pymysql.connect(unix_socket=server.socket, user="root", database="t")
+    assert summarize(opened, query=QUERY, **COLUMNS) == summarize(table, **COLUMNS)
+    opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+def test_spark(table, tmp_path):
+    sql = pytest.importorskip("pyspark.sql")
+    if not shutil.which("java"):
+        pytest.skip("Java is not installed (Debian: default-jre-headless)")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    for end in ("bindAddress", "host"):
+        builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path)).getOrCreate()
+    try:
+        frame = session.createDataFrame(table.to_dict("records")).repartition(5)
+        assert summarize(frame, **COLUMNS) == summarize(table, **COLUMNS)
+        options = COLUMNS | {"weight": "w", "by": "g"}
+        assert summarize(frame, **options) == summarize(table, **options)
+        assert summarize(frame.where("i < 3").repartition(9), **COLUMNS).n_samples == 3
+    finally:
+        session.stop()
