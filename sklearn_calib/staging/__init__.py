@@ -4,10 +4,9 @@ One file per family of learners; an adapter is a `Staging`, `register_staging` a
 """
 
 from . import _catboost as _catboost
-from . import _forest as _forest
 from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
-from . import _scikit_learn_boosting as _scikit_learn_boosting
+from . import _scikit_learn as _scikit_learn
 from . import _xgboost as _xgboost
 from ._base import Staging as Staging
 from ._base import own_logits as own_logits

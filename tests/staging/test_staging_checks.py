@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
 from sklearn_calib.staging import Staging, register_staging
-from sklearn_calib.staging._scikit_learn_boosting import GradientBoostingStaging
+from sklearn_calib.staging._scikit_learn import GradientBoostingStaging
 from sklearn_calib.testing import check_contract, contract_checks
 
 STAGES = 5
