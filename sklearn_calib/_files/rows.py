@@ -39,11 +39,13 @@ def queried(source: Any, query: str) -> Iterator[Any]:
 
 
 def _executed(source, query, stack):
-    if type(source).__module__.startswith("sqlalchemy"):
-        if hasattr(source, "connect"):
-            source = stack.enter_context(source.connect())
-        text = require("sqlalchemy", "sql", "summarize").text
-        return source.execution_options(yield_per=ROWS).execute(text(query))
+    if type(source).__module__.startswith("sqlalchemy"):  # the driver alone is three times as fast
+        if hasattr(source, "raw_connection"):
+            held = source.raw_connection()
+            stack.callback(_close, held)
+        else:
+            held = source.connection
+        source = held.driver_connection
     if type(source).__module__.strip("_").startswith("duckdb"):  # its cursors do not see all tables
         reader = require("pyarrow", "cli", "summarize").RecordBatchReader
         return (batch for batch in reader.from_stream(source.sql(query)))
@@ -66,7 +68,7 @@ def _cursor(connection):
     """One that leaves the rows where they are until they are fetched."""
     driver = type(connection).__module__.partition(".")[0]
     if driver.startswith("psycopg"):
-        return connection.cursor(_SERVER_SIDE)
+        return connection.cursor(_SERVER_SIDE, withhold=bool(connection.autocommit))
     if driver == "pymysql":
         from pymysql.cursors import SSCursor
 

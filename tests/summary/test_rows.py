@@ -216,8 +216,9 @@ def test_postgres(request, table):
     server = request.getfixturevalue("postgres")
     server.run(CREATE.format("NUMERIC", values(table)))
     found, place = summarize(table, **COLUMNS), f"host={server.socket} user=test dbname=postgres"
-    with psycopg.connect(place) as opened:
-        assert summarize(opened, query=QUERY, **COLUMNS) == found
+    for autocommit in (False, True):
+        with psycopg.connect(place, autocommit=autocommit) as opened:
+            assert summarize(opened, query=QUERY, **COLUMNS) == found
     address = f"postgresql+psycopg://test@/postgres?host={server.socket}"
     assert summarize(address, query=QUERY, **COLUMNS) == found
     adbc = pytest.importorskip("adbc_driver_postgresql.dbapi")
