@@ -230,9 +230,9 @@ def test_float32_states_its_error(name, kind):
     got = run(model, scores.astype(np.float32))
     assert got.dtype == np.float32
     found = np.abs(got - method.predict_proba(canonical_proba(scores, kind=kind))).max()
-    assert found <= 2 * stated
+    assert found <= stated
     steps = name == "venn_abers"
-    assert (1e-3 if steps else 1e-9) < stated < (0.1 if steps else 1e-5)
+    assert (1e-3 if steps else 1e-9) < stated < (0.2 if steps else 1e-5)
 
 
 def test_float64_states_no_error():
