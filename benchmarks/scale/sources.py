@@ -101,6 +101,7 @@ def duck(n):
 def spark(n, folder):
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     for end in ("bindAddress", "host"):
         builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
@@ -150,7 +151,7 @@ def one(name, n, folder):
     found = summarize(source, **options)
     clock, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     assert found.n_samples == n
-    row = {"source": name, "rows": n, "rows_per_s": f"{n / clock:,.0f}", "cpu_s": f"{cpu:.2f}"}
+    row = {"source": name, "rows": n, "rows_per_s": f"{n / clock:.0f}", "cpu_s": f"{cpu:.2f}"}
     print(json.dumps(row | {"peak_mb": f"{resident('VmHWM') - before:.0f}"}))
 
 
