@@ -25,6 +25,7 @@ ELSEWHERE = {
     "--soft-labels": "other columns: tests/test_cli_soft_labels.py",
     "--classes": "other columns: tests/test_cli*.py",
     **dict.fromkeys(("--dask", "--wait"), "tests/test_cli_streams.py"),
+    "--query": "of a database: tests/summary/test_rows.py",
     **dict.fromkeys(("--label", "--score"), "are needed"),
     **dict.fromkeys(((x, "--prob") for x in ("audit", "compare", "fit", "monitor")), "is needed"),
     "--allow": "allows what is refused",
