@@ -9,6 +9,8 @@ from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
 from .exceptions import called, refuse
 
 _NO_SHARE = 2.0**-53  # of the weight of a cell
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
@@ -67,6 +69,16 @@ def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:
     """`n` independent Generators that depend on `random_state` alone."""
     seeds = generator(random_state).integers(0, 2**63, size=(n, 2))
     return [np.random.default_rng(seed) for seed in seeds]
+
+
+def scrambled(key: AnyArray) -> AnyArray:
+    """Bits of unsigned 64-bit numbers mixed (the last steps of splitmix64).
+
+    From numbers that differ, keys that are as good as drawn at random.
+    """
+    for shift, factor in _STEPS:
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    return key ^ (key >> np.uint64(31))
 
 
 def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:

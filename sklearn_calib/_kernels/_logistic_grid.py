@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
+from .._random import ODD, scrambled
 from .._typing import AnyArray, FloatArray, IntArray
-from ._splitmix import ODD, scrambled
 
 _AT_ONCE = 32  # rows of the detector; those behind an alarm are computed again
 

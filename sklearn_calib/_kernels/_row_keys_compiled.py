@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from .._random import ODD, scrambled
 from ._compile import kernel
 from ._exact_sums_compiled import CHUNK
-from ._splitmix import ODD, scrambled
 
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _TWO, _ONE, _HALF = np.uint64(2), np.uint64(1), np.uint64(32)

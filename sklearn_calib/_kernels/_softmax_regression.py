@@ -78,13 +78,18 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, start=N
 def evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b):
     """Objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
-    logits -= logits.max(axis=0)
     true = logits[codes, np.arange(len(w))]
-    proba = np.exp(logits, out=logits)
-    total = proba.sum(axis=0)
-    proba /= total
-    loss = w @ (np.log(total) - true)
-    return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), proba
+    loss = w @ (_log_sums(logits) - true)
+    return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), logits
+
+
+def _log_sums(logits):
+    """log sum exp of each column, which becomes its probabilities: one exponential per entry."""
+    top = logits.max(axis=0)
+    np.exp(np.subtract(logits, top, out=logits), out=logits)
+    total = logits.sum(axis=0)
+    logits /= total
+    return np.log(total) + top
 
 
 def _diagonal_steps(z, w, ridge_a, ridge_b):
@@ -266,11 +271,7 @@ def _joint_value(z, w, a, b, score_sum, class_sums):
     """The loss and the probabilities, from one exponential per entry."""
     logits = a * z
     logits += b[:, None]
-    top = logits.max(axis=0)
-    proba = np.exp(np.subtract(logits, top, out=logits), out=logits)
-    total = proba.sum(axis=0)
-    proba /= total
-    return float(w @ (np.log(total) + top)) - a * score_sum - float(b @ class_sums), proba
+    return float(w @ _log_sums(logits)) - a * score_sum - float(b @ class_sums), logits
 
 
 def _joint_derivatives(z, w, proba, a, score_sum, class_sums):

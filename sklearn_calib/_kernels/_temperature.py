@@ -57,9 +57,7 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
     if z.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
         z = z.astype(np.float64)
     spread = float(z.max()) - float(z.min()) or 1.0
-    unit = 1.0
-    if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
-        unit, z = spread, (z - z.max(axis=1, keepdims=True)) / np.float64(spread)
+    unit, [(z, *_)] = _in_units([(z, codes, weight)], spread)
     box = box_of(spread, unit)
     beta, sums = unit if start is None else start * unit, choose_pass(n_fits * z.size)
     if tol is None:
@@ -78,9 +76,23 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
         beta = rough.beta if rough.status == "inside" else beta
     fit = solved(slice(None), beta, tol)
     if label_smoothing == 0 and fit.beta * spread / unit > unreachable(z.shape[1]):
-        excess = excess_loss(z, codes, weight, fit.beta)[0] / weight.sum()
-        fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
+        fit = _without_excess(fit, [(z, codes, weight)], weight.sum())
     return fit._replace(beta=fit.beta / unit)
+
+
+def _in_units(parts, spread):
+    """A unit in which third powers of the logits stay in the range of a float, and logits in it."""
+    if 1e-50 < spread < 1e50:
+        return 1.0, parts
+    return spread, [
+        ((z - z.max(axis=1, keepdims=True)) / np.float64(spread), *rest) for z, *rest in parts
+    ]
+
+
+def _without_excess(fit, parts, total):
+    """The fit with the loss of which no row counts more than LARGEST_LOG_LOSS."""
+    excess = sum(excess_loss(*part, fit.beta)[0] for part in parts) / total
+    return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
 def fit_temperature_of_options(z, codes, weight, label_smoothing=0.0):
@@ -94,10 +106,7 @@ def fit_temperature_of_options(z, codes, weight, label_smoothing=0.0):
     if parts:
         spread = max(float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts)
         spread = spread or 1.0
-    unit = 1.0
-    if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
-        unit = spread
-        parts = [((z - z.max(axis=1, keepdims=True)) / spread, *rest) for z, *rest in parts]
+    unit, parts = _in_units(parts, spread)
 
     def sums(beta):
         found = [np.zeros(6)]
@@ -108,8 +117,7 @@ def fit_temperature_of_options(z, codes, weight, label_smoothing=0.0):
     box = box_of(spread, unit)
     fit = solve(sums, total, most, label_smoothing, unit, box, 1e-3)
     if label_smoothing == 0:
-        excess = sum(excess_loss(*part, fit.beta)[0] for part in parts) / total
-        fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
+        fit = _without_excess(fit, parts, total)
     return fit._replace(beta=fit.beta / unit)
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._kernels._binning import ON_EDGE
-from .._kernels._splitmix import ODD, scrambled
+from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import are_counts
 from ..exceptions import refuse

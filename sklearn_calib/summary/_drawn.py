@@ -171,7 +171,7 @@ class RowDraw:
             Of other columns that tell rows apart.
         """
         from .._kernels._row_keys_compiled import row_keys
-        from .._kernels._splitmix import scrambled
+        from .._random import scrambled
 
         scores = scores.reshape(len(scores), -1)
         key = row_keys(np.ascontiguousarray(scores.T), codes)
