@@ -26,8 +26,8 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 49_888,
-    "files": 365,
+    "code lines": 49_823,
+    "files": 364,
     "public names": 165,
     "rooms": 30,
     "floors": 11,
