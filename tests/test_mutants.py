@@ -548,8 +548,8 @@ MUTANTS = {
     ),
     "confusion matrix without the weights": Mutant(
         "_kernels._confusion",
-        "member[np.arange(len(codes)), codes] = weight",
-        "member[np.arange(len(codes)), codes] = 1.0",
+        "mass = np.bincount(codes, weight, k)",
+        "mass = np.bincount(codes, weight := np.ones(len(codes)), k)",
         "recalibrators/test_prior_shift.py::test_weights_of_the_labelled_rows[bbse-soft]",
     ),
     # -- what no test followed: options, the positive class first, ties, blocks
