@@ -41,7 +41,9 @@ CV: TypeAlias = int | Splitter | Iterable[Any] | None
 
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
-CurveStrategy: TypeAlias = Literal["quantile", "uniform", "isotonic", "polynomial"]
+CurveStrategy: TypeAlias = Literal[
+    "quantile", "uniform", "isotonic", "polynomial", "loess", "spline"
+]
 NumberOfBins: TypeAlias = int | Literal["cube_root", "sweep"]
 Link: TypeAlias = Literal["logit", "probit", "clipped_relu"] | Callable[[Any], Any]
 #: One axes of Matplotlib, or one per panel.

@@ -238,19 +238,22 @@ def test_the_positive_class_of_a_summary():
     assert flipped.test().pvalue == plain.test().pvalue
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic", "polynomial"])
+@pytest.mark.parametrize(
+    "strategy", ["quantile", "uniform", "isotonic", "polynomial", "loess", "spline"]
+)
 def test_bands_of_a_summary(strategy):
     summary = CalibrationSummary().update(Y, P)
     curve = partial(summary.reliability_curve, strategy=strategy, n_resamples=30)
     (band,), (narrow,) = curve(), curve(level=0.5)
-    known = ("confidence",) if strategy == "polynomial" else ("consistency", "confidence")
+    exact = strategy in ("polynomial", "loess", "spline")
+    known = ("confidence",) if exact else ("consistency", "confidence")
     for ends in known:
         inner, outer = (
             getattr(one, f"{ends}_high") - getattr(one, f"{ends}_low") for one in (narrow, band)
         )
         assert (inner <= outer + 1e-12).all() and inner.sum() < 0.9 * outer.sum(), ends
     same(curve(random_state=0), [band], rtol=0, exact=False)
-    assert differ(curve(random_state=1), [band]) == (strategy != "polynomial")  # which is exact
+    assert differ(curve(random_state=1), [band]) == (not exact)
 
 
 @pytest.mark.slow

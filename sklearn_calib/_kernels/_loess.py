@@ -34,12 +34,26 @@ class Loess:
 
     def __call__(self, mass, hits):
         """The fitted frequency at each score, in [0, 1]."""
-        last = self._last
-        if last is None or not np.array_equal(last[0], mass):
-            self._last = last = mass, *_supported(self._score, mass)
-        _, starts, support, operator = last
-        value = operator @ (hits if starts is None else np.add.reduceat(hits, starts))
+        starts, support, operator = self._fitted(mass)
+        value = operator @ _totals(hits, starts)
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
+
+    def effective_rows(self, mass, squares):
+        """The rows whose plain mean varies as much as the fit at each score.
+
+        `squares` are sums of squared weights of independent rows.
+        """
+        starts, support, operator = self._fitted(mass)
+        return np.interp(self._score, support, 1 / (operator**2 @ _totals(squares, starts)))
+
+    def _fitted(self, mass):
+        if self._last is None or not np.array_equal(self._last[0], mass):
+            self._last = mass, *_supported(self._score, mass)
+        return self._last[1:]
+
+
+def _totals(values, starts):
+    return values if starts is None else np.add.reduceat(values, starts)
 
 
 def _supported(score, mass):

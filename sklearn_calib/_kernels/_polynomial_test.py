@@ -1,4 +1,6 @@
-"""Polynomials in the log-odds whose degree the data choose: fit, law of the statistic, belt."""
+"""Curves of the log-odds: polynomials whose degree the data choose, with the law of the statistic
+and the belt, and a natural spline of five knots, with an interval at each point.
+"""
 
 from typing import NamedTuple
 
@@ -8,8 +10,10 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from ._logistic import fit_logistic
+from ._spline import SplineCurve, natural_basis, spread_knots
 
 LARGEST_DEGREE = 4
+_KNOTS = 5
 _STEP = 0.95  # level of the test that raises the degree by one
 _THRESHOLD = float(stats.chi2.ppf(_STEP, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -52,17 +56,52 @@ class LogisticPolynomial(NamedTuple):
         The Wald ellipsoid whose radius is the quantile of the law of the statistic. [0, 1] where
         the information has no inverse: separated outcomes.
         """
-        z = np.asarray(z, dtype=float)
-        if not _invertible(self.root):
-            return np.zeros_like(z), np.ones_like(z)
-        rows = np.vander(z, len(self.coef), increasing=True)
-        error = np.linalg.norm(np.linalg.solve(self.root.T, rows.T), axis=0)
-        half = np.sqrt(quantile(level, self.freedom, self.raised)) * error
-        middle = rows @ self.coef
-        return expit(middle - half), expit(middle + half)
+        rows = np.vander(np.asarray(z, dtype=float), len(self.coef), increasing=True)
+        return _ends(rows, self.coef, self.root, quantile(level, self.freedom, self.raised))
 
 
-def fit_polynomial(z, rows, events, internal):
+class LogisticSpline(NamedTuple):
+    """logit P(event) = coef @ the natural splines of `basis`; `root` as of a polynomial."""
+
+    basis: SplineCurve
+    coef: np.ndarray
+    root: np.ndarray
+
+    def curve(self, z):
+        """The fitted probability at log-odds z."""
+        return expit(self.basis(z) @ self.coef)
+
+    def belt(self, z, level):
+        """Wald's interval of the probability at each z by itself; [0, 1] as of a polynomial."""
+        return _ends(self.basis(z), self.coef, self.root, stats.chi2.ppf(level, 1))
+
+
+def _ends(rows, coef, root, square):
+    """Wald's ends of the probabilities at these rows of the design, at a squared distance."""
+    if not _invertible(root):
+        return np.zeros(len(rows)), np.ones(len(rows))
+    half = np.sqrt(square) * np.linalg.norm(np.linalg.solve(root.T, rows.T), axis=0)
+    middle = rows @ coef
+    return expit(middle - half), expit(middle + half)
+
+
+def fit_natural_spline(z, rows, events):
+    """The likeliest natural spline with knots at quantiles of z; arguments as `fit_polynomial`."""
+    z, place = np.unique(z, return_inverse=True)
+    rows, events = np.bincount(place, rows), np.bincount(place, events)
+    knots = spread_knots(z, rows, min(_KNOTS, max(len(z), 2)))
+    basis = natural_basis(knots)
+    design, hit = np.tile(basis(z), (2, 1)), np.repeat([1.0, 0.0], len(z))
+    weight = np.concatenate([events, rows - events])
+    design, hit, weight = design[weight > 0], hit[weight > 0], weight[weight > 0]
+    coef = fit_logistic(design, hit, weight, (), np.eye(len(knots))[1]).coef
+    mean = expit(design @ coef)
+    columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
+    root = np.linalg.qr(np.vstack([columns, np.zeros((len(knots),) * 2)]), mode="r")
+    return LogisticSpline(basis, coef, root)
+
+
+def fit_polynomial(z, rows, events, internal=False):
     """Raise the degree while the likelihood ratio of the next exceeds the 0.95 quantile of chi2_1.
 
     z are log-odds, `rows` the numbers of rows there and `events` of those with the event. Begins

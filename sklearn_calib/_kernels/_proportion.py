@@ -6,7 +6,7 @@ varies less than a binomial one (Hoeffding 1956).
 """
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, chdtri
 
 _ROUNDING = 1e-9  # a share this close to 0 or 1 is 0 or 1: sums of weights are not exact
 
@@ -29,3 +29,12 @@ def share_interval(events, rows, level):
     """Both bounds, together right with probability `level`."""
     tail = (1 - level) / 2
     return lower_bound(events, rows, tail), upper_bound(events, rows, tail)
+
+
+def wilson_interval(share, rows, level):
+    """Wilson's interval of a share: both ends, right with probability `level` on average."""
+    square = chdtri(1, 1 - level)
+    middle = (share + square / (2 * rows)) / (1 + square / rows)
+    half = np.sqrt(square * (share * (1 - share) + square / (4 * rows)) / rows)
+    half /= 1 + square / rows
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

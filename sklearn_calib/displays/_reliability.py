@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 _BANDS = ("auto", "both", "consistency", "confidence", "none")
 _SCALES = ("auto", "linear", "logit")
+#: What the legend says of a band that is filled, by strategy.
+_FILLED = {
+    "isotonic": None,
+    "polynomial": "calibration belt ({level:.0%})",
+    "loess": "interval at each point ({level:.0%})",
+    "spline": "interval at each point ({level:.0%})",
+}
 
 
 class ReliabilityDisplay(ModelsDisplay):
@@ -407,11 +414,11 @@ def _part(curve, shown):
 
 
 def _draw_confidence(axes, curve, color):
-    if curve.strategy in ("isotonic", "polynomial"):
-        belt = curve.strategy == "polynomial"
-        label = once(axes, f"calibration belt ({curve.level:.0%})") if belt else None
+    if curve.strategy in _FILLED:
+        text = _FILLED[curve.strategy]
+        label = once(axes, text.format(level=curve.level)) if text else None
         ends = curve.confidence_low, curve.confidence_high
-        style = {"step": None if belt else "mid", "color": color, "alpha": 0.25, "lw": 0}
+        style = {"step": None if text else "mid", "color": color, "alpha": 0.25, "lw": 0}
         axes.fill_between(curve.predicted, *ends, label=label, **style)
         return
     low = np.minimum(curve.confidence_low, curve.observed)

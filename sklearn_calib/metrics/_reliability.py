@@ -8,10 +8,11 @@ from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, cube_root_bins, distinct, swept_bins
+from .._kernels._loess import Loess
 from .._kernels._log_odds import of_probability
 from .._kernels._logit_axis import histogram as log_odds_histogram
-from .._kernels._polynomial_test import fit_polynomial
-from .._kernels._proportion import share_interval
+from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
+from .._kernels._proportion import share_interval, wilson_interval
 from .._random import generator, multiplicities
 from .._typing import (
     ArrayLike,
@@ -39,10 +40,10 @@ class ReliabilityCurve:
     ----------
     predicted, observed : ndarray of shape (n_points,)
         Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
-        there, or 1000 of them evenly spaced in rank; for "polynomial" scores evenly spaced, and
-        evenly spaced in log-odds, and the fit there.
+        there, or 1000 of them evenly spaced in rank, as for "loess"; for "polynomial" and "spline"
+        scores evenly spaced, and evenly spaced in log-odds, and the fit there.
     weight : ndarray of shape (n_points,)
-        Sum of the sample weights; for "polynomial" of the rows nearest to each point.
+        Sum of the sample weights; for "polynomial" and "spline" of the rows nearest to each point.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
         Where the observed frequency lies, with probability `level` for each point by itself, if
         the predictions are calibrated.
@@ -118,10 +119,14 @@ def reliability_curve(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         With `multilabel` of shape (n_samples, n_labels), or a list of n_labels arrays of shape
         (n_samples, 2).
-    strategy : {"quantile", "uniform", "isotonic", "polynomial"}, default="quantile"
+    strategy : {"quantile", "uniform", "isotonic", "polynomial", "loess", "spline"}, \
+default="quantile"
         Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
-        choice of bins and is monotone, or a polynomial in the log-odds with the calibration belt
-        of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows.
+        choice of bins and is monotone; a polynomial in the log-odds with the calibration belt
+        of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows; or the
+        flexible curves that clinical papers draw, with an interval at each point: local
+        regression as in R's ``loess``, or a logistic regression on a restricted cubic spline of
+        the log-odds with five knots, at their 10, 30, 50, 70 and 90 % quantiles.
     n_bins : int, "cube_root" or "sweep", default=15
         For the two kinds of bins; as in `calibration_error`. "sweep" chooses them by the labels;
         the bands take them as given.
@@ -154,7 +159,10 @@ def reliability_curve(
     calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of rows under
     weights. Confidence band of the isotonic curve: the percentile bootstrap. The belt has no
     consistency band: predictions are calibrated as far as the test can tell where the diagonal
-    lies within it; weights are scaled to add up to Kish's number of rows. Cost: O(n log n), and
+    lies within it; weights are scaled to add up to Kish's number of rows. Nor have the flexible
+    curves: Wilson's interval of the local regression, with as many rows as have a mean of the same
+    variance, and Wald's of the spline on log-odds. Both are of the curve's own expectation: what
+    smoothing flattens they do not see. Cost: O(n log n), and
     O(n) a resample or a Newton step.
 
     References
@@ -249,15 +257,17 @@ def curve_of(
     if strategy == "isotonic":
         values, row_value = distinct(score)
         mass, total = bin_sums(row_value, len(values), weight, hits)
-        last = len(values) - 1
-        points = np.unique(np.linspace(0, last, min(last + 1, _MAX_POINTS)).astype(np.intp))
+        points = _spread(len(values))
         predicted, observed = values[points], _pav(total, mass)[points]
         consistency = _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng)
         paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
-    elif strategy == "polynomial":
-        predicted, observed, mass, confidence = _belt(rows, level)
+    elif strategy == "loess":
+        predicted, observed, mass, confidence = _loess(rows, level)
+        consistency = ()
+    elif strategy in ("polynomial", "spline"):
+        predicted, observed, mass, confidence = _on_log_odds(rows, strategy, level)
         consistency = ()
     else:
         n_bins = checked_bins(where, n_bins)
@@ -302,11 +312,23 @@ def curve_of(
     )
 
 
-def _belt(rows, level):
-    """Points, the fitted polynomial there, the weight next to each, and the calibration belt."""
+def _loess(rows, level):
+    """Scores, the local regression there, the weight next to each, and Wilson's interval."""
+    values, row_value = distinct(rows.score)
+    mass, total, squares = bin_sums(row_value, len(values), rows.weight, rows.hits, rows.squares)
+    points = _spread(len(values))
+    loess = Loess(values)
+    observed = loess(mass, total)[points]
+    interval = wilson_interval(observed, loess.effective_rows(mass, squares)[points], level)
+    return values[points], observed, np.add.reduceat(mass, points), interval
+
+
+def _on_log_odds(rows, strategy, level):
+    """Points, the fitted curve there, the weight next to each, and the interval or the belt."""
     kish = rows.weight.sum() / rows.squares.sum()
     z = of_probability(rows.score, 1 - rows.score)
-    fit = fit_polynomial(z, kish * rows.weight, kish * rows.hits, internal=False)
+    fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
+    fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
     points = np.union1d(
         ends, np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1])
@@ -315,6 +337,11 @@ def _belt(rows, level):
     z = of_probability(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
     return points, fit.curve(z), mass, fit.belt(z, level)
+
+
+def _spread(count):
+    """Positions of at most `_MAX_POINTS` of `count` scores, evenly spaced in rank."""
+    return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))
 
 
 def _swept(rows, strategy):

@@ -107,7 +107,9 @@ def test_rare_rows_do_not_widen_an_axis():
     assert axis.zeros and axis.ones
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic", "polynomial"])
+@pytest.mark.parametrize(
+    "strategy", ["quantile", "uniform", "isotonic", "polynomial", "loess", "spline"]
+)
 def test_the_curve_on_log_odds(rare, strategy):
     p, y = rare
     display = draw(y, p, scale="logit", strategy=strategy, n_resamples=20)
@@ -126,7 +128,7 @@ def test_the_curve_on_log_odds(rare, strategy):
     labels = [text.get_text() for text in below.get_xticklabels()]
     assert (
         labels[0] == "0"
-        and ("0.01" in labels or strategy == "polynomial")
+        and ("0.01" in labels or strategy in ("polynomial", "spline"))
         and float(labels[-1]) < 1
     )
     display.figure_.canvas.draw()

@@ -24,7 +24,9 @@ def lines(axes):
     return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic", "polynomial"])
+@pytest.mark.parametrize(
+    "strategy", ["quantile", "uniform", "isotonic", "polynomial", "loess", "spline"]
+)
 def test_draws_the_curve(strategy):
     proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, name="net", strategy=strategy)
