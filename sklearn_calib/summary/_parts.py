@@ -76,7 +76,8 @@ class ParquetPart(NamedTuple):
         inside = [name for name in needed if name not in folders]
         check_columns(inside, names, self.name)
         check_types(inside, schema, self.name)
-        first, forms = 0, {}
+        first = 0
+        forms: dict[Any, bool] = {}
         for group in range(file.num_row_groups):
             n_rows = file.metadata.row_group(group).num_rows
             if self.groups is None or group in self.groups:
@@ -193,7 +194,8 @@ class StreamPart(NamedTuple):
     name: str = ""
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        first, forms = 0, {}
+        first = 0
+        forms: dict[Any, bool] = {}
         for piece in pieces_of(self.data, needed):
             n_rows = 0
             for block in _blocks_of(piece, needed, self.name, forms):
