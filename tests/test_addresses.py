@@ -1,6 +1,7 @@
 """Addresses are shown without their secrets: in messages, documents and commands to paste."""
 
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from refused import refuses
 from sklearn_calib._cli import main
 from sklearn_calib._cli._remote import source_of
 from sklearn_calib._cli._rows import called
+from sklearn_calib._files import opened
 from sklearn_calib._show import bare, in_shell, plain, quoted, reason_of
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.recalibrators import TemperatureScaling
@@ -135,3 +137,26 @@ def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
     assert reason_of(OSError(said), "https://user:pass@h/t.csv?k=v") == said
     assert reason_of(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"),
+    [
+        ("gs://b/x.parquet", "gs://b/x.parquet?retry_limit_seconds=5"),
+        ("gs://b/x?scheme=http", "gs://b/x?scheme=http&retry_limit_seconds=5"),
+        ("gs://b/x?retry_limit_seconds=60", "gs://b/x?retry_limit_seconds=60"),
+        ("s3://b/x", "s3://b/x"),
+    ],
+)
+def test_google_is_asked_for_seconds(monkeypatch, address, asked):
+    given = []
+
+    def from_uri(text):
+        given.append(text)
+        raise OSError("no network")
+
+    fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
+    monkeypatch.setattr(opened, "require", lambda *_: fs)
+    with refuses(ValueError, rule="an address that pyarrow can open", value=".*no network"):
+        list(opened.files_of(address, "summarize"))
+    assert given == [asked]

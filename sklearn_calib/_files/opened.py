@@ -32,6 +32,8 @@ _KINDS = {
 _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
 _NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
+_RETRY_SECONDS = 5  # of Google's storage, for the permission and again for the answer
+
 
 def is_address(text: str) -> bool:
     """Whether a text is an address, or how a database is reached, with a secret."""
@@ -96,7 +98,10 @@ def _expand_address(text, where):
     """Parquet files of another file system, by pyarrow."""
     fs = require("pyarrow.fs", "cli", where)
     try:
-        filesystem, path = fs.FileSystem.from_uri(text)
+        google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)  # tries for 15 minutes
+        sign = "&" if "?" in text else "?"
+        more = f"{sign}retry_limit_seconds={_RETRY_SECONDS}" if google else ""
+        filesystem, path = fs.FileSystem.from_uri(text + more)
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
         filesystem, said = None, reason_of(error, text).partition("\n")[0].rstrip(".")
