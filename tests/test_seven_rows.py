@@ -129,7 +129,7 @@ ELSEWHERE = {
     **dict.fromkeys(("--out", "--json", "--markdown", "--save", "--state"), "writes a result"),
     **dict.fromkeys(("--tabulate", "--simplify"), "is of the map"),
     **dict.fromkeys(("--read",), "is in one file, below"),
-    **dict.fromkeys(("--dask",), "only brings the file"),
+    **dict.fromkeys(("--dask", "--query"), "only brings the file"),
 }
 MORE = {
     "audit": ["--out", "none", "--json", "out"],
@@ -420,7 +420,7 @@ SUMMARIZED = {
         },
     ],
 }
-NO_ROWS = ("data", "progress", "_draw")
+NO_ROWS = ("query", "data", "progress", "_draw")
 
 
 @pytest.mark.filterwarnings("ignore:.*left out:sklearn_calib.exceptions.CalibrationWarning")

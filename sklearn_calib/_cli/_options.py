@@ -412,8 +412,7 @@ def add_query(group: Any) -> None:
     group.add_argument(
         "--query",
         metavar="SQL",
-        help="the table is what this query returns, and FILE the address of a database, such as "
-        "postgresql://host/name (extra sql)",
+        help="read what this query of the database FILE returns",
     )
 
 
@@ -422,7 +421,7 @@ def add_dask(group: Any) -> None:
     group.add_argument(
         "--dask",
         metavar="ADDRESS",
-        help="share the files out to the workers of this dask scheduler (extra dask)",
+        help="share the files out to workers of this dask scheduler",
     )
 
 
