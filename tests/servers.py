@@ -1,4 +1,4 @@
-"""Database servers of this machine, started where they are installed."""
+"""Database servers and Spark on this machine, started where they are installed."""
 
 import getpass
 import os
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,3 +85,20 @@ def postgres(tmp_path_factory):
         yield Server(lambda text: run(f"SET statement_timeout = '20s'; {text}"), str(folder))
     finally:
         subprocess.run([*command, "-m", "immediate", "stop"], **options)
+
+
+@contextmanager
+def spark_session(folder, cores):
+    """Spark in this process, on loopback alone."""
+    sql = pytest.importorskip("pyspark.sql")
+    if not shutil.which("java"):
+        pytest.skip("Java is not installed (Debian: default-jre-headless)")
+    builder = sql.SparkSession.builder.master(f"local[{cores}]")
+    builder = builder.config("spark.ui.enabled", "false")
+    for end in ("bindAddress", "host"):
+        builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
+    session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()

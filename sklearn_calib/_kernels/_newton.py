@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-_NEAR = (
-    1e-12  # of the value: decrements below are hidden by its rounding, and whole steps are taken
-)
+_NEAR = 1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
 _SHORTEST = 1e-10
 
 

@@ -4,13 +4,13 @@ PostgreSQL and MariaDB are in `test_servers.py`; SQLite and DuckDB are in `test_
 """
 
 import io
-import shutil
 
 import numpy as np
 import pyarrow
 import pytest
 from export_cases import METHODS, QUICK, TABULATED, at_knots, fitted, probabilities
 from other_languages import at_last_digits
+from servers import spark_session
 
 from sklearn_calib.export import to_sql
 from sklearn_calib.export._document import document_of
@@ -45,19 +45,12 @@ def clickhouse(tables, folder):
 
 
 def spark(tables, folder):
-    sql = pytest.importorskip("pyspark.sql")
-    if not shutil.which("java"):
-        pytest.skip("Java is not installed (Debian: default-jre-headless)")
-    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    for end in ("bindAddress", "host"):
-        builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
-    session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
-    for name, table in tables.items():
-        fields = ", ".join(f"{backticks(one)} DOUBLE" for one in table.column_names)
-        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        session.createDataFrame(rows, schema=fields).createOrReplaceTempView(name)
-    yield lambda text: session.sql(text).collect()
-    session.stop()
+    with spark_session(folder, 1) as session:
+        for name, table in tables.items():
+            fields = ", ".join(f"{backticks(one)} DOUBLE" for one in table.column_names)
+            rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            session.createDataFrame(rows, schema=fields).createOrReplaceTempView(name)
+        yield lambda text: session.sql(text).collect()
 
 
 def datafusion(tables, folder):

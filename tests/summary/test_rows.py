@@ -1,6 +1,5 @@
 """Rows of databases, cursors and iterators: the summary of the table, and what breaks off."""
 
-import shutil
 import sqlite3
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pytest
 import sqlalchemy
 from refused import refuses
-from servers import mariadb, postgres
+from servers import mariadb, postgres, spark_session
 
 from sklearn_calib._cli import main
 from sklearn_calib._files import rows as module
@@ -242,18 +241,9 @@ def test_mariadb(request, table):
 @pytest.mark.cross
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 def test_spark(table, tmp_path):
-    sql = pytest.importorskip("pyspark.sql")
-    if not shutil.which("java"):
-        pytest.skip("Java is not installed (Debian: default-jre-headless)")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    for end in ("bindAddress", "host"):
-        builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
-    session = builder.config("spark.sql.warehouse.dir", str(tmp_path)).getOrCreate()
-    try:
+    with spark_session(tmp_path, 2) as session:
         frame = session.createDataFrame(table.to_dict("records")).repartition(5)
         assert summarize(frame, **COLUMNS) == summarize(table, **COLUMNS)
         options = COLUMNS | {"weight": "w", "by": "g"}
         assert summarize(frame, **options) == summarize(table, **options)
         assert summarize(frame.where("i < 3").repartition(9), **COLUMNS).n_samples == 3
-    finally:
-        session.stop()
