@@ -57,12 +57,10 @@ def local_files(
         refuse("the standard input alone", "also files", "Name files alone")
     if patterns.count("-") > 1:
         refuse("the standard input once", "it twice", "Name a file")
-    if copied and "-" in patterns and workers is not None:
-        refuse(
-            "files that the workers of --dask can read",
-            "the standard input",
-            "Name files, or leave --dask out",
-        )
+    here = "the standard input" if copied and "-" in patterns else query and "the rows of a query"
+    if here and workers is not None:
+        rule, cure = "files that the workers of --dask can read", "Name files, or leave --dask out"
+        refuse(rule, here, cure)
     with ExitStack() as stack:
         folder = ""
         if any(map(_is_copied, patterns)) or (copied and "-" in patterns):

@@ -196,6 +196,8 @@ def test_commands(table, address, tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["audit", "t.parquet", *query, *options]) == 2
     assert "one address of a database for --query, got 't.parquet'" in capsys.readouterr().err
+    assert main(["audit", address, *query, *options, "--dask", "tcp://h:1"]) == 2
+    assert "the workers of --dask can read, got the rows of a query" in capsys.readouterr().err
     assert main(["audit", address, "--query", "SELECT 1 WHERE 1 = 2", *options]) == 2
     assert "at least one row" in capsys.readouterr().err
 
