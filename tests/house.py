@@ -26,9 +26,9 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 49_881,
-    "files": 364,
-    "public names": 165,
+    "code lines": 49_843,
+    "files": 360,
+    "public names": 163,
     "rooms": 30,
     "floors": 11,
     "circles of imports": 0,

@@ -40,7 +40,6 @@ GIVEN = {
     "canonical_weight": {"sample_weight": np.ones(80), "n_samples": 80},
     "make_overconfident": {"n_classes": 2},
     "binning_sample_size": {"p": 2.0, "epsilon": 0.1},
-    "tester_sample_size": {"tolerance": 0.0, "epsilon": 0.1},
     "cross_fitted_proba": {"recalibrator": "temperature", "proba": PROBA, "y": Y},
     "get_recalibrator": {"name": "temperature"},
     "get_loss": {"loss": "log"},

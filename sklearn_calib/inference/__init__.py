@@ -31,7 +31,7 @@ from ._resampling import null_distribution as null_distribution
 from ._sample_size import SampleSizeTarget as SampleSizeTarget
 from ._sample_size import ValidationSampleSize as ValidationSampleSize
 from ._sample_size import validation_sample_size
-from ._testers import CalibrationTester, tester_sample_size
+from ._testers import CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
 from ._validation import ValidationRow as ValidationRow
 from ._validation import ValidationSummary as ValidationSummary
@@ -53,7 +53,6 @@ __all__ = [
     "paired_difference",
     "polynomial_test",
     "spiegelhalter_test",
-    "tester_sample_size",
     "validation_sample_size",
     "validation_summary",
 ]

@@ -113,8 +113,7 @@ class CalibrationTester(BaseEstimator):
             weights; see `canonical_proba`.
         """
         where = "CalibrationTester.test"
-        margin = _margin(self.tolerance, self.epsilon, self.method, where)
-        required = _rows(margin, self.delta, where)
+        required, margin = self._required(where)
         if not check_count(self.n_parts, "n_parts", where) % 2:
             refuse(where, "an odd n_parts >= 1", repr(self.n_parts), "Take the next odd number")
         case = canonical_case(where, y_true, y_proba, None, labels)
@@ -140,63 +139,49 @@ class CalibrationTester(BaseEstimator):
             required=required,
         )
 
+    def sample_size(self) -> int:
+        """How many rows make the verdict right with probability 1 - `delta`.
 
-def tester_sample_size(
-    tolerance: float,
-    epsilon: float,
-    delta: float = 1 / 3,
-    *,
-    method: Literal["smooth", "distance"] = "smooth",
-) -> int:
-    """How many rows a `CalibrationTester` needs to be right with probability 1 - delta.
+        Returns
+        -------
+        n_samples : int
+            What `TesterVerdict.required` is.
 
-    Parameters
-    ----------
-    tolerance : float
-        The distance to calibration that is accepted; 0 for plain testing.
-    epsilon : float
-        The distance that has to be detected: above `tolerance`, and above 4 `tolerance` for
-        "smooth".
-    delta : float, default=1/3
-    method : {"smooth", "distance"}, default="smooth"
+        Raises
+        ------
+        ValueError
+            Parameters out of range.
 
-    Returns
-    -------
-    n_samples : int
+        Notes
+        -----
+        With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2; g is
+        (epsilon - 4 tolerance) / 4 for "smooth" and (epsilon - tolerance) / 2 for "distance". The
+        constant is ours and sufficient for any distribution; the rate is that of Theorems 3 and 4.
+        Integration by parts bounds the error of either statistic by the absolute difference of
+        distribution functions, at 1 and integrated, with a mean of at most 2 / sqrt(n) in all;
+        bounded differences give the rest. On calibrated data the errors are some 5 times smaller
+        than the bound.
 
-    Raises
-    ------
-    ValueError
-        Arguments out of range.
+        References
+        ----------
+        Hu, Jambulapati, Tian, Yang (2024), corollaries 2 and 4.
 
-    Notes
-    -----
-    With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2; g is
-    (epsilon - 4 tolerance) / 4 for "smooth" and (epsilon - tolerance) / 2 for "distance". The
-    constant is ours and sufficient for any distribution; the rate is that of Theorems 3 and 4.
-    Integration by parts
-    bounds the error of either statistic by the absolute difference of distribution functions, at 1
-    and integrated, with a mean of at most 2 / sqrt(n) in all; bounded differences give the rest. On
-    calibrated data the errors are some 5 times smaller than the bound.
+        Examples
+        --------
+        >>> from sklearn_calib.inference import CalibrationTester
+        >>> CalibrationTester(epsilon=0.1).sample_size()
+        19403
+        >>> CalibrationTester(epsilon=0.1, tolerance=0.05, method="distance").sample_size()
+        19403
+        """
+        return self._required("CalibrationTester.sample_size")[0]
 
-    References
-    ----------
-    Hu, Jambulapati, Tian, Yang (2024), corollaries 2 and 4.
-
-    Examples
-    --------
-    >>> from sklearn_calib.inference import tester_sample_size
-    >>> tester_sample_size(0.0, 0.1)
-    19403
-    >>> tester_sample_size(0.05, 0.1, method="distance")
-    19403
-    """
-    where = "tester_sample_size"
-    return _rows(_margin(tolerance, epsilon, method, where), delta, where)
-
-
-# pytest takes its name for a test
-tester_sample_size.__test__ = False  # type: ignore[attr-defined]
+    def _required(self, where):
+        """Rows for the verdict, and how far both kinds of predictions are from the threshold."""
+        margin = _margin(self.tolerance, self.epsilon, self.method, where)
+        if not is_number(self.delta) or not 0 < self.delta < 1:
+            refuse(where, "0 < delta < 1", repr(self.delta), "Pass for instance 0.05")
+        return math.ceil(((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2), margin
 
 
 def _margin(tolerance, epsilon, method, where):
@@ -219,9 +204,3 @@ def _margin(tolerance, epsilon, method, where):
             "Use method='distance' or another epsilon",
         )
     return (epsilon - 4 * tolerance) / 4 if method == "smooth" else (epsilon - tolerance) / 2
-
-
-def _rows(margin, delta, where):
-    if not is_number(delta) or not 0 < delta < 1:
-        refuse(where, "0 < delta < 1", repr(delta), "Pass for instance 0.05")
-    return math.ceil(((2 + math.sqrt(2 * math.log(1 / delta))) / margin) ** 2)

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
-from .._kernels._rank_correlation import rank_correlation
 from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self

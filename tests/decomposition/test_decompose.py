@@ -13,8 +13,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._temperature import fit_temperature
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
-    as_lightgbm_metric,
-    as_xgboost_metric,
+    as_eval_metric,
     decompose_loss,
     proper_calibration_error,
     refinement_curve,
@@ -265,7 +264,7 @@ def test_xgboost(k):
     X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
     model = xgboost.XGBClassifier(
         n_estimators=60,
-        eval_metric=as_xgboost_metric(label_smoothing=True),
+        eval_metric=as_eval_metric("xgboost", label_smoothing=True),
         early_stopping_rounds=10,
         disable_default_eval_metric=1,
         n_jobs=1,
@@ -287,7 +286,7 @@ def test_lightgbm(k):
             X[:250],
             y[:250],
             eval_set=[(X[250:], y[250:])],
-            eval_metric=as_lightgbm_metric(),
+            eval_metric=as_eval_metric("lightgbm"),
             callbacks=[lightgbm.early_stopping(10, verbose=False)],
         )
     curve = model.evals_result_["valid_0"]["temperature_refinement_log_loss"]
@@ -315,8 +314,8 @@ def test_lightgbm(k):
             "expected folds that test every row, got 108 rows left out",
         ),
         (lambda y, p: refinement_error(y, 5 * p), r"expected probabilities in \[0, 1\]"),
-        (lambda y, p: as_xgboost_metric("nothing"), "expected a measure among"),
-        (lambda y, p: as_lightgbm_metric(smooth=1), "expected options among"),
+        (lambda y, p: as_eval_metric("xgboost", "nothing"), "expected a measure among"),
+        (lambda y, p: as_eval_metric("lightgbm", smooth=1), "expected options among"),
     ],
 )
 def test_refused(call, message):

@@ -13,7 +13,6 @@ from sklearn_calib.inference import (
     cumulative_test,
     hosmer_lemeshow_test,
     spiegelhalter_test,
-    tester_sample_size,
 )
 from sklearn_calib.metrics import (
     brier_loss,
@@ -151,7 +150,7 @@ def test_weights_of_the_cumulative_and_spiegelhalter_tests():
 
 @pytest.mark.parametrize("method", ["smooth", "distance"])
 def test_testers(method):
-    n = tester_sample_size(0.0, 0.3, 0.05, method=method)
+    n = CalibrationTester(0.3, delta=0.05, method=method).sample_size()
     good = make_uniform_shift(n, 0.0, random_state=0)
     bad = make_uniform_shift(n, 0.3, random_state=0)
     for n_parts in (1, 3):
@@ -169,15 +168,15 @@ def test_testers(method):
 def test_required_rows():
     for delta in (1 / 3, 0.05):
         root = 2 + np.sqrt(2 * np.log(1 / delta))
-        assert tester_sample_size(0.02, 0.1, delta) == np.ceil((root / 0.005) ** 2)
-        far = tester_sample_size(0.02, 0.1, delta, method="distance")
-        assert far == np.ceil((root / 0.04) ** 2)
-    assert tester_sample_size(0, 0.1) > tester_sample_size(0, 0.2)
-    assert tester_sample_size(0, 0.1, 0.01) > tester_sample_size(0, 0.1, 0.1)
+        near = CalibrationTester(0.1, tolerance=0.02, delta=delta)
+        assert near.sample_size() == np.ceil((root / 0.005) ** 2)
+        far = CalibrationTester(0.1, tolerance=0.02, delta=delta, method="distance")
+        assert far.sample_size() == np.ceil((root / 0.04) ** 2)
+    assert CalibrationTester(0.1).sample_size() > CalibrationTester(0.2).sample_size()
     with refuses(ValueError, rule="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"):
-        tester_sample_size(0.05, 0.1)
+        CalibrationTester(0.1, tolerance=0.05).sample_size()
     with refuses(ValueError, rule="0 < delta < 1"):
-        tester_sample_size(0, 0.1, 0)
+        CalibrationTester(0.1, delta=0).sample_size()
     with refuses(ValueError, rule="an odd n_parts"):
         CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
     with refuses(ValueError, rule="method among smooth, distance"):

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._rank_correlation import rank_correlation
+from sklearn_calib._kernels._classical_tests import rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator

@@ -36,8 +36,7 @@ from sklearn_calib.decisions import (
 )
 from sklearn_calib.decomposition import (
     LossDecomposition,
-    as_lightgbm_metric,
-    as_xgboost_metric,
+    as_eval_metric,
     decompose_loss,
     proper_calibration_error,
     refinement_curve,
@@ -71,7 +70,6 @@ from sklearn_calib.inference import (
     null_distribution,
     polynomial_test,
     spiegelhalter_test,
-    tester_sample_size,
     validation_summary,
 )
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
@@ -269,7 +267,9 @@ def tests(y: Integers, p: Floats) -> list[float]:
     drawn = null_distribution(case, mean_score, 99), bootstrap_distribution(case, mean_score, 99)
     print(ends.low, ends.high, verdict.calibrated, [values.mean() for values in drawn])
     print(
-        tester_sample_size(0.0, 0.1), binning_sample_size(2, 0.1), result.null_distribution.mean()
+        CalibrationTester(0.1).sample_size(),
+        binning_sample_size(2, 0.1),
+        result.null_distribution.mean(),
     )
     return [
         result.pvalue,
@@ -291,8 +291,10 @@ def decomposed(y: Integers, p: Floats) -> LossDecomposition:
     curve = refinement_curve(y, [p, p], stages=[1, 2], kind="proba")
     best: int = curve.stage[curve.best("one_standard_error")]
     print(best, refinement_error(y, p), proper_calibration_error(y, p, cv=3))
-    stopping: Callable[..., float] = as_xgboost_metric(label_smoothing=True)
-    print(stopping(y, p), as_lightgbm_metric()(y, p)[0], temperature_refinement_log_loss(y, p))
+    stopping: Callable[..., float] = as_eval_metric("xgboost", label_smoothing=True)
+    print(
+        stopping(y, p), as_eval_metric("lightgbm")(y, p)[0], temperature_refinement_log_loss(y, p)
+    )
     return parts
 
 
