@@ -315,6 +315,7 @@ def test_lightgbm(k):
         ),
         (lambda y, p: refinement_error(y, 5 * p), r"expected probabilities in \[0, 1\]"),
         (lambda y, p: as_eval_metric("xgboost", "nothing"), "expected a measure among"),
+        (lambda y, p: as_eval_metric("catboost"), "expected library among xgboost, lightgbm"),
         (lambda y, p: as_eval_metric("lightgbm", smooth=1), "expected options among"),
     ],
 )
