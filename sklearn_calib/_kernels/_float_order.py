@@ -1,7 +1,8 @@
-"""Where a function of one float64 number, or float32 one, passes a level: to the last bit.
+"""The order of float64 or float32 numbers, and what is found by it.
 
 All numbers of a type in their order are the whole numbers of a range, their keys: neighbours differ
-by 1. Halving the range of keys finds the place between two neighbours in at most 64 steps.
+by 1. Halving the range of keys finds where a function passes a level, to the last bit, in at most
+64 steps. Keys without their last bits are cells that keep many values in bounded memory.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import numpy as np
 
 _TYPES: Any = {"float64": (np.float64, np.uint64, 63), "float32": (np.float32, np.uint32, 31)}
 _MOST_AT_ONCE = 1 << 20
+MOST_DISTINCT = 2**16
 
 Value = Callable[[Any], Any]
 
@@ -80,3 +82,23 @@ def first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype
         low[open_[~beyond]] = middle[~beyond]
         open_ = open_[high[open_] - low[open_] > 1]
     return high
+
+
+def thinned(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int]:
+    """(values, counts, shift): of values whose keys agree but for `shift` bits the largest.
+
+    `values` are sorted: numbers, dates or durations. As few bits are dropped as make them at most
+    `MOST_DISTINCT`, whatever the order in which they came; none where they are so few.
+    """
+    numbers = values.dtype.kind == "f"
+    keys = keys_of(values + 0.0, "float64") if numbers else values.astype(np.int64)  # no -0
+    while True:
+        cells = keys >> keys.dtype.type(shift)
+        last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])
+        if len(last) <= MOST_DISTINCT:
+            break
+        shift += 1
+    if len(last) == len(values):
+        return values, counts, shift
+    reached = np.cumsum(counts)[last]
+    return values[last], np.diff(np.append(0, reached)), shift

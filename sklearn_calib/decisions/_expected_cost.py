@@ -1,7 +1,6 @@
 """What decisions cost: what the probabilities promised beside what was paid."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -10,11 +9,8 @@ from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
 from ..exceptions import check_level
-from ..metrics import canonical_case, metric
+from ..metrics import canonical_case
 from ._costs import canonical_costs
-
-if TYPE_CHECKING:
-    from ..metrics import Case
 
 
 @dataclass(frozen=True)
@@ -138,48 +134,6 @@ default=None
         statistic=statistic,
         pvalue=float(2 * ndtr(-abs(statistic))),
     )
-
-
-@metric(range=(-np.inf, np.inf), in_report=False, cells=True)
-def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
-    """Mean cost per row if each action is the one that the probabilities call cheapest.
-
-    Parameters
-    ----------
-    costs : array-like of shape (n_classes, n_actions), default=None
-        ``costs[j, a]`` is the cost of action a where class j is true, as in
-        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
-
-    Returns
-    -------
-    cost : float
-        In the unit of the costs, between the smallest and the largest of them. Not proper:
-        probabilities on the right side of each threshold are as good as the true ones. Unbiased
-        for the mean cost of other rows. Of actions that are equally cheap the first is taken: where
-        classes and costs are swapped, only rows that are so change. Cost: O(n k m) for k classes
-        and m actions.
-
-    Raises
-    ------
-    ValueError
-        Costs of another shape, missing or infinite, or an action that never costs less than
-        another one.
-
-    References
-    ----------
-    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1.
-
-    Examples
-    --------
-    >>> from sklearn_calib.decisions import expected_cost_score
-    >>> expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=[[0, 1], [5, 0]])  # from 1/6 on
-    0.3333333333333333
-    >>> ask = [[0, 1, 0.6], [5, 0, 0.6]]  # a third action, whatever the class
-    >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
-    0.4
-    """
-    table = canonical_costs(costs, len(case.classes), case.where)
-    return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
 
 
 def _variance(proba, table, believed):

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from .._kernels._net_benefit import (
     NetBenefit,
@@ -16,14 +15,13 @@ from .._kernels._net_benefit import (
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import called, check_count, check_level, require
-from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss, metric
+from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import recalibrated_proba
 from ._costs import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
     from ..metrics import BinaryProblem
 
-_BINARY = ("confidence", "top_label", "classwise")
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
 
 
@@ -251,58 +249,6 @@ def regret_curve(
         )
     )
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
-
-
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
-def calibration_decision_loss(problem: "BinaryProblem") -> float:
-    """Calibration decision loss (CDL): the most that any user can lose because of miscalibration.
-
-    A user who acts on calibrated probabilities instead of the given ones gains something per row.
-    How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the
-    largest gain over all proper losses whose values for either label span at most 1. The calibrated
-    probabilities are those of isotonic calibration on the same rows.
-
-    Returns
-    -------
-    loss : float
-        In [0, 1]; 0 is perfect. The largest regret of `regret_curve` is at most this number and at
-        least half of it. Like all calibration errors it is too large on finitely many rows: for
-        500 rows of calibrated predictions it is .005 to .010 on average. `calibration_test`
-        compares it with its distribution for calibrated predictions, and `confidence_interval`
-        estimates the bias by simulation and removes it.
-
-    Notes
-    -----
-    With c the calibrated prediction, a V-shaped loss with its kink at t has the regret
-    R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a mixture of
-    these with weights w >= 0 of the thresholds, and bounded by 1 where the integrals of t dw and
-    of (1 - t) dw are at most 1. So the loss is the largest integral of R dw, twice the value at 1/2
-    of the smallest concave function above R: V-shaped losses alone, bounded by 1, reach
-    max R(t) / max(t, 1 - t), which is at least half of it. With L1 the mean of ``|c - p|``
-    and L2 the root of the mean of (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration
-    keeps the order of the predictions; a gain that takes another order is not counted.
-    Cost: O(n log n).
-
-    References
-    ----------
-    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for the
-    definition.
-
-    Examples
-    --------
-    >>> from sklearn_calib.decisions import calibration_decision_loss
-    >>> p = [0.5, 0.5, 0.5, 0.5]  # but three of four are events
-    >>> calibration_decision_loss([0, 1, 1, 1], p)
-    0.5
-    """
-    cells = problem.cells
-    kept = cells.mass > 0  # of resampled weights
-    score, mass, hits = cells.score[kept], cells.mass[kept], cells.hits[kept]
-    rate = isotonic_regression(hits / mass, sample_weight=mass)
-    rate = np.clip(rate, 0.0, 1.0)
-    breaks, intercept, slope = regret_pieces(score, rate, rate, mass)
-    ends = np.append(breaks[:-1], breaks[1:])
-    return decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]
 
 
 def _band(problem: "BinaryProblem", better: "BinaryProblem", level, n_resamples, rng):

@@ -10,7 +10,7 @@ from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import are_counts
 from ..exceptions import check_level, require
-from ..metrics import canonical_case, metric
+from ..metrics import canonical_case
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -148,37 +148,6 @@ def risk_coverage_curve(
         area=area(mass, errors, counts),
         perfect_area=area(ideal, ideal * [0, 1], counts),
     )
-
-
-@metric(range=(0.0, 1.0), in_report=False, cells=True)
-def area_under_risk_coverage(case: "Case") -> float:
-    """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
-
-    Returns
-    -------
-    area : float
-        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
-        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
-        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
-        the error rate is averaged over all coverages between 0 and 1, the limit of many rows: of 60
-        rows the two differ by up to 0.005. Of equal probabilities the first class is taken, so
-        that swapping the classes changes the area by at most the share of such rows.
-        It depends on the order of the confidences alone, and not on calibration, for two classes.
-        Cost: O(n log n).
-
-    References
-    ----------
-    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
-    classifiers", section 3.
-
-    Examples
-    --------
-    >>> from sklearn_calib.decisions import area_under_risk_coverage
-    >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
-    0.1111
-    """
-    _, mass, errors = levels_of(case)
-    return area(mass, errors, are_counts(case.weight))
 
 
 def levels_of(

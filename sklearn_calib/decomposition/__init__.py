@@ -14,12 +14,12 @@ from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve
 from ._decompose import decompose_case as decompose_case
 from ._decompose import decompose_loss, proper_calibration_error, refinement_error
-from ._decompose import isotonic_refinement_brier as isotonic_refinement_brier
-from ._decompose import isotonic_refinement_log_loss as isotonic_refinement_log_loss
-from ._decompose import temperature_refinement_brier as temperature_refinement_brier
-from ._decompose import temperature_refinement_log_loss as temperature_refinement_log_loss
 from ._grouping import decompose_by_features as decompose_by_features
 from ._grouping import enough_for_features as enough_for_features
+from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
+from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
+from ._measures import temperature_refinement_brier as temperature_refinement_brier
+from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
 from ._parts import LossDecomposition as LossDecomposition
 from ._variational import VariationalInterval as VariationalInterval
 from ._variational import variational_calibration_error as variational_calibration_error

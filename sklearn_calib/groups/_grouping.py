@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._distinct import thinned
+from .._kernels._float_order import thinned
 from .._show import plain
 from .._typing import AnyArray, IntArray
 from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array

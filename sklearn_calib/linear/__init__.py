@@ -7,11 +7,11 @@ from ._angle import estimate_angle
 from ._angle import find_angle as find_angle
 from ._angle import refuse_weights as refuse_weights
 from ._fit import LinearFit as LinearFit
+from ._fit import approximate_leave_one_out
+from ._fit import leave_one_out_scores as leave_one_out_scores
 from ._fit import read_linear as read_linear
 from ._fit import settled as settled
 from ._intervals import logistic_intervals
-from ._leave_one_out import approximate_leave_one_out
-from ._leave_one_out import leave_one_out_scores as leave_one_out_scores
 
 __all__ = [
     "approximate_leave_one_out",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._files.columns import Block, raw_column
-from .._kernels._distinct import thinned
+from .._kernels._float_order import thinned
 from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import refuse

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._files.tables import table_blocks
-from sklearn_calib._kernels import _distinct
+from sklearn_calib._kernels import _float_order
 from sklearn_calib.summary import CalibrationSummary, _pattern_cells, count_values
 from sklearn_calib.summary._pattern_cells import PatternCells
 
@@ -117,7 +117,7 @@ def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypa
 
 @pytest.mark.parametrize("kind", [float, int])
 def test_many_numbers_are_thinned_whatever_their_order(kind, monkeypatch):
-    monkeypatch.setattr(_distinct, "MOST_DISTINCT", 200)
+    monkeypatch.setattr(_float_order, "MOST_DISTINCT", 200)
     monkeypatch.setattr("sklearn_calib.summary._values._AT_ONCE", 300)
     rng = np.random.default_rng(2)
     x = (rng.normal(size=3000) * 1000).astype(kind)

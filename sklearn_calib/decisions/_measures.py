@@ -1,0 +1,145 @@
+"""What decisions cost, and how confidence orders errors, as measures with scorers."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from .._kernels._expected_metrics import best_actions, costs_of
+from .._kernels._net_benefit import decision_loss, regret_pieces
+from .._kernels._risk_coverage import area
+from .._typing import ArrayLike
+from ..canonical import are_counts
+from ..metrics import metric
+from ._costs import canonical_costs
+from ._risk_coverage import levels_of
+
+if TYPE_CHECKING:
+    from ..metrics import BinaryProblem, Case
+
+_BINARY = ("confidence", "top_label", "classwise")
+
+
+@metric(range=(-np.inf, np.inf), in_report=False, cells=True)
+def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
+    """Mean cost per row if each action is the one that the probabilities call cheapest.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_actions), default=None
+        ``costs[j, a]`` is the cost of action a where class j is true, as in
+        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
+
+    Returns
+    -------
+    cost : float
+        In the unit of the costs, between the smallest and the largest of them. Not proper:
+        probabilities on the right side of each threshold are as good as the true ones. Unbiased
+        for the mean cost of other rows. Of actions that are equally cheap the first is taken: where
+        classes and costs are swapped, only rows that are so change. Cost: O(n k m) for k classes
+        and m actions.
+
+    Raises
+    ------
+    ValueError
+        Costs of another shape, missing or infinite, or an action that never costs less than
+        another one.
+
+    References
+    ----------
+    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import expected_cost_score
+    >>> expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=[[0, 1], [5, 0]])  # from 1/6 on
+    0.3333333333333333
+    >>> ask = [[0, 1, 0.6], [5, 0, 0.6]]  # a third action, whatever the class
+    >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
+    0.4
+    """
+    table = canonical_costs(costs, len(case.classes), case.where)
+    return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
+
+
+@metric(range=(0.0, 1.0), in_report=False, cells=True)
+def area_under_risk_coverage(case: "Case") -> float:
+    """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
+
+    Returns
+    -------
+    area : float
+        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
+        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
+        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
+        the error rate is averaged over all coverages between 0 and 1, the limit of many rows: of 60
+        rows the two differ by up to 0.005. Of equal probabilities the first class is taken, so
+        that swapping the classes changes the area by at most the share of such rows.
+        It depends on the order of the confidences alone, and not on calibration, for two classes.
+        Cost: O(n log n).
+
+    References
+    ----------
+    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
+    classifiers", section 3.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import area_under_risk_coverage
+    >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
+    0.1111
+    """
+    _, mass, errors = levels_of(case)
+    return area(mass, errors, are_counts(case.weight))
+
+
+@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+def calibration_decision_loss(problem: "BinaryProblem") -> float:
+    """Calibration decision loss (CDL): the most that any user can lose because of miscalibration.
+
+    A user who acts on calibrated probabilities instead of the given ones gains something per row.
+    How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the
+    largest gain over all proper losses whose values for either label span at most 1. The calibrated
+    probabilities are those of isotonic calibration on the same rows.
+
+    Returns
+    -------
+    loss : float
+        In [0, 1]; 0 is perfect. The largest regret of `regret_curve` is at most this number and at
+        least half of it. Like all calibration errors it is too large on finitely many rows: for
+        500 rows of calibrated predictions it is .005 to .010 on average. `calibration_test`
+        compares it with its distribution for calibrated predictions, and `confidence_interval`
+        estimates the bias by simulation and removes it.
+
+    Notes
+    -----
+    With c the calibrated prediction, a V-shaped loss with its kink at t has the regret
+    R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a mixture of
+    these with weights w >= 0 of the thresholds, and bounded by 1 where the integrals of t dw and
+    of (1 - t) dw are at most 1. So the loss is the largest integral of R dw, twice the value at 1/2
+    of the smallest concave function above R: V-shaped losses alone, bounded by 1, reach
+    max R(t) / max(t, 1 - t), which is at least half of it. With L1 the mean of ``|c - p|``
+    and L2 the root of the mean of (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration
+    keeps the order of the predictions; a gain that takes another order is not counted.
+    Cost: O(n log n).
+
+    References
+    ----------
+    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for the
+    definition.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import calibration_decision_loss
+    >>> p = [0.5, 0.5, 0.5, 0.5]  # but three of four are events
+    >>> calibration_decision_loss([0, 1, 1, 1], p)
+    0.5
+    """
+    cells = problem.cells
+    kept = cells.mass > 0  # of resampled weights
+    score, mass, hits = cells.score[kept], cells.mass[kept], cells.hits[kept]
+    rate = isotonic_regression(hits / mass, sample_weight=mass)
+    rate = np.clip(rate, 0.0, 1.0)
+    breaks, intercept, slope = regret_pieces(score, rate, rate, mass)
+    ends = np.append(breaks[:-1], breaks[1:])
+    return decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]
