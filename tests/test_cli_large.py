@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -253,7 +254,7 @@ def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, mo
 
 
 @pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
-def test_workers_of_dask(frame, capsys):
+def test_workers_of_dask(frame):
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
     with (
         LocalCluster(dashboard_address=None, **options) as cluster,
@@ -261,6 +262,7 @@ def test_workers_of_dask(frame, capsys):
     ):
         address = cluster.scheduler_address
         assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
+    dask.config.config.pop("scheduler", None)  # which a worker in this process leaves behind
     found = CalibrationSummary.from_parquet("s.parquet")
     assert found == CalibrationSummary(classes=["no", "yes"]).update(frame["label"], frame["p"])
 

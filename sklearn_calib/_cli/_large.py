@@ -330,7 +330,7 @@ def _on_workers(address, work):
 
     dask = require("distributed", "dask", "audit")
     try:
-        client = dask.Client(address)
+        client = dask.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
         refuse(
             "the address of a dask scheduler",
@@ -338,7 +338,7 @@ def _on_workers(address, work):
             "Give one such as tcp://host:8786",
         )
     try:
-        with client, joblib.parallel_config("dask"):
+        with client, joblib.parallel_config("dask", client=client):
             return work(-1)
     except Exception as error:
         if not type(error).__module__.startswith("distributed"):
