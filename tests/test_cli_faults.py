@@ -211,8 +211,8 @@ def test_workers_that_do_not_stay(monkeypatch):
     from sklearn_calib._cli._large import _on_workers
     from sklearn_calib.exceptions import Refusal
 
-    monkeypatch.setattr(distributed, "Client", lambda address: contextlib.nullcontext())
-    monkeypatch.setattr("joblib.parallel_config", lambda backend: contextlib.nullcontext())
+    monkeypatch.setattr(distributed, "Client", lambda address, **_: contextlib.nullcontext())
+    monkeypatch.setattr("joblib.parallel_config", lambda backend, **_: contextlib.nullcontext())
 
     def work(error):
         def fail(n_jobs):
