@@ -37,7 +37,7 @@ def mariadb(tmp_path_factory):
     )
 
     def run(statements):
-        command = ["mariadb", "--no-defaults", f"--socket={socket}", "-uroot", "-BN"]
+        command = ["mariadb", "--no-defaults", f"--socket={socket}", "-uroot", "-BNr"]
         command += ["--default-character-set=utf8mb4"]
         said = subprocess.run(command, input=statements.encode(), capture_output=True, check=True)
         return said.stdout.decode().splitlines()

@@ -4,6 +4,7 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -131,6 +132,14 @@ QUICK = {
         "top_label.per_class",
     ),
 }
+
+#: The same methods in engines that take seconds to start; all others run once a week.
+ONE_OF_EACH_KIND = [
+    name
+    if name in {*QUICK[2], *QUICK[3]} - {"structured_matrix"}
+    else pytest.param(name, marks=pytest.mark.cross)
+    for name in METHODS
+]
 
 #: (method, classes) of the slow tests of texts: what OneVsRest makes of more classes is one node,
 #: and those of "online" are 325 times those of other methods.

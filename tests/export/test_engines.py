@@ -8,14 +8,14 @@ import io
 import numpy as np
 import pyarrow
 import pytest
-from export_cases import METHODS, QUICK, TABULATED, at_knots, fitted, probabilities
+from export_cases import ONE_OF_EACH_KIND, QUICK, TABULATED, at_knots, fitted, probabilities
 from other_languages import at_last_digits
 from servers import spark_session
 
 from sklearn_calib.export import to_sql
 from sklearn_calib.export._document import document_of
 
-pytestmark = [pytest.mark.cross, pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.whole]
 LONGEST = {"spark": 20_000, "clickhouse": 20_000}  # characters; longer ones take them minutes
 NAMES = ["p", 'a "`quoted`"', "p;-- \\", "Σ"]
 EDGES = [0.1, 0.3, 0.6]
@@ -67,12 +67,11 @@ def polars(tables, folder):
     yield lambda sql: context.execute(sql).rows()
 
 
-ENGINES = {
-    clickhouse: "clickhouse",
-    spark: "spark",
-    datafusion: "ansi",
-    polars: "ansi",
-}
+ENGINES = {clickhouse: "clickhouse", spark: "spark", datafusion: "ansi", polars: "ansi"}
+STARTED = [  # the first two for some minutes, once a week
+    pytest.param(engine, marks=[pytest.mark.cross] if engine in (clickhouse, spark) else [])
+    for engine in ENGINES
+]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ def scores():
     return found
 
 
-@pytest.fixture(scope="module", params=ENGINES, ids=lambda engine: engine.__name__)
+@pytest.fixture(scope="module", params=STARTED, ids=lambda engine: engine.__name__)
 def engine(request, scores, tmp_path_factory):
     """A function that runs a query, and its dialect. The last two rows: NaN and NULL."""
     tables = {}
@@ -116,7 +115,7 @@ def answers(run, sql):
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
 def test_maps(engine, scores, name, k):
     run, dialect = engine
     if dialect == "clickhouse" and k == 4 and name in (*TOO_DEEP, "auto"):

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from export_cases import METHODS, TABULATED, fitted, probabilities
+from export_cases import ONE_OF_EACH_KIND, TABULATED, fitted, probabilities
 from servers import mariadb, postgres
 
 from sklearn_calib.export import to_sql
@@ -13,7 +13,7 @@ from sklearn_calib.export._document import document_of
 
 __all__ = ["mariadb", "postgres"]  # fixtures
 
-pytestmark = [pytest.mark.cross, pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.whole]
 ROWS, LONGEST = 2000, 2_000_000
 NAMES = ["p", "a `quoted` \\ name", "p;--", "Σ"]
 
@@ -55,7 +55,7 @@ def check(lines, expected):
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
 @pytest.mark.parametrize("dialect", ["mysql", "postgres"])
 def test_methods(servers, dialect, name, k):
     run, rows = servers(dialect)
@@ -79,3 +79,23 @@ def test_methods(servers, dialect, name, k):
         options = {"dialect": dialect, "source": "s2", "keep": ["id"], "table": f"t_{name}"}
         *made, query = re.split(r";\n", to_sql(map_, NAMES[1], into="table", **options).strip())
         check(run(";\n".join([*made, query])), expected[:, 1:])
+
+
+@pytest.mark.parametrize("name", ["platt", "isotonic", "histogram_binning"])
+@pytest.mark.parametrize("dialect", ["mysql", "postgres"])
+def test_bands(servers, dialect, name):
+    """At each threshold and at both of its neighbours, by numbers and by names."""
+    run, _ = servers(dialect)
+    method, edges = fitted(name, 2), [0.1, 0.3, 0.6]
+    ends = [end for one in method.threshold(edges) for end in np.ravel(one.intervals)]
+    scores = np.concatenate([ends, np.nextafter(ends, 0), np.nextafter(ends, 1)]).clip(0, 1)
+    numbers = np.searchsorted(edges, method.predict_proba(scores)[:, 1], side="right")
+    names = ["it's", "a\\b", '"', "`"]
+    rows = ",".join(f"({i},{score!r})" for i, score in enumerate(scores.tolist()))
+    double = {"mysql": "DOUBLE", "postgres": "DOUBLE PRECISION"}[dialect]
+    run(f"CREATE TABLE bands_{name} (id INT, p {double}); INSERT INTO bands_{name} VALUES {rows}")
+    for bands in (edges, dict(zip(names, [0, *edges], strict=True))):
+        sql = to_sql(method, "p", dialect=dialect, bands=bands)
+        found = dict(line.split("\t") for line in run(f"SELECT id, {sql} FROM bands_{name}"))
+        wanted = numbers if bands is edges else [names[i] for i in numbers]
+        assert [found[str(i)] for i in range(len(scores))] == [*map(str, wanted)]
