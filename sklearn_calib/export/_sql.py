@@ -348,7 +348,7 @@ def to_sql(
     dialect : {"ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql", \
             "clickhouse", "spark", "databricks"}
         The database. SQLite needs its mathematical functions (3.35 or later, in most builds).
-        ``"ansi"`` is for DataFusion and Polars too; these read no deeply nested expression, as of
+        ``"ansi"`` is for Trino, DataFusion and Polars too; these read no deeply nested text, as of
         "auto" and other mixtures: pass columns as a list for a query.
     into : str, sequence of str, or None, default="calibrated"
         Name of the result. A query has one column for each class, named by this and the position:
