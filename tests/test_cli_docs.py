@@ -1,15 +1,13 @@
 """The page of the command line: every option is there, every command in it runs."""
 
 import io
-import json
 import re
 import shlex
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from checkout import GUIDE
+from pages import blocks
 
 from sklearn_calib._cli import main
 
@@ -48,49 +46,10 @@ def test_table_of_the_options_of_commands():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Small files of the names on the page."""
+    """What the program of the page writes."""
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    z = 1.5 * rng.normal(size=120)
-    p, score = 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-2 * z))
-    rows = pd.DataFrame({"customer": np.arange(120), "p": p.round(6)})
-    rows["outcome"] = np.where(rng.random(120) < p, "yes", "no")
-    rows["segment"] = rng.choice(["a", "b"], 120)
-    rows["sex"], rows["age"] = np.where(np.arange(120) % 2, "f", "m"), np.arange(120) % 60
-    rows.assign(z=z, w=1).to_csv("cal.csv", index=False)
-    more = rows.assign(score=score.round(6), p_old=p, p_new=score)
-    rows["day"] = np.repeat(np.arange("2026-03-01", "2026-03-05", dtype="datetime64[D]"), 30)
-    for name in ("predictions", "old", "today"):
-        rows.to_csv(f"{name}.csv", index=False)
-    for name in ("new", "both"):
-        more.to_csv(f"{name}.csv", index=False)
-    rows[["customer", "p", "outcome"]].to_csv("bare.csv", index=False, header=False)
-    rows.assign(p=(100 * rows["p"]).round(4)).to_csv("percent.csv", index=False)
-    lines = [
-        {"scores": {"yes": p}, "probs": [1 - p, p], "outcome": y, "model": {"name": segment}}
-        for p, y, segment in zip(rows["p"], rows["outcome"], rows["segment"], strict=True)
-    ]
-    (tmp_path / "log.jsonl").write_text(
-        "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
-    )
-    for day in "12":
-        (tmp_path / "scores" / f"day={day}").mkdir(parents=True)
-        rows.to_parquet(f"scores/day={day}/a.parquet")
-    main(["audit", "old.csv", "--label", "outcome", "--prob", "p", "--save", "may.parquet",
-          "--resamples", "2", "--no-advice", "--out", "none"])  # fmt: skip
-    parts = pd.DataFrame(rng.dirichlet(np.ones(3), 120).round(1), columns=[*"abc"])
-    parts.assign(y=np.arange(120) % 3).to_csv("rounded.csv", index=False)
-
-    judged = rows.assign(judge=score, points=(1 + 9 * score).round(), question=np.arange(120) // 2)
-    judged["model"] = np.where(np.arange(120) % 2, "new", "old")
-    judged["human"] = np.where(judged["question"] % 3 == 0, np.where(z > 0, "good", "bad"), None)
-    judged.drop(columns="day").to_json("judged.jsonl", orient="records", lines=True)
-    digits = pd.DataFrame(rng.dirichlet(np.ones(3), 120), columns=["p0", "p1", "p2"])
-    digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
-    votes = digits.set_axis(["p_no", "p_maybe", "p_yes"], axis=1)
-    votes[["no", "maybe", "yes"]] = rng.multinomial(5, votes.to_numpy())
-    votes.to_csv("votes.csv", index=False)
-    digits[["p0"]].rename(columns={"p0": "p"}).to_csv("scores.csv", index=False)
+    (program,) = (block for block in blocks("command_line.rst") if block.kind == "python")
+    exec(program.text, {})
 
 
 @pytest.mark.slow

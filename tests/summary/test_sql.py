@@ -21,7 +21,7 @@ def queries():
 def rows(p):
     rng = np.random.default_rng(1)
     p = np.repeat(p, 3)
-    return {"y": (rng.random(len(p)) < p).astype(np.int64), "p": p}
+    return {"outcome": (rng.random(len(p)) < p).astype(np.int64), "p": p}
 
 
 def of_counts(counts, **options):
@@ -40,11 +40,11 @@ def test_counts_of_a_database_are_the_rows(max_cells):
     frame = pl.DataFrame(rows(p))
     connection = duckdb.connect()
     connection.register("scores", frame.to_arrow())
-    direct = CalibrationSummary(max_cells).update(frame["y"], frame["p"])
+    direct = CalibrationSummary(max_cells).update(frame["outcome"], frame["p"])
     exact, coarse = queries()
-    query = connection.sql("SELECT y, p FROM scores")
-    assert summarize(query, label="y", prob="p", max_cells=max_cells) == direct
-    grouped = frame.group_by("p").agg(n1=pl.col("y").sum(), n0=(1 - pl.col("y")).sum())
+    query = connection.sql("SELECT outcome, p FROM scores")
+    assert summarize(query, label="outcome", prob="p", max_cells=max_cells) == direct
+    grouped = frame.group_by("p").agg(n1=pl.col("outcome").sum(), n0=(1 - pl.col("outcome")).sum())
     for counts in (connection.sql(exact).fetchnumpy(), grouped.to_dict()):
         found = of_counts(counts, max_cells=max_cells)
         ours, theirs = direct.to_arrow(), found.to_arrow()
