@@ -10,9 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray, ArrayLike
-from ..datasets import make_overconfident
 from ..exceptions import no_cautions, refuse
-from ..metrics import log_loss
 
 
 def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> None:
@@ -86,11 +84,17 @@ def contract_checks(
     'check_value[2]'
     """
     kind, numbers = _kind_of(thing)
-    checks = import_module(f"{__package__}._{kind}").CHECKS
+    module = import_module(f"{__package__}._{kind}")
     if kind == "displays":
-        return [(one.__name__, partial(one, copy(thing))) for one in checks]
-    every = [(one, k) for one in checks for k in n_classes or numbers]
-    return [(f"{one.__name__}[{k}]", partial(one, thing, k)) for one, k in every]
+        return [(one.__name__, partial(one, copy(thing))) for one in module.CHECKS]
+    every = [(one, k) for one in module.CHECKS for k in n_classes or numbers]
+    given = module.given
+    return [(f"{one.__name__}[{k}]", partial(_run, one, thing, k, given)) for one, k in every]
+
+
+def _run(check, thing, k, given):
+    """A check of so many classes, on rows of its own."""
+    check(thing, k, *given(k))
 
 
 def _kind_of(thing):
@@ -116,15 +120,6 @@ def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
     """A clone, fitted; what it cautions against is no matter here."""
     with no_cautions():
         return clone(recalibrator).fit(*rows, **options)
-
-
-def held_out_loss(recalibrator: Any, n_classes: int) -> tuple[float, float]:
-    """Log loss of new rows before and after recalibration, on overconfident scores."""
-    rows = make_overconfident(n_classes, 1500, random_state=20)
-    new, labels = make_overconfident(n_classes, 1500, random_state=21)
-    after = fit(recalibrator, *rows).predict_proba(new)
-    known = {"labels": range(n_classes)}
-    return log_loss(labels, new, **known), log_loss(labels, after, **known)
 
 
 def checks_in(names: dict[str, Any]) -> list[Callable[..., None]]:

@@ -230,7 +230,7 @@ def check_settings_untouched(display: Any) -> None:
 def check_names(display: Any) -> None:
     """Each text in the picture that is a name in the inputs, under a hostile name."""
     axes = _plotted(display)
-    for name in sorted(_names([*_inputs(display).values()]) & set(_texts(axes[0].figure))):
+    for name in sorted(_names(display) & set(_texts(axes[0].figure))):
         renamed = _with_inputs(display, partial(_renamed, name=name))
         axes = _plotted(renamed)
         axes[0].figure.canvas.draw()
@@ -255,15 +255,11 @@ def _is_record(thing):
     return is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
 
 
-def _names(thing):
+def _names(display):
     """All texts in the inputs of a display."""
-    if isinstance(thing, str):
-        return {thing} - {""}
-    if isinstance(thing, dict):
-        return _names([*thing, *thing.values()])
-    if isinstance(thing, list | tuple):
-        return set().union(*map(_names, thing))
-    return _names([*vars(thing).values()]) if _is_record(thing) else set()
+    found = []
+    _with_inputs(display, found.append)
+    return {leaf for leaf in found if isinstance(leaf, str) and leaf}
 
 
 def _renamed(leaf, name):

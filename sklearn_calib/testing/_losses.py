@@ -14,28 +14,23 @@ from ..metrics import Case, ProperLoss, get_loss
 from ._contract import assert_refused, checks_in
 
 
-def _predictions(k: int) -> FloatArray:
-    """Rows in the middle, near the edges, undecided, and certain."""
-    rng = np.random.default_rng(0)
+def given(k: int) -> tuple[FloatArray, FloatArray]:
+    """Predictions in the middle, near the edges, undecided, and certain; and truths."""
+    rng, even = np.random.default_rng(0), np.full(k, 1 / k)
     inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]
-    return np.asarray(canonical_proba(np.vstack([*inner, np.full(k, 1 / k), np.eye(k)])))
+    proba = np.asarray(canonical_proba(np.vstack([*inner, even, np.eye(k)])))
+    return proba, np.vstack([np.random.default_rng(1).dirichlet(np.ones(k), 40), even])
 
 
-def _truths(k: int) -> FloatArray:
-    rng = np.random.default_rng(1)
-    return np.vstack([rng.dirichlet(np.ones(k), 40), np.full(k, 1 / k)])
-
-
-def check_loss_names(loss: ProperLoss, k: int) -> None:
+def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """The words and numbers that are shown."""
     assert isinstance(loss.name, str) and loss.name.isidentifier(), "a name in one word"
     assert loss.title and loss.title in loss.label, "the label of an axis has the title"
     assert loss.range[0] < loss.range[1], "a range from the smallest value to the largest"
 
 
-def check_of_labels(loss: ProperLoss, k: int) -> None:
+def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """A finite loss for each label; rows alone and in a table, plain and with logarithms, agree."""
-    proba = _predictions(k)
     before = proba.copy()
     losses = loss.of_labels(proba)
     assert losses.shape == proba.shape, f"shape {losses.shape} for {proba.shape}"
@@ -48,9 +43,8 @@ def check_of_labels(loss: ProperLoss, k: int) -> None:
     assert np.allclose(loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9)
 
 
-def check_of_rows(loss: ProperLoss, k: int) -> None:
+def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """`of_rows`, `of_logits` and `mean` are those of `of_labels`."""
-    proba = _predictions(k)
     codes = np.arange(len(proba)) % k
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
     assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), "of_rows"
@@ -62,18 +56,18 @@ def check_of_rows(loss: ProperLoss, k: int) -> None:
     assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
 
 
-def check_loss_range(loss: ProperLoss, k: int) -> None:
+def check_loss_range(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """No value is outside of the range, whose smallest is that of certain and right rows."""
-    losses, (low, high) = loss.of_labels(_predictions(k)), loss.range
+    losses, (low, high) = loss.of_labels(proba), loss.range
     assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
     assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
     right = np.diag(loss.of_labels(np.eye(k)))
     assert np.abs(right - low).max() < 1e-9, f"{right} for certain and right predictions"
 
 
-def check_properness(loss: ProperLoss, k: int) -> None:
+def check_properness(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """No prediction has a smaller expected loss than the truth; if strict, none as small a one."""
-    truths, rng = _truths(k), np.random.default_rng(4)
+    rng = np.random.default_rng(4)
     for truth in truths:
         others = [*rng.dirichlet(np.ones(k), 20), *(0.9 * truth + 0.1 * np.eye(k)), *truths]
         proba = np.array(others)
@@ -84,9 +78,8 @@ def check_properness(loss: ProperLoss, k: int) -> None:
         assert not loss.strict or far.min() > 1e-12, f"equal, far from the truth {truth.round(3)}"
 
 
-def check_divergence(loss: ProperLoss, k: int) -> None:
+def check_divergence(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """Never below 0, and 0 from a prediction to itself."""
-    truths = _truths(k)
     proba = np.roll(truths, 1, axis=0)
     assert loss.divergence(proba, truths).min() >= -1e-12
     assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, "not 0 on the diagonal"
@@ -94,10 +87,10 @@ def check_divergence(loss: ProperLoss, k: int) -> None:
     assert np.allclose(loss.divergence(proba, truths), gap, rtol=1e-9, atol=1e-12)
 
 
-def check_slope(loss: ProperLoss, k: int) -> None:
+def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """Against central differences; and its expectation for labels drawn from the row is 0."""
-    proba, rng, step = _truths(k), np.random.default_rng(5), 1e-5
-    proba = proba[(proba > 1e-3).all(axis=1)]
+    rng, step = np.random.default_rng(5), 1e-5
+    proba = truths[(truths > 1e-3).all(axis=1)]
     rate = rng.normal(size=proba.shape)
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
     slope = loss.slope(proba, rate)
@@ -111,7 +104,7 @@ def check_slope(loss: ProperLoss, k: int) -> None:
     assert drift < 1e-6, "its expectation at the truth is not 0"
 
 
-def check_undecided(loss: ProperLoss, k: int) -> None:
+def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """There all labels cost the same."""
     even = loss.undecided(k)
     assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
@@ -119,20 +112,18 @@ def check_undecided(loss: ProperLoss, k: int) -> None:
     assert np.ptp(losses) < 1e-6 * (1 + np.abs(losses).max()), f"{losses}: override undecided"
 
 
-def check_likelihood(loss: ProperLoss, k: int) -> None:
+def check_likelihood(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """A loss that says it is what recalibrators minimise is the log loss."""
-    proba = _truths(k)
     if loss.is_likelihood:
-        assert np.allclose(loss.of_labels(proba), -np.log(proba)), "not the log loss"
+        assert np.allclose(loss.of_labels(truths), -np.log(truths)), "not the log loss"
 
 
-def check_without_floor(loss: ProperLoss, k: int) -> None:
+def check_without_floor(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """The same where no probability is near 0."""
-    proba = _truths(k)
-    assert np.allclose(loss.without_floor().of_labels(proba), loss.of_labels(proba), atol=1e-12)
+    assert np.allclose(loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12)
 
 
-def check_number_of_classes(loss: ProperLoss, k: int) -> None:
+def check_number_of_classes(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """Another number of classes than it declares is refused by the name of who asks."""
     if loss.n_classes is None:
         return
@@ -141,15 +132,14 @@ def check_number_of_classes(loss: ProperLoss, k: int) -> None:
     assert_refused(lambda: decompose_loss(y, proba, loss=loss), "decompose_loss", f"{k} classes")
 
 
-def check_copies(loss: ProperLoss, k: int) -> None:
+def check_copies(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """Estimators are cloned and sent to other processes with their loss."""
-    proba = _predictions(k)
     for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert type(copy) is type(loss)
         assert np.array_equal(copy.of_labels(proba), loss.of_labels(proba))
 
 
-def check_decomposition(loss: ProperLoss, k: int) -> None:
+def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """The terms add up, are those of `refinement_error`, and have finite intervals."""
     proba, y = make_overconfident(k, 300)
     parts = decompose_loss(y, proba, loss=loss)

@@ -2,27 +2,28 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 
+from .._typing import AnyArray
 from ..datasets import make_overconfident
-from ..metrics import Case
+from ..metrics import Case, Measure, get_scorer
 from ._contract import assert_refused, checks_in
 
-if TYPE_CHECKING:
-    from ..metrics import Measure
+#: The rows that each check is given.
+given = make_overconfident
 
 
-def check_value(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_value(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     value = metric(y, proba)
     low, high = metric.spec.range
     assert isinstance(value, float) and np.isfinite(value)
     assert low <= value <= high, f"{value} outside [{low}, {high}]"
 
 
-def check_range(metric: "Measure", k: int) -> None:
+def check_range(metric: Measure, k: int, *_: AnyArray) -> None:
     """Predictions of every kind stay inside the declared range, the better end being perfect."""
     low, high = metric.spec.range
     values = []
@@ -52,9 +53,8 @@ def _predictions(k):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def check_multiclass_options(metric: "Measure", k: int) -> None:
+def check_multiclass_options(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """Each declared way of treating several classes works; others are refused by name."""
-    proba, y = make_overconfident(k)
     declared = set(metric.spec.multiclass) - {"canonical"}
     for option in declared:
         assert np.isfinite(metric(y, proba, multiclass=option)), option
@@ -65,7 +65,7 @@ def check_multiclass_options(metric: "Measure", k: int) -> None:
         assert_refused(partial(metric, y, proba, multiclass=option), metric.spec.name)
 
 
-def check_proper(metric: "Measure", k: int) -> None:
+def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
     """A measure that says it is proper is smallest, in expectation, at the true probabilities."""
     if not metric.spec.proper:
         return
@@ -83,9 +83,8 @@ def check_proper(metric: "Measure", k: int) -> None:
             assert expected(p) > least, f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
 
 
-def check_name_in_errors(metric: "Measure", k: int) -> None:
+def check_name_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """Every error opens with the name that was called; each option refuses what it cannot be."""
-    proba, y = make_overconfident(k)
     name = metric.spec.name
     wrong: Any = object()
     calls: list[Callable[[], object]] = [
@@ -107,11 +106,10 @@ def check_name_in_errors(metric: "Measure", k: int) -> None:
             raise AssertionError("a wrong option was accepted")
 
 
-def check_cells(metric: "Measure", k: int) -> None:
+def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """A measure that says it reads cells gives equal values for rows pooled by score."""
     if not metric.spec.cells:
         return
-    proba, y = make_overconfident(k)
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(np.intp)
     rows = Case(np.column_stack([1 - score, score]), hit, None, np.arange(2))
@@ -126,34 +124,30 @@ def check_cells(metric: "Measure", k: int) -> None:
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 
-def check_perfect_value(metric: "Measure", k: int) -> None:
+def check_perfect_value(metric: Measure, k: int, *_: AnyArray) -> None:
     y = np.tile(np.arange(k), 10)
     value = metric(y, np.eye(k)[y])
     assert abs(value - metric.spec.perfect) < 1e-9, f"{value} for perfect predictions"
 
 
-def check_weight_scaling(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_weight_scaling(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     weight = np.random.default_rng(5).random(len(y)) + 0.1
     first, second = (metric(y, proba, sample_weight=factor * weight) for factor in (1, 7))
     assert abs(first - second) < 1e-12
 
 
-def check_weights_repeat(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_weights_repeat(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     weight = np.random.default_rng(6).integers(0, 4, len(y))
     repeated = metric(np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k))
     assert abs(metric(y, proba, sample_weight=weight) - repeated) < 1e-10
 
 
-def check_order(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_order(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     order = np.random.default_rng(7).permutation(len(y))
     assert abs(metric(y, proba) - metric(y[order], proba[order])) < 1e-12
 
 
-def check_label_types(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_label_types(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     expected = metric(y, proba)
     for labels in (
         np.array(["a", "b", "c", "d"]),
@@ -167,8 +161,7 @@ def check_label_types(metric: "Measure", k: int) -> None:
     assert np.isfinite(metric(y[kept], proba[kept], labels=range(k)))
 
 
-def check_metric_bad_input(metric: "Measure", k: int) -> None:
-    proba, y = make_overconfident(k)
+def check_metric_bad_input(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     bad = proba.copy()
     bad[3, 0] = np.nan
     assert_refused(lambda: metric(y, bad), "finite", "row 3")
@@ -179,12 +172,7 @@ def check_metric_bad_input(metric: "Measure", k: int) -> None:
     assert_refused(lambda: metric(np.zeros(len(y), int), proba), "labels=")
 
 
-def check_scorer(metric: "Measure", k: int) -> None:
-    from sklearn.dummy import DummyClassifier
-
-    from ..metrics import get_scorer
-
-    _, y = make_overconfident(k)
+def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     labels = np.array(["a", "b", "c", "d"])[y]
     model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
     value = get_scorer(metric.spec.scorer_name)(model, np.zeros((len(y), 1)), labels)

@@ -12,13 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from .._typing import Estimator
+from .._typing import AnyArray, Estimator
 from ..canonical import canonical_proba
 from ..staging import Staging, own_logits, staging_of
 from ._contract import TOLERANCE, assert_same, checks_in
 
 
-def _data(k):
+def given(k: int) -> tuple[AnyArray, AnyArray]:
+    """The rows that each check is given."""
     return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
 
 
@@ -36,12 +37,6 @@ def _fitted(estimator, X, y):
     model = staging.prepared(clone(estimator))
     staging.fit(model, X, y)
     return staging, model
-
-
-def _fitted_to_data(estimator, k, n_rows=None):
-    """Rows, and the learner fitted to all or the first of them: X, its adapter, the model."""
-    X, y = _data(k)
-    return X, *_fitted(estimator, X[:n_rows], y[:n_rows])
 
 
 def _staged(staging, model, X):
@@ -74,8 +69,7 @@ def _some_stages(n_stages):
     return sorted({1, (n_stages + 1) // 2, n_stages})
 
 
-def check_unit_and_number(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
+def check_unit_and_number(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
     assert isinstance(_adapter(estimator), Staging), "the adapter is not a Staging"
     assert isinstance(_adapter(estimator).unit, str) and _adapter(estimator).unit, "no unit"
     most = _adapter(estimator).n_stages(clone(estimator))
@@ -92,14 +86,14 @@ def check_unit_and_number(estimator: Estimator, k: int) -> None:
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def check_last_stage_is_the_model(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k, 160)
+def check_last_stage_is_the_model(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+    staging, model = _fitted(estimator, X[:160], y[:160])
     scores, own = _staged(staging, model, X)
     _assert_says(model, X, scores[-1], own[-1])
 
 
-def check_stages_are_truncations(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k, 160)
+def check_stages_are_truncations(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+    staging, model = _fitted(estimator, X[:160], y[:160])
     scores, own = _staged(staging, model, X)
     for stage in _some_stages(len(scores)):
         short = staging.truncated(model, stage)
@@ -109,14 +103,13 @@ def check_stages_are_truncations(estimator: Estimator, k: int) -> None:
         _assert_says(short, X, scores[stage - 1], own[stage - 1])
 
 
-def check_stages_differ(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k, 160)
+def check_stages_differ(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+    staging, model = _fitted(estimator, X[:160], y[:160])
     scores, _ = _staged(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def check_fit_with_so_many_stages(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
+def check_fit_with_so_many_stages(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
     (staging, model), (_, twin) = _fitted(estimator, X, y), _fitted(estimator, X, y)
     ours, theirs = _staged(staging, model, X)[0], _staged(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
@@ -130,8 +123,10 @@ def check_fit_with_so_many_stages(estimator: Estimator, k: int) -> None:
         assert_same(short, ours[stage - 1])
 
 
-def check_truncation_leaves_the_model_alone(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k)
+def check_truncation_leaves_the_model_alone(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
+    staging, model = _fitted(estimator, X, y)
     before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
     scores, _ = _staged(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
@@ -146,7 +141,9 @@ def check_truncation_leaves_the_model_alone(estimator: Estimator, k: int) -> Non
     assert vars(model).keys() == attributes.keys(), "truncation added or removed an attribute"
 
 
-def check_preparation_leaves_the_estimator_alone(estimator: Estimator, k: int) -> None:
+def check_preparation_leaves_the_estimator_alone(
+    estimator: Estimator, k: int, *_: AnyArray
+) -> None:
     mine = clone(estimator)
     before, attributes = repr(mine.get_params()), set(vars(mine))
     staging = _adapter(mine)
@@ -155,23 +152,22 @@ def check_preparation_leaves_the_estimator_alone(estimator: Estimator, k: int) -
     assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
 
 
-def check_truncated_models_travel(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k)
+def check_truncated_models_travel(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+    staging, model = _fitted(estimator, X, y)
     short = staging.truncated(model, 2)
     assert np.array_equal(short.classes_, model.classes_), "the truncated model has other classes"
     copy = pickle.loads(pickle.dumps(short))
     assert np.array_equal(copy.predict(X), short.predict(X)), "the pickled model predicts otherwise"
 
 
-def check_rows_alone(estimator: Estimator, k: int) -> None:
-    X, staging, model = _fitted_to_data(estimator, k)
+def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+    staging, model = _fitted(estimator, X, y)
     scores, some = _staged(staging, model, X)[0], _staged(staging, model, X[:3])[0]
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
 
 
-def check_tables_and_pipelines(estimator: Estimator, k: int) -> None:
-    X, y = _data(k)
+def check_tables_and_pipelines(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
     shapes = [(estimator, X), (make_pipeline(FunctionTransformer(), estimator), X)]
     if get_tags(estimator).input_tags.sparse:
         shapes.append((estimator, sparse.csr_matrix(X)))
