@@ -13,7 +13,7 @@ PAGE = Path(__file__).parent.parent / "doc" / "user_guide" / "from_0_1_to_0_2.rs
 p, y = datasets.make_overconfident(2, 400)
 p3, y3 = datasets.make_overconfident(3, 400)
 ROOMS = (
-    *("canonical", "datasets", "decomposition", "inference", "linear", "meta"),
+    *("canonical", "datasets", "decomposition", "displays", "inference", "linear", "meta"),
     *("metrics", "recalibrators", "testing", "theory"),
 )
 NAMES = {room: import_module(f"sklearn_calib.{room}") for room in ROOMS}

@@ -300,7 +300,6 @@ OF_ROWS = {
 OF_STAGES = {
     "RefinementCurveDisplay": "takes the stages of a model: tests/displays/test_other_displays.py",
     "CalibratingFunctionDisplay": "takes recalibrators, no model",
-    "WitnessDisplay": "has no from_estimator",
 }
 NOT_OF_ONE_CLASS = {"CalibratingFunctionDisplay": "recalibrators take classes=, not pos_label"}
 
@@ -312,7 +311,8 @@ def shown():
 
 
 def draw(cls, y, proba, rows=slice(None), **words):
-    known = inspect.signature(cls.from_predictions).parameters
+    makers = cls.from_predictions, draws_of(cls)
+    known = {name for maker in makers for name in inspect.signature(maker).parameters}
     given = {k: v if isinstance(v, list) else v[rows] for k, v in GIVEN.items() if k in known}
     if "staged_proba" in known:
         mixed = 0.5 * proba + 0.25

@@ -1,23 +1,15 @@
 """Display: what all displays share."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from .._kernels._logit_axis import LogitAxis
-from .._typing import (
-    AnyArray,
-    ArrayLike,
-    Axes,
-    AxesLike,
-    Estimator,
-    Features,
-    FloatArray,
-    Self,
-)
+from .._show import in_picture
+from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
 from ..exceptions import refuse, refuse_unknown, require
 from ..meta import check_gives_proba
 
@@ -25,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
+#: Places of a legend above its panel.
+ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
 class Display:
@@ -33,9 +28,9 @@ class Display:
     A subclass stores the result in its constructor and computes nothing there. It writes `points`
     and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the public `plot` is written
     here, makes the axes where none are given, and calls ``_draw``. A display with options has a
-    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. Where a
-    ``from_...`` passes ``**options`` on to a function, that function stands in ``_result_of``: an
-    option that neither knows is refused by the display's name.
+    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. A ``from_...``
+    passes ``**drawn`` on to `plot`, or ``**options`` to the function in ``_result_of`` and to
+    `plot`: an option that none of them knows is refused by the display's name.
 
     Attributes
     ----------
@@ -119,41 +114,53 @@ class Display:
             rule = f"{count} axes, one per panel"
             refuse(where, rule, got, "Leave them out for a new figure")
         self._draw(*axes, **options)
+        for ax in axes:
+            ax.spines[["top", "right"]].set_visible(False)
         self.axes_, self.figure_ = axes, axes[0].figure
         if count == 1:
             self.ax_ = axes[0]
         return self
 
     def _new_axes(self, plt):
-        """The axes of a new figure; by default one, of the size that ``_size()`` tells."""
-        return plt.subplots(figsize=self._size(), layout="constrained", **self._several())[1]
+        """The axes of a new figure; by default as `_subplots` says."""
+        return plt.subplots(layout="constrained", **self._subplots())[1]
 
-    def _size(self):
-        """Width and height of a new figure in inches; None is Matplotlib's default."""
-        return None
-
-    def _several(self):
-        """What ``subplots`` needs to know where there are several panels."""
+    def _subplots(self):
+        """What ``plt.subplots`` needs to know: the size in inches, and how many panels."""
         return {}
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
 
 
+def _named(function):
+    """The arguments of a function that have names of their own."""
+    several = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
+    parameters = signature(function).parameters.items()
+    return [name for name, one in parameters if one.kind not in several]
+
+
+def taken(options: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
+    """Take out of the options those of a function."""
+    return {name: options.pop(name) for name in _named(function) if name in options}
+
+
 def _of_known_options(made):
     """The same, where an option that nothing takes is refused by the name of the display."""
+    own = signature(made).parameters
 
     @wraps(made)
     def checked(cls, *args, **options):
-        known = dict(signature(made).parameters)
-        if "options" in known and hasattr(cls, "_result_of"):
-            del known["options"]
-            for name in (one for one in dir(cls) if one.startswith(("from_", "_result_of"))):
-                given = signature(getattr(cls, name)).parameters.items()
-                known |= {key: one for key, one in given if one.default is not one.empty}
+        known = _named(made)[1:]
+        if "options" in own:  # of functions of two arguments and more
+            takers = [getattr(cls, name) for name in ("_made", "_result_of") if hasattr(cls, name)]
+            known += [name for taker in takers for name in _named(taker)[2:]]
+        if {"options", "drawn"} & {*own}:
+            known += _named(cls.plot)[1:]
+        unknown = [name for name in options if name not in known]
         where = f"{cls.__name__}.{made.__name__}"
-        if "options" not in known and (unknown := [name for name in options if name not in known]):
-            refuse_unknown(where, "an option", unknown[0], [*known][1:], error=TypeError)
+        if unknown and not ("options" in own and not hasattr(cls, "_result_of")):
+            refuse_unknown(where, "an option", unknown[0], dict.fromkeys(known), error=TypeError)
         if not isinstance(name := options.get("name"), Hashable):
             refuse(where, "a name that is text", repr(name)[:60], "Pass for instance name='model'")
         return made(cls, *args, **options)
@@ -161,57 +168,61 @@ def _of_known_options(made):
     return checked
 
 
-class ModelsDisplay(Display):
-    """A picture of one result for each model, computed from labels and probabilities.
+class ResultDisplay(Display):
+    """A picture of one result, computed from labels and probabilities.
 
-    A subclass names in ``_result_of`` the function of labels and probabilities that makes a result;
-    `curves` are the results by the names of their models.
+    A subclass names in ``_result_of`` the function of labels and probabilities that makes the
+    result. Where more than this is to be done, it writes ``_made(y_true, y_proba, **options)``,
+    which returns the display; `from_predictions` and `from_estimator` are written here.
     """
 
-    def __init__(self, curves: dict[str, Any]) -> None:
-        self.curves = curves
+    _several: ClassVar[bool] = False  # whether a dict of models is one of the forms
 
     @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike,
         y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
+        *given: Any,
         ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
-        """Compute and draw what the predictions of one or several models give.
+        """Compute and draw what predictions give.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
+            Probabilities; of a display that shows several models also a dict of name to
+            probabilities.
+        *given
+            What else the display needs, as its description says.
         ax : matplotlib Axes or sequence of Axes, default=None
-            One per panel; a new figure by default.
+            Where to draw, one per panel; a new figure by default.
         **options
-            Passed to the function that makes the results, which the description of the display
-            names: sample_weight, labels, and what else it takes.
+            The options of `plot`, of the display, and of the function that computes the result,
+            which the description of the display names: sample_weight, labels, and what else it
+            takes. A display of several models takes ``name="model"`` where there is one.
 
         Returns
         -------
         display : Display
         """
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        results = {key: cls._result_of(y_true, p, **options) for key, p in models.items()}
-        return cls(results).plot(ax=ax)
+        drawn = {"ax": ax} | taken(options, cls.plot)
+        both = {name: drawn[name] for name in _named(cls._made) if name in drawn}
+        return cls._made(y_true, y_proba, *given, **options, **both).plot(**drawn)
+
+    @classmethod
+    def _made(cls, y_true, y_proba, *given, **options):
+        return cls(cls._result_of(y_true, y_proba, *given, **options))
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Estimator,
+        estimator: Estimator | dict[str, Estimator],
         X: Features,
         y: ArrayLike,
-        *,
-        name: str | None = None,
+        *given: Any,
         ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
@@ -220,11 +231,11 @@ class ModelsDisplay(Display):
         Parameters
         ----------
         estimator : classifier or dict of str to classifier
-            Fitted, with ``predict_proba``.
+            Fitted, with ``predict_proba``; a dict for a display that shows several models.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels, in the forms that `from_predictions` takes.
-        name, ax, **options
+        *given, ax, **options
             As in `from_predictions`; the class of the estimator is its name by default.
 
         Returns
@@ -236,64 +247,34 @@ class ModelsDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
-        models, classes = named_models(estimator, name, cls.__name__)
+        if not (cls._several and isinstance(estimator, dict)):
+            estimator = {options.pop("name", None) or type(estimator).__name__: estimator}
+        for model in estimator.values():
+            call = f"{cls.__name__}.from_predictions(y, {{}})"
+            check_gives_proba(model, f"{cls.__name__}.from_estimator", call)
         if options.get("multilabel") is None:
-            options.setdefault("labels", classes)
-        proba = {key: model.predict_proba(X) for key, model in models.items()}
-        return cls.from_predictions(y, proba, ax=ax, **options)
+            options.setdefault("labels", getattr(next(iter(estimator.values())), "classes_", None))
+        proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
+        if not cls._several:
+            (proba,) = proba.values()
+        return cls.from_predictions(y, proba, *given, ax=ax, **options)
 
 
-def named_models(
-    estimator: Estimator, name: str | None, display: str
-) -> tuple[dict[str, Estimator], Any]:
-    """One or several fitted classifiers as a dict of name to classifier; the classes of the first.
+class ModelsDisplay(ResultDisplay):
+    """A picture of one result for each model, computed from labels and probabilities.
 
-    None where the first has no ``classes_``: the sorted labels are the classes then.
-
-    Parameters
-    ----------
-    estimator : classifier or dict of str to classifier
-    name : str or None
-        Of one classifier; None is its class.
-    display : str
-        The class that is asking.
-
-    Raises
-    ------
-    TypeError
-        A model without ``predict_proba``; the message says what to write.
+    `curves` are the results by the names of their models.
     """
-    if not isinstance(estimator, dict):
-        estimator = {name or type(estimator).__name__: estimator}
-    for model in estimator.values():
-        check_gives_proba(
-            model, f"{display}.from_estimator", f"{display}.from_predictions(y, {{}})"
-        )
-    return estimator, getattr(next(iter(estimator.values())), "classes_", None)
 
+    _several = True
 
-def predicted_by(
-    estimator: Estimator, X: Features, options: dict[str, Any], display: str
-) -> FloatArray:
-    """The probabilities of one fitted classifier, whose classes become the `options`' labels.
+    def __init__(self, curves: dict[str, Any]) -> None:
+        self.curves = curves
 
-    Parameters
-    ----------
-    estimator : classifier
-    X : array-like of shape (n_samples, n_features)
-    options : dict
-        Of ``from_predictions``; "labels" is set unless it is there.
-    display : str
-        The class that is asking.
-
-    Raises
-    ------
-    TypeError
-        A model without ``predict_proba``; the message says what to write.
-    """
-    _, classes = named_models(estimator, "model", display)
-    options.setdefault("labels", classes)
-    return estimator.predict_proba(X)
+    @classmethod
+    def _made(cls, y_true, y_proba, *, name=None, **options):
+        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
+        return cls({key: cls._result_of(y_true, p, **options) for key, p in models.items()})
 
 
 def grid(
@@ -325,9 +306,22 @@ def grid(
     return axes
 
 
-def draw_diagonal(ax: Axes) -> None:
-    """Where observed frequencies equal predicted probabilities."""
+def unit_square(ax: Axes, **labels: Any) -> None:
+    """Axes from 0 to 1, with the line where observed frequencies equal predicted probabilities."""
     ax.plot([0, 1], [0, 1], color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), **labels)
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    """A legend in small letters, without a frame."""
+    ax.legend(**{"frameon": False, "fontsize": "small"} | options)
+
+
+def name_rows(ax: Axes, names: Iterable[object]) -> None:
+    """Names in place of numbers at the vertical axis, the first one on top."""
+    texts = [in_picture(name) for name in names]
+    ax.set_yticks(range(len(texts)), texts)
+    ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
 def shade(ax: Axes, share: float) -> tuple[float, ...]:

@@ -2,28 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._show import in_picture
-from .._typing import (
-    ArrayLike,
-    AxesLike,
-    Estimator,
-    FloatArray,
-    NumberOfBins,
-    RecalibratorLike,
-    Self,
-)
+from .._typing import ArrayLike, Estimator, FloatArray, NumberOfBins, RecalibratorLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import named, refuse
-from ..metrics import reliability_curve
+from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import Display, draw_diagonal, grid, shade
-
-if TYPE_CHECKING:
-    from ..metrics import ReliabilityCurve
+from ._base import Display, grid, legend, shade, unit_square
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +53,7 @@ class CalibratingFunctionDisplay(Display):
 
     scores: FloatArray
     functions: dict[str, FloatArray]
-    curve: "ReliabilityCurve | None" = None
+    curve: ReliabilityCurve | None = None
     truth: FloatArray | None = None
 
     @classmethod
@@ -73,8 +62,6 @@ class CalibratingFunctionDisplay(Display):
         y_true: ArrayLike,
         y_proba: ArrayLike,
         recalibrators: Sequence[str] | Mapping[str, RecalibratorLike],
-        *,
-        axes: AxesLike | None = None,
         **options: Any,
     ) -> Self:
         """Fit recalibrators to predictions of two classes and draw their maps.
@@ -85,10 +72,8 @@ class CalibratingFunctionDisplay(Display):
         y_proba : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
         recalibrators : list of str, or dict of str to recalibrator or str
             What to fit; given instances are cloned.
-        axes : sequence of matplotlib Axes, default=None
-            One per recalibrator; a new figure by default.
         **options
-            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight.
+            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight, ax.
 
         Returns
         -------
@@ -108,7 +93,7 @@ class CalibratingFunctionDisplay(Display):
             fitted[name] = unfitted.fit(
                 y_proba, y_true, **({} if weight is None else {"sample_weight": weight})
             )
-        return cls.from_recalibrators(fitted, y_true, y_proba, axes=axes, **options)
+        return cls.from_recalibrators(fitted, y_true, y_proba, **options)
 
     @classmethod
     def from_recalibrators(
@@ -117,11 +102,11 @@ class CalibratingFunctionDisplay(Display):
         y_true: ArrayLike | None = None,
         y_proba: ArrayLike | None = None,
         *,
-        axes: AxesLike | None = None,
         truth: Callable[[FloatArray], ArrayLike] | None = None,
         n_points: int = 1001,
         n_bins: NumberOfBins = 15,
         sample_weight: ArrayLike | None = None,
+        **drawn: Any,
     ) -> Self:
         """Draw the maps of fitted recalibrators of two classes.
 
@@ -131,8 +116,6 @@ class CalibratingFunctionDisplay(Display):
             Fitted.
         y_true, y_proba : array-like, default=None
             For the dots: calibration rows, or better other ones.
-        axes : sequence of matplotlib Axes, default=None
-            One per recalibrator; a new figure by default.
         truth : callable, default=None
             The true probability of a score, where it is known.
         n_points : int, default=1001
@@ -141,6 +124,8 @@ class CalibratingFunctionDisplay(Display):
             Dots at most; as in `reliability_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Of the dots' rows.
+        **drawn
+            As in `plot`: ax, one of the axes per recalibrator.
 
         Returns
         -------
@@ -176,25 +161,9 @@ class CalibratingFunctionDisplay(Display):
                 sample_weight=sample_weight, labels=np.arange(max(len(classes), 2)),
             )  # fmt: skip
         true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
-        return cls(scores, functions, curve, true).plot(axes=axes)
+        return cls(scores, functions, curve, true).plot(**drawn)
 
     _result_of = from_recalibrators
-
-    def plot(  # type: ignore[override]
-        self, *, axes: AxesLike | None = None
-    ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        axes : sequence of matplotlib Axes, default=None
-            One per method; a new figure by default.
-
-        Returns
-        -------
-        display : CalibratingFunctionDisplay
-        """
-        return self._drawn_on(axes)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The observed frequencies, the truth and the map of each method.
@@ -227,7 +196,7 @@ class CalibratingFunctionDisplay(Display):
 
     def _draw(self, *axes):
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
-            draw_diagonal(ax)
+            unit_square(ax, title=in_picture(name))
             if self.truth is not None:
                 ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
             if self.curve is not None:
@@ -237,7 +206,5 @@ class CalibratingFunctionDisplay(Display):
                     label="observed", zorder=2,
                 )  # fmt: skip
             ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)
-            ax.set(title=in_picture(name), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        handles, labels = axes[0].get_legend_handles_labels()
-        if len(labels) > 1:
-            axes[0].legend(handles, labels, loc="upper left", fontsize="small")
+        if self.truth is not None or self.curve is not None:
+            legend(axes[0], loc="upper left")

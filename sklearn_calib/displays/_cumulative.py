@@ -1,27 +1,27 @@
 """CumulativeDifferenceDisplay: where events exceed predictions, without bins."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..exceptions import check_known
-from ..metrics import cumulative_differences
-from ._base import Display, predicted_by, shade
-
-if TYPE_CHECKING:
-    from ..metrics import CumulativeDifferences
+from ..metrics import CumulativeDifferences, cumulative_differences
+from ._base import ResultDisplay, legend, shade
 
 _AXES = ("rows", "score")
 _TICKS = 6  # of the upper axis
 _TRIANGLE = 0.03  # its width, a share of the rows
 
 
-class CumulativeDifferenceDisplay(Display):
+@dataclass(eq=False, repr=False)
+class CumulativeDifferenceDisplay(ResultDisplay):
     """Cumulative differences between events and predictions, in the order of the predictions.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Where the path
+    Make one with `from_predictions` or `from_estimator`, which take `axis` and the options of
+    `cumulative_differences`: multiclass, sample_weight, labels and pos_label. Of more than two
+    classes the largest probability is shown. Draw it again with `plot`. Where the path
     rises events are more frequent than predicted, where it falls rarer; the slope between any two
     of its points is by how much, on average over the rows between them. The lower axis counts rows,
     the upper one shows their predictions. The triangle at the origin reaches two standard
@@ -70,76 +70,16 @@ class CumulativeDifferenceDisplay(Display):
 
     _result_of = staticmethod(cumulative_differences)
 
-    def __init__(
-        self, differences: "CumulativeDifferences", *, axis: Literal["rows", "score"] = "rows"
-    ) -> None:
-        check_known(type(self).__name__, "axis", axis, _AXES)
-        self.differences = differences
-        self.axis = axis
+    differences: CumulativeDifferences
+    _: KW_ONLY
+    axis: Literal["rows", "score"] = "rows"
+
+    def __post_init__(self) -> None:
+        check_known(type(self).__name__, "axis", self.axis, _AXES)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        *,
-        axis: Literal["rows", "score"] = "rows",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw predictions against labels.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            With more than two classes the largest probability is shown.
-        axis : {"rows", "score"}, default="rows"
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to `cumulative_differences`: sample_weight, labels, pos_label.
-
-        Returns
-        -------
-        display : CumulativeDifferenceDisplay
-        """
-        found: Any = cumulative_differences(y_true, y_proba, **options)
-        return cls(found, axis=axis).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        y: ArrayLike,
-        *,
-        axis: Literal["rows", "score"] = "rows",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict_proba``.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        axis, ax, **options
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display : CumulativeDifferenceDisplay
-
-        Raises
-        ------
-        TypeError
-            A model without ``predict_proba``; the message says what to write.
-        """
-        proba = predicted_by(estimator, X, options, cls.__name__)
-        return cls.from_predictions(y, proba, axis=axis, ax=ax, **options)
+    def _made(cls, y_true, y_proba, *, axis="rows", **options):
+        return cls(cumulative_differences(y_true, y_proba, **options), axis=axis)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The path.
@@ -157,8 +97,8 @@ class CumulativeDifferenceDisplay(Display):
             return [[(threshold, below), (threshold, below[-1] - below)]]
         return [[(np.append(0.0, found.weight), np.append(0.0, found.difference))]]
 
-    def _size(self):
-        return 6, 4.2
+    def _subplots(self):
+        return {"figsize": (6, 4.2)}
 
     def _draw(self, ax):
         if self.axis == "score":
@@ -178,7 +118,7 @@ class CumulativeDifferenceDisplay(Display):
         ax.step(*above, where="post", color="C1", label="above it")
         error, expected = found.averaged_two_bin, found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
-        ax.legend(frameon=False, loc="best", fontsize="small", title=title)
+        legend(ax, title=title)
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
         self.score_ax_ = None
 
@@ -200,7 +140,7 @@ class CumulativeDifferenceDisplay(Display):
         below, on_top = space if above else space[::-1]
         ax.set(xlim=(0, 1), ylim=(low - below, high + on_top), ylabel="cumulative difference")
         ax.set_xlabel("share of the rows, in the order of their predictions")
-        ax.legend(frameon=False, loc="upper right" if above else "lower right", fontsize="small")
+        legend(ax, loc="upper right" if above else "lower right")
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _TICKS)
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))

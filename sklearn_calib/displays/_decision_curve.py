@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ModelsDisplay, draw_bands, next_color, once, shade
+from ._base import ABOVE, ModelsDisplay, draw_bands, legend, next_color, once, shade
 from ._regret import draw_regret
 
 
@@ -61,11 +61,10 @@ class DecisionCurveDisplay(ModelsDisplay):
         found = {name: getattr(curve, "regret", None) for name, curve in self.curves.items()}
         return {name: regret for name, regret in found.items() if regret is not None}
 
-    def _size(self):
-        return 7, 6.4 if self._regrets() else 4.2
-
-    def _several(self):
-        return {"nrows": 2, "sharex": True, "height_ratios": (2, 1)} if self._regrets() else {}
+    def _subplots(self):
+        if not self._regrets():
+            return {"figsize": (7, 4.2)}
+        return {"figsize": (7, 6.4), "nrows": 2, "sharex": True, "height_ratios": (2, 1)}
 
     def _draw(self, ax, *below):
         limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
@@ -84,8 +83,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         if len(self.curves) == 1:
             ends = (first.low, first.high), (first.band_low, first.band_high)
             draw_bands(ax, first.threshold, first.level, color, *ends)
-        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-        ax.legend(frameon=False, ncols=2, fontsize="small", **where)
+        legend(ax, ncols=2, **ABOVE)
         if below:
             draw_regret(below[0], self._regrets(), list(self.curves))
             below[0].set(xlim=(0, 1))

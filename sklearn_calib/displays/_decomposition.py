@@ -1,24 +1,22 @@
 """DecompositionDisplay: losses split into calibration and refinement, as bars or in a plane."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from .._kernels._loss_plane import Plane, label_places
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Self
-from ..decomposition import decompose_loss
+from ..decomposition import LossDecomposition, decompose_loss
 from ..exceptions import check_known
 from ..metrics import get_loss
-from ._base import ModelsDisplay, next_color, shade
-
-if TYPE_CHECKING:
-    from ..decomposition import LossDecomposition
+from ._base import ABOVE_RIGHT, ModelsDisplay, legend, name_rows, next_color, shade
 
 _KINDS = ("bars", "plane")
 _NARROW = 4.2  # inches: a title in two lines
 
 
+@dataclass(eq=False, repr=False)
 class DecompositionDisplay(ModelsDisplay):
     """Bars of a mean loss in two parts: what recalibration removes (on top), and what remains.
 
@@ -31,9 +29,9 @@ class DecompositionDisplay(ModelsDisplay):
     below the loss of the class frequencies. Models on one of the dotted lines have the same loss,
     which is written there; it falls towards the upper left.
 
-    Make one with `from_predictions` or `from_estimator`, which call `decompose_loss`, whose
-    options are features, loss, recalibrator, cv, sample_weight and labels; draw it again with
-    `plot`.
+    Make one with `from_predictions` or `from_estimator`, which take `kind` and the options of
+    `decompose_loss`: features, loss, recalibrator, cv, sample_weight and labels; draw it again
+    with `plot`.
 
     Parameters
     ----------
@@ -69,46 +67,13 @@ class DecompositionDisplay(ModelsDisplay):
 
     _result_of = staticmethod(decompose_loss)
 
-    def __init__(
-        self, parts: "dict[str, LossDecomposition]", kind: Literal["bars", "plane"] = "bars"
-    ) -> None:
-        self.parts = parts
-        self.kind = kind
+    parts: dict[str, LossDecomposition]
+    kind: Literal["bars", "plane"] = "bars"
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        kind: Literal["bars", "plane"] = "bars",
-        **options: Any,
-    ) -> Self:
-        """Split the losses of one or several models, and draw.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        kind : {"bars", "plane"}, default="bars"
-        **options
-            Passed to `decompose_loss`: features, loss, recalibrator, cv, sample_weight, labels.
-
-        Returns
-        -------
-        display : DecompositionDisplay
-        """
+    def _made(cls, y_true, y_proba, *, name=None, kind="bars", **options):
         check_known(f"{cls.__name__}.from_predictions", "kind", kind, _KINDS)
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
-        return cls(parts, kind).plot(ax=ax)
+        return cls(super()._made(y_true, y_proba, name=name, **options).parts, kind)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The ends of the bars.
@@ -134,10 +99,9 @@ class DecompositionDisplay(ModelsDisplay):
         parts = self.parts.values()
         return calibration, np.array([part.uncertainty for part in parts]) - refinement
 
-    def _size(self):
-        if self.kind == "plane":
-            return 6.0, 4.6
-        return 7, 1.6 + 0.45 * len(self.parts)
+    def _subplots(self):
+        bars = 7, 1.6 + 0.45 * len(self.parts)
+        return {"figsize": (6.0, 4.6) if self.kind == "plane" else bars}
 
     def _draw(self, ax):
         check_known("DecompositionDisplay.plot", "kind", self.kind, _KINDS)
@@ -167,11 +131,9 @@ class DecompositionDisplay(ModelsDisplay):
         label = "class frequencies alone"
         ax.axvline(parts[0].uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label=label)
         known = any(part.interval("refinement") for part in parts)
-        ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
-        ax.set_yticklabels([in_picture(name) for name in self.parts])
-        ax.invert_yaxis()
-        columns = 2 if split else 3
-        ax.legend(frameon=False, ncols=columns, loc="lower right", bbox_to_anchor=(1, 1))
+        ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
+        name_rows(ax, self.parts)
+        legend(ax, ncols=2 if split else 3, **ABOVE_RIGHT)
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
@@ -203,7 +165,6 @@ class DecompositionDisplay(ModelsDisplay):
         said += " " if inches[0] > _NARROW else "\n"
         said += f"{plane.uncertainty:.4g} by the class frequencies"
         ax.set_title(said, fontsize=9, pad=16)
-        ax.spines[["top", "right"]].set_visible(False)
 
 
 def _whiskers(ax, intervals, place, left):

@@ -1,29 +1,30 @@
 """GradeDisplay: observed rates of rating grades against their probabilities."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
-from ..groups import grade_calibration
-from ._base import Display, predicted_by, shade
-
-if TYPE_CHECKING:
-    from ..groups import GradeCalibration
+from ..groups import GradeCalibration, grade_calibration
+from ._base import ResultDisplay, legend, shade
 
 _COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
 
 
-class GradeDisplay(Display):
+@dataclass(eq=False, repr=False)
+class GradeDisplay(ResultDisplay):
     """Bars of the observed rates of grades, with intervals, beside their probabilities.
 
     The axis is logarithmic, since the rates of grades differ by powers of ten; a grade without
     events has its interval alone. Grades without rows have no bar. The colour of a bar is its
     light, which is of one grade alone: the p-value in the title is of all grades.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with ``from_predictions(y_true, y_proba, grades)`` or with
+    ``from_estimator(estimator, X, y, grades)``, which take the options of `grade_calibration`:
+    counts, level, prudent_level, lights, n_resamples, random_state, labels and pos_label; draw it
+    again with `plot`.
 
     Parameters
     ----------
@@ -49,74 +50,7 @@ class GradeDisplay(Display):
 
     _result_of = staticmethod(grade_calibration)
 
-    def __init__(self, found: "GradeCalibration") -> None:
-        self.found = found
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        grades: Any,
-        *,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Test the grades and draw.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
-        grades : Grades, sequence of edges, or dict
-            As in `grade_calibration`.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        **options
-            Passed to `grade_calibration`: counts, level, prudent_level, lights, n_resamples,
-            random_state, labels, pos_label.
-
-        Returns
-        -------
-        display : GradeDisplay
-        """
-        return cls(grade_calibration(y_true, y_proba, grades, **options)).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        y: ArrayLike,
-        grades: Any,
-        *,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Test the grades of the predictions of a fitted classifier, and draw.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict_proba``.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        grades : Grades, sequence of edges, or dict
-            As in `grade_calibration`.
-        ax, **options
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display : GradeDisplay
-
-        Raises
-        ------
-        TypeError
-            A model without ``predict_proba``; the message says what to write.
-        """
-        proba = predicted_by(estimator, X, options, cls.__name__)
-        return cls.from_predictions(y, proba, grades, ax=ax, **options)
+    found: GradeCalibration
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The observed and the predicted rates against the numbers of the grades.
@@ -135,8 +69,8 @@ class GradeDisplay(Display):
         filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
         return np.array([n for n, _ in filled]), [row for _, row in filled]
 
-    def _size(self):
-        return max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2
+    def _subplots(self):
+        return {"figsize": (max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2)}
 
     def _draw(self, ax):
         place, rows = self._filled()
@@ -167,8 +101,6 @@ class GradeDisplay(Display):
         for light in [light for light in _COLORS if any(row.light == light for row in rows)]:
             handles.append(ax.patches[[row.light for row in rows].index(light)])
             labels.append(f"observed, {_SAID[light]}")
-        given = {"frameon": False, "fontsize": 8, "loc": "upper left", "markerscale": 0.6}
-        ax.legend(handles, labels, **given)
-        ax.spines[["top", "right"]].set_visible(False)
+        legend(ax, handles=handles, labels=labels, loc="upper left", markerscale=0.6)
         ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

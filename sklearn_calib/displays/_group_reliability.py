@@ -1,29 +1,26 @@
 """GroupReliabilityDisplay: observed over expected events of groups, and curves of the worst."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._show import in_picture, plain
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..canonical import canonical_weight
 from ..exceptions import check_count, refuse
-from ..groups import group_calibration
-from ..metrics import canonical_case, reliability_curve
-from ._base import Display, draw_diagonal, predicted_by, shade
-
-if TYPE_CHECKING:
-    from ..groups import GroupCalibration, GroupRow
-    from ..metrics import ReliabilityCurve
+from ..groups import GroupCalibration, GroupRow, group_calibration
+from ..metrics import ReliabilityCurve, canonical_case, reliability_curve
+from ._base import ABOVE_RIGHT, ResultDisplay, legend, shade, unit_square
 
 _FINE, _WRONG = "C0", "C3"
 _LINE = 31  # characters of a title
 _LABEL = 42
 
 
-class GroupReliabilityDisplay(Display):
+@dataclass(eq=False, repr=False)
+class GroupReliabilityDisplay(ResultDisplay):
     """Dot plot of observed over expected events by group, and reliability diagrams of the worst.
 
     The dot plot shows the groups with the largest sigma, sorted by observed over expected events
@@ -32,7 +29,12 @@ class GroupReliabilityDisplay(Display):
     the isotonic (CORP) reliability curves of the worst groups. The shaded bands show where these
     curves would lie if the predictions were calibrated.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
+    Make one with ``from_predictions(y_true, y_proba, groups)`` or with
+    ``from_estimator(estimator, X, y, groups)``, groups being a table, dict of columns or list of
+    masks as `group_calibration` takes them. Both take ``n_curves``, how many reliability curves are
+    drawn (4 by default, 0 for the dot plot alone), `n_dots`, and the options of
+    `group_calibration`: depth, n_bins, min_rows, level, n_resamples, multiclass, sample_weight,
+    labels, pos_label and random_state. Draw it again with `plot`.
 
     Parameters
     ----------
@@ -65,55 +67,12 @@ class GroupReliabilityDisplay(Display):
 
     _result_of = staticmethod(group_calibration)
 
-    def __init__(
-        self,
-        found: "GroupCalibration",
-        curves: "Sequence[tuple[GroupRow, ReliabilityCurve]]" = (),
-        n_dots: int = 20,
-    ) -> None:
-        self.found = found
-        self.curves = list(curves)
-        self.n_dots = n_dots
+    found: GroupCalibration
+    curves: Sequence[tuple[GroupRow, ReliabilityCurve]] = ()
+    n_dots: int = 20
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        groups: Any,
-        *,
-        n_curves: int = 4,
-        n_dots: int = 20,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Audit the groups and draw.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
-            As in `group_calibration`.
-        n_curves : int, default=4
-            Groups whose reliability curves are drawn; 0 for the dot plot alone.
-        n_dots : int, default=20
-            Groups in the dot plot; 0 for the curves alone.
-        ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one per panel; a new figure by default.
-        **options
-            Passed to `group_calibration`: depth, n_bins, min_rows, level, n_resamples, multiclass,
-            sample_weight, labels, pos_label, random_state.
-
-        Returns
-        -------
-        display : GroupReliabilityDisplay
-
-        Raises
-        ------
-        ValueError
-            Neither curves nor dots, or invalid input; see `group_calibration`.
-        """
+    def _made(cls, y_true, y_proba, groups, *, n_curves=4, n_dots=20, **options):
         where = "GroupReliabilityDisplay.from_predictions"
         n_curves, n_dots = (
             check_count(n, name, where, 0)
@@ -141,43 +100,7 @@ class GroupReliabilityDisplay(Display):
                 level=found.level,
             )
             curves.append((row, curve))
-        return cls(found, curves, n_dots).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        y: ArrayLike,
-        groups: Any,
-        *,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Audit the groups of the predictions of a fitted classifier, and draw.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict_proba``.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
-            As in `group_calibration`, for instance ``X[["sex", "age"]]``.
-        ax, **options
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display : GroupReliabilityDisplay
-
-        Raises
-        ------
-        TypeError
-            A model without ``predict_proba``; the message says what to write.
-        """
-        proba = predicted_by(estimator, X, options, cls.__name__)
-        return cls.from_predictions(y, proba, groups, ax=ax, **options)
+        return cls(found, curves, n_dots)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The dots, and the curves.
@@ -193,7 +116,7 @@ class GroupReliabilityDisplay(Display):
         dots = [[(ratios, np.arange(len(rows)))]] if rows else []
         return [*dots, *([(one.predicted, one.observed)] for _, one in self.curves)]
 
-    def _dots(self) -> "list[GroupRow]":
+    def _dots(self) -> list[GroupRow]:
         """The groups of the dot plot, from below."""
         known = [
             row
@@ -249,14 +172,14 @@ class GroupReliabilityDisplay(Display):
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
         level = f"({self.found.level:.0%} intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, ncols=2, fontsize=9)
-        ax.spines[["top", "right", "left"]].set_visible(False)
+        legend(ax, ncols=2, **ABOVE_RIGHT)
+        ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
-        draw_diagonal(ax)
+        unit_square(ax, aspect="equal")
         if curve.consistency_low is not None:
             ends = curve.consistency_low, curve.consistency_high
             ax.fill_between(
@@ -270,11 +193,9 @@ class GroupReliabilityDisplay(Display):
         ax.text(
             0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color=shade(ax, 0.25)
         )
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set_xlabel("predicted", fontsize=9)
         ax.set_ylabel("observed", fontsize=9)
         ax.tick_params(labelsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
 
 
 def _in_lines(name, width, most):

@@ -56,8 +56,7 @@ class HeatmapDisplay(Display):
         column: str,
         *,
         value: str = "criterion",
-        ax: AxesLike | None = None,
-        **options: Any,
+        **drawn: Any,
     ) -> Self:
         """Draw a search over two parameters.
 
@@ -70,8 +69,7 @@ class HeatmapDisplay(Display):
         value : str, default="criterion"
             A column of numbers; the smallest of all other parameters and stages is shown, or the
             largest where its name says "score".
-        ax : matplotlib Axes, default=None
-        **options
+        **drawn
             Passed to `plot`.
 
         Returns
@@ -94,7 +92,7 @@ class HeatmapDisplay(Display):
             cell = labels[0].index(r), labels[1].index(c)
             table[cell] = pick(table[cell], number)
         names = {"row_name": _plain(row), "column_name": _plain(column), "value_name": value}
-        return cls(table, *labels, **names).plot(ax=ax, **options)
+        return cls(table, *labels, **names).plot(**drawn)
 
     def plot(
         self,
@@ -133,8 +131,6 @@ class HeatmapDisplay(Display):
         style = {"fmt": fmt, "cmap": cmap, "vmin": vmin, "vmax": vmax, "colorbar": colorbar}
         return self._drawn_on(ax, **style)
 
-    _result_of = plot
-
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The numbers with their places.
 
@@ -147,8 +143,8 @@ class HeatmapDisplay(Display):
         row, column = np.indices(values.shape).reshape(2, -1)
         return [[(column + 0.5, row + 0.5, values.ravel())]]
 
-    def _size(self):
-        return 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
+    def _subplots(self):
+        return {"figsize": (2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows))}
 
     def _draw(self, ax, fmt, cmap, vmin, vmax, colorbar):
         values = np.asarray(self.values, dtype=float)

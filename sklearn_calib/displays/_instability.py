@@ -1,16 +1,14 @@
 """InstabilityDisplay: how much predictions change when a model is developed on other rows."""
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
-from ..inference import internal_validation
-from ._base import Display, draw_diagonal, shade
-
-if TYPE_CHECKING:
-    from ..inference import Instability, InternalValidation
+from .._typing import ArrayLike, Estimator, Features, Self
+from ..inference import Instability, InternalValidation, internal_validation
+from ._base import Display, shade, taken, unit_square
 
 _MOST_BARS = 300  # rows whose range is drawn
 _MOST_CURVES = 100
@@ -30,6 +28,7 @@ _TEXTS = (
 _WINDOW = 20  # of the smoothed ends: a part of 1 / 20 of the rows on either side
 
 
+@dataclass(eq=False, repr=False)
 class InstabilityDisplay(Display):
     """How much the prediction for each row changes if the model is developed on other rows.
 
@@ -71,17 +70,16 @@ class InstabilityDisplay(Display):
 
     _result_of = staticmethod(internal_validation)
 
-    def __init__(self, instability: "Instability") -> None:
-        self.instability = instability
+    instability: Instability
 
     @classmethod
     def from_validation(
         cls,
-        validation: "InternalValidation",
+        validation: InternalValidation,
         *,
         threshold: float = 0.5,
         pos_label: object = None,
-        ax: AxesLike | None = None,
+        **drawn: Any,
     ) -> Self:
         """Draw the instability of a model that was validated.
 
@@ -93,8 +91,8 @@ class InstabilityDisplay(Display):
             Of the decision.
         pos_label : label, default=None
             Whose probability it is about; the event of two classes by default.
-        ax : sequence of 4 matplotlib Axes, default=None
-            A new figure by default.
+        **drawn
+            As in `plot`: ax.
 
         Returns
         -------
@@ -105,7 +103,7 @@ class InstabilityDisplay(Display):
         ValueError
             As `InternalValidation.instability`.
         """
-        return cls(validation.instability(threshold, pos_label=pos_label)).plot(ax=ax)
+        return cls(validation.instability(threshold, pos_label=pos_label)).plot(**drawn)
 
     @classmethod
     def from_estimator(
@@ -116,7 +114,6 @@ class InstabilityDisplay(Display):
         *,
         threshold: float = 0.5,
         pos_label: object = None,
-        ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
         """Fit a classifier on resamples and draw.
@@ -127,19 +124,20 @@ class InstabilityDisplay(Display):
             As `internal_validation` takes it.
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        threshold, pos_label, ax
+        threshold, pos_label
             As in `from_validation`.
         **options
-            Passed to `internal_validation`: n_resamples, groups, sample_weight, level,
-            random_state, n_jobs.
+            As in `plot`: ax. The others are passed to `internal_validation`: n_resamples, groups,
+            sample_weight, level, random_state, n_jobs.
 
         Returns
         -------
         display : InstabilityDisplay
         """
+        drawn = taken(options, cls.plot)
         options.setdefault("measures", ["log loss"])
         found = internal_validation(estimator, X, y, **options)
-        return cls.from_validation(found, threshold=threshold, pos_label=pos_label, ax=ax)
+        return cls.from_validation(found, threshold=threshold, pos_label=pos_label, **drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """What the panels show, rows in the order of their predictions.
@@ -163,23 +161,19 @@ class InstabilityDisplay(Display):
         several = zip(*(part[:_MOST_CURVES] for part in found.curves), strict=True)
         return [*shown, [found.curve, *several]]
 
-    def _size(self):
-        return 8.6, 7.4
-
-    def _several(self):
-        return {"nrows": 2, "ncols": 2}
+    def _subplots(self):
+        return {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
 
     def _draw(self, ranges, errors, decisions, curves):
         found, panels = self.instability, self.points()
         order = np.argsort(found.predicted, kind="stable")
         some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
         ends = found.low[some], found.high[some]
-        draw_diagonal(ranges)
+        unit_square(ranges)
         ranges.vlines(found.predicted[some], *ends, color="C0", lw=0.7, alpha=0.35)
         label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
         for end, name in zip(panels[0], (label, None), strict=True):
             ranges.plot(*end, color="C3", lw=1.4, label=name)
-        ranges.set(ylim=(-0.02, 1.02))
         mean = found.mean_absolute_error.mean()
         errors.scatter(*panels[1][0], s=7, color="C0", alpha=0.4, lw=0)
         errors.axhline(mean, color="C3", lw=1.4, label=f"mean {mean:.3f}")
@@ -188,20 +182,18 @@ class InstabilityDisplay(Display):
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(found.threshold, color=shade(decisions, 0.35), lw=1, ls="--", label=label)
         decisions.set(ylim=(-0.02, 1.02))
-        draw_diagonal(curves)
+        unit_square(curves)
         own, *others = panels[3]
         for number, other in enumerate(others):
             label = None if number else "resampled" + " models" * (not _is_narrow(curves))
             curves.plot(*other, color="C0", lw=0.7, alpha=0.3, label=label)
         label = "the model" + " itself" * (not _is_narrow(curves))
         curves.plot(*own, color="C3", lw=1.8, label=label)
-        curves.set(ylim=(-0.02, 1.02))
         places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
         for ax, texts, place in zip(
             (ranges, errors, decisions, curves), _TEXTS, places, strict=True
         ):
             ax.set(xlim=(-0.02, 1.02))
-            ax.spines[["top", "right"]].set_visible(False)
             (_write_small if _is_narrow(ax) else _write)(ax, place, *texts)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AxesLike, Self
+from .._typing import Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import Display, shade
+from ._base import Display, legend, shade
 
 
 @dataclass(eq=False, repr=False)
@@ -58,22 +58,22 @@ class MonitorDisplay(Display):
     alarms: Sequence[Alarm] = ()
 
     @classmethod
-    def from_monitor(cls, monitor: CalibrationMonitor, *, ax: AxesLike | None = None) -> Self:
+    def from_monitor(cls, monitor: CalibrationMonitor, **drawn: Any) -> Self:
         """Draw the course of a monitor.
 
         Parameters
         ----------
         monitor : CalibrationMonitor
             After at least one `update`.
-        ax : sequence of two matplotlib Axes, default=None
-            A new figure by default.
+        **drawn
+            As in `plot`: ax.
 
         Returns
         -------
         display : MonitorDisplay
         """
         limits = monitor.alpha, monitor.average_run_length
-        return cls(monitor.history_, *limits, [*monitor.alarms_]).plot(ax=ax)
+        return cls(monitor.history_, *limits, [*monitor.alarms_]).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The two courses of each panel.
@@ -98,11 +98,8 @@ class MonitorDisplay(Display):
         """Common logarithms; nothing where the detector begins."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
-    def _size(self):
-        return 9, 5.5
-
-    def _several(self):
-        return {"nrows": 2, "sharex": True, "height_ratios": (3, 2)}
+    def _subplots(self):
+        return {"figsize": (9, 5.5), "nrows": 2, "sharex": True, "height_ratios": (3, 2)}
 
     def _draw(self, upper, lower):
         (evidence, detector), (slope, shift) = self.points()
@@ -129,7 +126,7 @@ class MonitorDisplay(Display):
             lower.axvline(at, color=shade(lower, 0.3), lw=1)
         for ax in (upper, lower):
             ax.margins(x=0.01)
-            ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+            legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
         if by_time and self.history.time.dtype.kind == "M":
             for label in lower.get_xticklabels():
                 label.set(rotation=30, ha="right")

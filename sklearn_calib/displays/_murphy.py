@@ -1,25 +1,24 @@
 """MurphyDisplay: the mean elementary score at every threshold, or how two models differ in it."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
 
 from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
-from .._typing import ArrayLike, AxesLike, FloatArray, Self
-from ..decisions import decision_difference, two_class_case
+from .._typing import FloatArray
+from ..decisions import NetBenefitDifference, decision_difference, two_class_case
 from ..exceptions import check_flag, check_known, refuse
-from ._base import ModelsDisplay, draw_bands, next_color, on_log_odds, shade
-
-if TYPE_CHECKING:
-    from ..decisions import NetBenefitDifference
+from ._base import ABOVE, ModelsDisplay, draw_bands, legend, next_color, on_log_odds, shade
 
 _SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
 _NARROW = 4.2  # inches: entries of the legend one below the other
 
 
+@dataclass(eq=False, repr=False)
 class MurphyDisplay(ModelsDisplay):
     """Murphy diagram: which of two models is better for which users, and for every proper loss.
 
@@ -32,8 +31,12 @@ class MurphyDisplay(ModelsDisplay):
     With one curve there are its intervals at each threshold and, lighter, the band for all
     thresholds.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Several on the
-    same axes take colours in turn.
+    Make one with `from_predictions` or `from_estimator`, which take `difference`, `scale` and the
+    options of `decision_difference`: thresholds, level, prevalence, n_resamples, random_state,
+    sample_weight, labels and pos_label. There ``scale="auto"``, the default, is the scale of the
+    display on the axes, else "logit" where the median probability of every model is below 0.02 and
+    "linear" elsewhere; 99 thresholds are evenly spaced on it. Draw it again with `plot`. Several on
+    the same axes take colours in turn.
 
     Parameters
     ----------
@@ -78,66 +81,17 @@ class MurphyDisplay(ModelsDisplay):
 
     _result_of = staticmethod(decision_difference)
 
-    def __init__(
-        self,
-        curves: "dict[str, NetBenefitDifference]",
-        difference: bool = False,
-        scale: Literal["linear", "logit"] = "linear",
-    ) -> None:
-        super().__init__(curves)
-        self.difference = difference
-        self.scale = scale
+    curves: dict[str, NetBenefitDifference]
+    difference: bool = False
+    scale: Literal["linear", "logit"] = "linear"
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        difference: bool = False,
-        scale: Literal["auto", "linear", "logit"] = "auto",
-        sample_weight: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-        pos_label: object = None,
-        **options: Any,
-    ) -> Self:
-        """Compute and draw the elementary scores of one or several models.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Labels of two classes.
-        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        difference : bool, default=False
-            Draw the elementary scores of each other model less those of the first, by paired rows.
-        scale : {"auto", "linear", "logit"}, default="auto"
-            Of the thresholds. "auto" is that of the display on the axes, else "logit" where the
-            median probability of every model is below 0.02 and "linear" elsewhere.
-        sample_weight, labels, pos_label
-            As in `decision_curve`.
-        **options
-            Passed to `decision_difference`: thresholds, level, prevalence, n_resamples,
-            random_state. There are 99 thresholds by default, evenly spaced on the scale.
-
-        Returns
-        -------
-        display : MurphyDisplay
-
-        Raises
-        ------
-        ValueError
-            More than two classes, a difference of a single model, or invalid input; see
-            `decision_difference`.
-        """
+    def _made(
+        cls, y_true, y_proba, *, name=None, ax=None, difference=False, scale="auto",
+        sample_weight=None, labels=None, pos_label=None, **options,
+    ):  # fmt: skip
         where = f"{cls.__name__}.from_predictions"
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
         check_known(where, "scale", scale, _SCALES)
         if check_flag(difference, "difference", where) and len(models) < 2:
             cure = "Pass a dict of names to probabilities"
@@ -156,7 +110,7 @@ class MurphyDisplay(ModelsDisplay):
         pairs = dict(zip(list(scores)[1:], others, strict=True)) if difference else scores
         better = first if difference else hit.astype(np.float64)
         curves = {key: decision_difference(hit, s, better, **given) for key, s in pairs.items()}
-        return cls(curves, difference, kind).plot(ax=ax)
+        return cls(curves, difference, kind)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.
@@ -169,8 +123,8 @@ class MurphyDisplay(ModelsDisplay):
         curves = self.curves.values()
         return [[(one.threshold, _scaled(one, "difference")) for one in curves]]
 
-    def _size(self):
-        return 6.4, 4.4
+    def _subplots(self):
+        return {"figsize": (6.4, 4.4)}
 
     def _draw(self, ax):
         if self.scale == "logit":
@@ -196,10 +150,8 @@ class MurphyDisplay(ModelsDisplay):
         elif ax.get_ylim()[0] != 0:
             ax.set_ylim(0, None)
         ax.set(xlabel="threshold", ylabel=said)
-        ax.spines[["top", "right"]].set_visible(False)
-        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
         narrow = ax.get_window_extent().width < _NARROW * ax.figure.dpi
-        ax.legend(frameon=False, ncols=1 if narrow else 2, fontsize="small", **where)
+        legend(ax, ncols=1 if narrow else 2, **ABOVE)
 
 
 def _scaled(curve, name):

@@ -1,24 +1,24 @@
 """RefinementCurveDisplay: risk and refinement along the stages of a training."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Estimator, Self
-from ..decomposition import refinement_curve
+from .._typing import Estimator, Self
+from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import get_loss
-from ._base import Display, shade
-
-if TYPE_CHECKING:
-    from ..decomposition import RefinementCurve
+from ._base import ABOVE_RIGHT, ResultDisplay, legend, shade
 
 
-class RefinementCurveDisplay(Display):
+@dataclass(eq=False, repr=False)
+class RefinementCurveDisplay(ResultDisplay):
     """Risk, refinement and calibration against the stage of a training.
 
-    Make one with `from_estimator` or `from_predictions`; draw it again with `plot`.
+    Make one with `from_estimator` or with ``from_predictions(y_true, staged_proba)``, where there
+    is an array of probabilities for each stage, and which takes the options of `refinement_curve`:
+    stages, kind, loss, recalibrator, cv, sample_weight, labels and unit; draw it again with `plot`.
 
     Parameters
     ----------
@@ -50,20 +50,21 @@ class RefinementCurveDisplay(Display):
 
     _result_of = staticmethod(refinement_curve)
 
-    def __init__(self, curve: "RefinementCurve", chosen: int | None = None) -> None:
-        self.curve = curve
-        self.chosen = chosen
+    curve: RefinementCurve
+    chosen: int | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Estimator, *, ax: AxesLike | None = None) -> Self:
+    def from_estimator(  # type: ignore[override]
+        cls, estimator: Estimator, **drawn: Any
+    ) -> Self:
         """Draw the curve of a fitted `RefineThenCalibrateCV`.
 
         Parameters
         ----------
         estimator : RefineThenCalibrateCV
             Fitted.
-        ax : matplotlib Axes, default=None
-            A new figure by default.
+        **drawn
+            As in `plot`: ax.
 
         Returns
         -------
@@ -71,35 +72,7 @@ class RefinementCurveDisplay(Display):
         """
         check_is_fitted(estimator)
         curve = estimator.refinement_curve_
-        return cls(curve, curve.best(estimator.selection)).plot(ax=ax)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        staged_proba: Iterable[ArrayLike],
-        *,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw validation scores of all stages.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        staged_proba : iterable of array-like of shape (n_samples, n_classes) or (n_samples,)
-            One array per stage.
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to `refinement_curve`: stages, kind, loss, recalibrator, cv, sample_weight,
-            labels, unit.
-
-        Returns
-        -------
-        display : RefinementCurveDisplay
-        """
-        return cls(refinement_curve(y_true, staged_proba, **options)).plot(ax=ax)
+        return cls(curve, curve.best(estimator.selection)).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Risk and refinement.
@@ -133,6 +106,4 @@ class RefinementCurveDisplay(Display):
         ax.set(xlabel=in_picture(curve.unit), ylabel=in_picture(loss.label))
         label = f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
         ax.plot([], [], "o", color=shade(ax, 0.3), label=label)
-        ax.legend(
-            frameon=False, ncols=2, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1)
-        )
+        legend(ax, ncols=2, **ABOVE_RIGHT)

@@ -1,14 +1,11 @@
 """RegretDisplay: what miscalibration costs at every threshold of action."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._show import in_legend
 from .._typing import Axes
-from ..decisions import regret_curve
-from ._base import ModelsDisplay, next_color, shade
-
-if TYPE_CHECKING:
-    from ..decisions import RegretCurve
+from ..decisions import RegretCurve, regret_curve
+from ._base import ModelsDisplay, legend, next_color, shade
 
 
 class RegretDisplay(ModelsDisplay):
@@ -60,17 +57,15 @@ class RegretDisplay(ModelsDisplay):
             parts += [(curve.threshold, curve.regret), ([worst, worst], curve.maximum_interval)]
         return [parts]
 
-    def _size(self):
-        return 7, 3.6
+    def _subplots(self):
+        return {"figsize": (7, 3.6)}
 
     def _draw(self, ax):
         draw_regret(ax, self.curves)
         ax.set(xlim=(0, 1), xlabel="threshold of action")
 
 
-def draw_regret(
-    ax: Axes, curves: "dict[str, RegretCurve]", colors: list[str] | None = None
-) -> None:
+def draw_regret(ax: Axes, curves: dict[str, RegretCurve], colors: list[str] | None = None) -> None:
     """Draw regrets; `colors` are the names that the colours are counted from; else in turn."""
     for name, curve in curves.items():
         color = next_color(ax) if colors is None else f"C{colors.index(name)}"
@@ -86,4 +81,4 @@ def draw_regret(
     ax.axhline(0, color=shade(ax, 0.2), lw=0.8)
     low, high = ax.get_ylim()
     ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
-    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    legend(ax, loc="upper right")

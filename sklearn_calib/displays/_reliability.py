@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -12,11 +12,17 @@ from .._show import in_legend, in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
 from ..exceptions import check_known, named, refuse
-from ..metrics import reliability_curve
-from ._base import ModelsDisplay, draw_diagonal, grid, next_color, on_log_odds, once, shade
-
-if TYPE_CHECKING:
-    from ..metrics import ReliabilityCurve
+from ..metrics import ReliabilityCurve, reliability_curve
+from ._base import (
+    ModelsDisplay,
+    grid,
+    legend,
+    next_color,
+    on_log_odds,
+    once,
+    shade,
+    unit_square,
+)
 
 _BANDS = ("auto", "both", "consistency", "confidence", "none")
 _SCALES = ("auto", "linear", "logit")
@@ -39,8 +45,10 @@ class ReliabilityDisplay(ModelsDisplay):
     Several displays on the same axes, ``ax=first.axes_``, take colours in turn, share the
     histogram, and have one entry for the bands in the legend.
 
-    Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
-    `plot`.
+    Make one with `from_predictions`, `from_estimator` or `from_cv_results`, which take the options
+    of `plot` and of `reliability_curve`: strategy, n_bins, multiclass, multilabel, level,
+    n_resamples, sample_weight, labels, pos_label and random_state. ``multilabel="macro"`` draws one
+    panel for each of many labels per row. Draw it again with `plot`.
 
     Parameters
     ----------
@@ -71,51 +79,12 @@ class ReliabilityDisplay(ModelsDisplay):
     _result_of = staticmethod(reliability_curve)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str | None = None,
-        ax: AxesLike | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        scale: Literal["auto", "linear", "logit"] = "auto",
-        **options: Any,
-    ) -> Self:
-        """Draw predictions against labels.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities. With `multilabel`
-            those of many labels, in the forms that `reliability_curve` takes.
-        name : str, default=None
-            For the legend, where there is one model.
-        ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one per panel; a new figure by default.
-        bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
-            Consistency band: where the points would lie if the predictions were calibrated.
-            Confidence band: for the true frequencies. "auto" draws both for one model and none for
-            several.
-        scale : {"auto", "linear", "logit"}, default="auto"
-            Of both axes. "logit" is for rare events, and for probabilities near 0 or 1. "auto" is
-            the scale of the display that is on the axes already, else "linear".
-        **options
-            Passed to `reliability_curve`: strategy, n_bins, multiclass, multilabel, level,
-            n_resamples, sample_weight, labels, pos_label, random_state. ``multilabel="macro"``
-            draws one panel for each of many labels per row.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-        """
+    def _made(cls, y_true, y_proba, *, name=None, bands="auto", **options):
         check_known(f"{cls.__name__}.from_predictions", "bands", bands, _BANDS)
-        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
-        if bands == "none" or (bands == "auto" and len(models) > 1):
+        several = isinstance(y_proba, dict) and len(y_proba) > 1
+        if bands == "none" or (bands == "auto" and several):
             options.setdefault("n_resamples", 0)  # nobody would see them
-        curves = {key: reliability_curve(y_true, p, **options) for key, p in models.items()}
-        return cls(curves).plot(ax=ax, bands=bands, scale=scale)
+        return super()._made(y_true, y_proba, name=name, **options)
 
     @classmethod
     def from_cv_results(
@@ -125,7 +94,6 @@ class ReliabilityDisplay(ModelsDisplay):
         y: ArrayLike,
         *,
         name: str | None = None,
-        ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
         """Draw pooled out-of-fold predictions.
@@ -138,7 +106,7 @@ class ReliabilityDisplay(ModelsDisplay):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             The data that were cross-validated.
-        name, ax, **options
+        name, **options
             As in `from_predictions`; a ``sample_weight`` has one entry per row of `X`.
 
         Returns
@@ -177,12 +145,8 @@ class ReliabilityDisplay(ModelsDisplay):
             options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
         if options.get("multilabel") is None:
             options.setdefault("labels", classes)
-        return cls.from_predictions(
-            safe_indexing(y, rows),
-            {name or type(models[0]).__name__: _stacked(parts)},
-            ax=ax,
-            **options,
-        )
+        proba = {name or type(models[0]).__name__: _stacked(parts)}
+        return cls.from_predictions(safe_indexing(y, rows), proba, **options)
 
     def plot(
         self,
@@ -198,9 +162,12 @@ class ReliabilityDisplay(ModelsDisplay):
         ax : matplotlib Axes or sequence of Axes, default=None
             One per panel; a new figure by default.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
-            As in `from_predictions`.
+            Consistency band: where the points would lie if the predictions were calibrated.
+            Confidence band: for the true frequencies. "auto" draws both for one model and none for
+            several.
         scale : {"auto", "linear", "logit"}, default="auto"
-            As in `from_predictions`.
+            Of both axes. "logit" is for rare events, and for probabilities near 0 or 1. "auto" is
+            the scale of the display that is on the axes already, else "linear".
 
         Returns
         -------
@@ -259,7 +226,7 @@ class ReliabilityDisplay(ModelsDisplay):
             for name, curve in curves.items():
                 panel.add(name, curve, bands)
             ax.set_title(in_picture(title))
-            panel.finish(legend=ax is axes[0])
+            panel.finish(ax is axes[0])
             self.histogram_axes_.append(panel.histogram)
 
 
@@ -310,14 +277,14 @@ class Panel:
     histogram: Any  # matplotlib's types know no columns of `stairs`
     axis: LogitAxis
 
-    def __init__(self, ax: Axes, curves: "list[ReliabilityCurve]", logit: bool) -> None:
+    def __init__(self, ax: Axes, curves: list[ReliabilityCurve], logit: bool) -> None:
         from mpl_toolkits.axes_grid1 import make_axes_locatable
 
         self.ax, self.logit = ax, logit
         known = histogram_of(ax)
         self.alone = known is None and len(curves) == 1
         if known is None:
-            draw_diagonal(ax)
+            unit_square(ax, ylabel="observed frequency", aspect="equal")
             divider = make_axes_locatable(ax)
             known = divider.append_axes("bottom", size="22%", pad=0.12, sharex=ax)
             known.set_label(_HISTOGRAM)
@@ -326,13 +293,9 @@ class Panel:
             patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
         if logit:
             self._on_log_odds(curves)
-        else:
-            ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set(ylabel="observed frequency", aspect="equal")
         ax.tick_params(labelbottom=False)
         self.histogram.set(xlabel="predicted probability", ylabel="share")
-        for one in (ax, self.histogram):
-            one.spines[["top", "right"]].set_visible(False)
+        self.histogram.spines[["top", "right"]].set_visible(False)
 
     def _on_log_odds(self, curves):
         """Scale, limits and ticks, with room for these curves and for those drawn before."""
@@ -346,7 +309,7 @@ class Panel:
             ax.axvline(border, **given)
             ax.axhline(border, **given)
 
-    def add(self, name: str, curve: "ReliabilityCurve | None", bands: str) -> None:
+    def add(self, name: str, curve: ReliabilityCurve | None, bands: str) -> None:
         """Draw a curve with its bands and its histogram; without one its colour is left out."""
         ax, color = self.ax, next_color(self.ax)
         ends: Any
@@ -391,14 +354,13 @@ class Panel:
                 given = {"color": color, "lw": 5 if self.alone else 2, "alpha": 0.8}
                 self.histogram.plot([p, p], [0, share], solid_capstyle="butt", **given)
 
-    def finish(self, legend: bool) -> None:
+    def finish(self, with_legend: bool) -> None:
         """Fit the histogram's height; one entry of the legend for each curve and kind of band."""
         columns = [patch.get_data().values.max() for patch in self.histogram.patches]
         ends = [line.get_ydata().max() for line in self.histogram.lines]
         self.histogram.set_ylim(0, 1.05 * max([*columns, *ends], default=1))
-        if not legend:
-            return
-        self.ax.legend(loc="upper left", frameon=False, fontsize="small")
+        if with_legend:
+            legend(self.ax, loc="upper left")
 
 
 def _part(curve, shown):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import risk_coverage_curve
-from ._base import ModelsDisplay, next_color, once, shade
+from ._base import ModelsDisplay, legend, next_color, once, shade
 
 
 class RiskCoverageDisplay(ModelsDisplay):
@@ -53,8 +53,8 @@ class RiskCoverageDisplay(ModelsDisplay):
         """
         return [[(curve.coverage, curve.risk) for curve in self.curves.values()]]
 
-    def _size(self):
-        return 6.4, 4.2
+    def _subplots(self):
+        return {"figsize": (6.4, 4.2)}
 
     def _draw(self, ax):
         before = ax.get_ylim()[1] / 1.6 if ax.lines else 0.0
@@ -75,4 +75,4 @@ class RiskCoverageDisplay(ModelsDisplay):
         top = max(top, before)
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))
         ax.set(xlabel="coverage: share of rows answered", ylabel="error rate of the answers")
-        ax.legend(frameon=False, fontsize="small", loc="upper center")
+        legend(ax, loc="upper center")

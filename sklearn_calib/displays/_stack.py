@@ -1,15 +1,16 @@
 """StackDisplay: the weights of a stack's candidates, and their losses."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._show import in_picture
-from .._typing import AxesLike, Self
+from .._typing import Self
 from ..recalibrators import StackedCalibration
-from ._base import Display
+from ._base import Display, name_rows
 
 
+@dataclass(eq=False, repr=False)
 class StackDisplay(Display):
     """Bars of the weights of `StackedCalibration`, and the candidates' losses beside them.
 
@@ -45,21 +46,19 @@ class StackDisplay(Display):
     2
     """
 
-    def __init__(self, weights: dict[str, float], losses: dict[str, tuple[float, float]]) -> None:
-        self.weights = weights
-        self.losses = losses
+    weights: dict[str, float]
+    losses: dict[str, tuple[float, float]]
 
     @classmethod
-    def from_estimator(cls, stack: StackedCalibration, *, ax: AxesLike | None = None) -> Self:
+    def from_estimator(cls, stack: StackedCalibration, **drawn: Any) -> Self:
         """Draw a fitted stack, the largest weight first.
 
         Parameters
         ----------
         stack : StackedCalibration
             Fitted.
-        ax : sequence of matplotlib Axes, default=None
-            Two, or one where the stack was fitted without cross-validation; a new figure by
-            default.
+        **drawn
+            As in `plot`: ax; one of the axes where the stack was fitted without cross-validation.
 
         Returns
         -------
@@ -68,7 +67,7 @@ class StackDisplay(Display):
         order = sorted(stack.weights_, key=lambda name: -stack.weights_[name])
         weights = {name: stack.weights_[name] for name in order}
         losses = {name: stack.cv_losses_[name] for name in order if name in stack.cv_losses_}
-        return cls(weights, losses).plot(ax=ax)
+        return cls(weights, losses).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The ends of the bars, and the mean losses.
@@ -90,26 +89,22 @@ class StackDisplay(Display):
         names = list(self.weights)
         return np.array([names.index(name) for name in self.losses])
 
-    def _size(self):
-        return (8 if self.losses else 5), 1.4 + 0.35 * len(self.weights)
-
-    def _several(self):
-        return {"ncols": len(self.points()), "sharey": True}
+    def _subplots(self):
+        size = 8 if self.losses else 5, 1.4 + 0.35 * len(self.weights)
+        return {"figsize": size, "ncols": len(self.points()), "sharey": True}
 
     def _draw(self, ax, losses=None):
         place = np.arange(len(self.weights))
         ax.barh(place, [*self.weights.values()], 0.6, color="C0", alpha=0.75)
-        ax.set(yticks=place, xlabel="weight")
-        ax.set_yticklabels([in_picture(name) for name in self.weights])
-        ax.set_ylim(len(place) - 0.5, -0.5)
+        ax.set_xlabel("weight")
+        name_rows(ax, self.weights)
         if losses is None:
             return
         means, errors = np.array([*self.losses.values()]).T
         losses.plot(means, self._places(), "o", color="C0")
-        for mean, error, y in zip(means, errors, self._places(), strict=True):
-            losses.plot([mean - error, mean + error], [y, y], color="C0", lw=1)
+        losses.hlines(self._places(), means - errors, means + errors, color="C0", lw=1)
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())
-        losses.set(xlabel="log loss of unseen rows [nats]", yticks=place)
-        losses.set_ylim(len(place) - 0.5, -0.5)
+        losses.set_xlabel("log loss of unseen rows [nats]")
+        name_rows(losses, self.weights)

@@ -1,20 +1,25 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Self
-from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
-from ._base import Display, draw_diagonal, shade
+from .._typing import AxesLike, Self
+from ..inference import MonteCarloResult
+from ..metrics import (
+    CalibrationWitness,
+    ReliabilityCurve,
+    calibration_witness,
+    reliability_curve,
+    smooth_calibration_error,
+)
+from ._base import Display, ResultDisplay, legend, shade, unit_square
 
-if TYPE_CHECKING:
-    from ..inference import MonteCarloResult
-    from ..metrics import CalibrationWitness, ReliabilityCurve
 
-
-class WitnessDisplay(Display):
+@dataclass(eq=False, repr=False)
+class WitnessDisplay(ResultDisplay):
     """A reliability curve, and below it the witness of the smooth calibration error.
 
     The witness is the function of slope at most 1 that shows the most of the miscalibration: higher
@@ -46,58 +51,16 @@ class WitnessDisplay(Display):
 
     _result_of = staticmethod(calibration_witness)
 
-    def __init__(
-        self, curve: "ReliabilityCurve", witness: "CalibrationWitness", error: float
-    ) -> None:
-        self.curve = curve
-        self.witness = witness
-        self.error = error
+    curve: ReliabilityCurve
+    witness: CalibrationWitness
+    error: float
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        *,
-        axes: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Compute both and draw.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            With more than two classes the largest probability is shown.
-        axes : sequence of two matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to both: sample_weight, labels, pos_label.
-
-        Returns
-        -------
-        display : WitnessDisplay
-        """
+    def _made(cls, y_true, y_proba, **options):
         error = smooth_calibration_error(y_true, y_proba, **options)
         witness: Any = calibration_witness(y_true, y_proba, **options)  # one: of the largest
         (curve,) = reliability_curve(y_true, y_proba, strategy="isotonic", n_resamples=0, **options)
-        return cls(curve, witness, error).plot(axes=axes)
-
-    def plot(  # type: ignore[override]
-        self, *, axes: AxesLike | None = None
-    ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        axes : sequence of two matplotlib Axes, default=None
-            A new figure by default.
-
-        Returns
-        -------
-        self : WitnessDisplay
-        """
-        return self._drawn_on(axes)
+        return cls(curve, witness, error)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The reliability curve, and the witness.
@@ -112,21 +75,15 @@ class WitnessDisplay(Display):
         curve = self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
-    def _size(self):
-        return 5, 6
-
-    def _several(self):
-        return {"nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
+    def _subplots(self):
+        return {"figsize": (5, 6), "nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
 
     def _draw(self, above, below):
         curve = self.curve
-        draw_diagonal(above)
+        unit_square(above, ylabel="observed frequency", title=in_picture(curve.title))
         above.step(curve.predicted, curve.observed, where="mid", color="C0")
         above.fill_between(
             curve.predicted, curve.predicted, curve.observed, step="mid", color="C0", alpha=0.15
-        )
-        above.set(
-            xlim=(0, 1), ylim=(0, 1), ylabel="observed frequency", title=in_picture(curve.title)
         )
         self.witness.plot(ax=below, color="C1")
         p = self.witness.scores
@@ -134,6 +91,7 @@ class WitnessDisplay(Display):
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
 
 
+@dataclass(eq=False, repr=False)
 class NullDistributionDisplay(Display):
     """Histogram of a test's statistic for calibrated predictions, with the value that was found.
 
@@ -161,8 +119,7 @@ class NullDistributionDisplay(Display):
     'replicates'
     """
 
-    def __init__(self, result: "MonteCarloResult") -> None:
-        self.result = result
+    result: MonteCarloResult
 
     def plot(self, *, ax: AxesLike | None = None, bins: int = 40) -> Self:
         """Draw.
@@ -197,8 +154,8 @@ class NullDistributionDisplay(Display):
         at = np.full(2, self.result.statistic)
         return [[((edges[:-1] + edges[1:]) / 2, counts), (at, np.array([0.0, 1.0]))]]
 
-    def _size(self):
-        return 6, 3.2
+    def _subplots(self):
+        return {"figsize": (6, 3.2)}
 
     def _draw(self, ax, bins):
         found = self.result
@@ -206,4 +163,4 @@ class NullDistributionDisplay(Display):
         label = f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
         ax.axvline(found.statistic, color="C3", lw=2, label=label)
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
-        ax.legend(frameon=False)
+        legend(ax)

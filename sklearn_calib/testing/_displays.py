@@ -1,7 +1,6 @@
 """Checks of displays: what is drawn, where, and what is left alone."""
 
 import copy
-import inspect
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
@@ -49,8 +48,7 @@ def _n_panels(display):
 
 
 def _plot(display, axes):
-    name = "axes" if "axes" in inspect.signature(display.plot).parameters else "ax"
-    return display.plot(**{name: axes[0] if len(axes) == 1 else axes})
+    return display.plot(ax=axes[0] if len(axes) == 1 else axes)
 
 
 def _plotted(display):

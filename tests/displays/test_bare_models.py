@@ -78,6 +78,20 @@ def test_what_to_write_instead(kind):
         assert got in message and cure.format("calibration_report") in message
 
 
+def test_a_display_of_one_model_takes_no_dict():
+    two = dict.fromkeys("ab", LogisticRegression().fit(X, Y))
+    assert "got dict, which has no" in said(CumulativeDifferenceDisplay.from_estimator, two, X, Y)
+    assert list(ReliabilityDisplay.from_estimator(two, X, Y).curves) == ["a", "b"]
+
+
+def test_the_class_or_the_name_of_a_fitted_model():
+    model = LogisticRegression().fit(X, Y)
+    assert list(ReliabilityDisplay.from_estimator(model, X, Y).curves) == ["LogisticRegression"]
+    assert list(ReliabilityDisplay.from_estimator(model, X, Y, name="mine").curves) == ["mine"]
+    with pytest.raises(TypeError, match=r"from_estimator: expected an option .*, got 'name'"):
+        CumulativeDifferenceDisplay.from_estimator(model, X, Y, name="mine")
+
+
 def test_a_classifier_in_a_report():
     message = said(calibration_report, Y, LogisticRegression().fit(X, Y))
     assert re.search(r"the model LogisticRegression.*\(y, model\.predict_proba\(X\)\)", message)

@@ -118,7 +118,7 @@ def test_witness_under_the_reliability_curve():
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
     with refuses(ValueError, rule="2 axes, one per panel", value="3"):
-        display.plot(axes=plt.subplots(3)[1])
+        display.plot(ax=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
 
@@ -180,7 +180,7 @@ def test_calibrating_functions():
     with refuses(ValueError, rule="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with refuses(ValueError, rule="3 axes, one per panel", value="1"):
-        display.plot(axes=[display.axes_[0]])
+        display.plot(ax=[display.axes_[0]])
 
 
 def test_numbers_of_a_heatmap_are_dark_on_light_and_light_on_dark():
