@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sklearn
 from checkout import GUIDE, ROOT
-from pages import Block, blocks
+from pages import DIRECTIVE, Block, blocks
 
 from sklearn_calib._cli import main
 
@@ -151,6 +151,19 @@ def test_no_page_needs_what_it_does_not_name(tmp_path, monkeypatch, capsys):
         import duckdb  # noqa: F401
     assert installed("") and not installed("``pip install none-such``")
     assert not installed("Java and ``pip install numpy``") and installed("``pip install numpy``")
+
+
+def test_thirty_programs_are_short():
+    """A question as the heading, one to four lines, and a page that says more."""
+    text = (GUIDE / "thirty_programs.rst").read_text(encoding="utf-8")
+    parts = re.split(r"(?m)^(.+\?)\n-+\n", text)
+    questions, answers = parts[1::2], parts[2::2]
+    assert len({*questions}) == len(questions) == 30
+    for question, answer in zip(questions, answers, strict=True):
+        (program,) = DIRECTIVE.findall(answer)
+        assert 1 <= len(program[-1].strip().splitlines()) <= 4, question
+        (more,) = re.findall(r"More: :doc:`(\w+)`\.", answer)
+        assert (GUIDE / f"{more}.rst").exists(), question
 
 
 def test_blocks_of_a_page(tmp_path, monkeypatch):
