@@ -16,7 +16,7 @@ pytestmark = [  # warnings are those of the packages
     pytest.mark.whole,
     pytest.mark.filterwarnings("default"),
 ]
-PROGRAM = re.compile(r"code-block:: python\n\n((?:(?:   .*)?\n)+)")
+PROGRAM = re.compile(r"code-block:: python\n(?:   :.*\n)?\n((?:(?:   .*)?\n)+)")
 
 
 def sections():
