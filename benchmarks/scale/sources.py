@@ -1,7 +1,8 @@
 """Rows from databases, cursors and iterators: rows a second, and what is in memory.
 
-``python benchmarks/run.py scale/sources [rows ...]`` (5,000,000 and 50,000,000 rows by default),
-each source in a process of its own. PostgreSQL and MySQL or MariaDB are measured where their
+``python benchmarks/run.py scale/sources [rows ...] [names ...]`` (5,000,000 and 50,000,000 rows by
+default, and all sources, else those that begin so), each source in a process of its own. "counted
+there": scores of four digits, which the database counts. PostgreSQL and MySQL or MariaDB are measured where their
 addresses, as SQLAlchemy takes them, are in POSTGRES and MYSQL, Spark where pyspark and Java are
 installed. A row is a label and a probability. ``peak_mb`` is what the process holds beyond its
 imports.
@@ -23,6 +24,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 COLUMNS = {"label": "y", "prob": "p"}
 QUERY, PIECE = "SELECT y, p FROM calib_rows", 2**17
+ROUNDED = "SELECT y, FLOOR(p * 1e4) / 1e4 AS p FROM calib_rows"
+COUNTED = ", counted there"
 MAKE = {
     "postgres": "CREATE UNLOGGED TABLE calib_rows AS SELECT (random() < s.p)::int AS y, s.p FROM "
     "(SELECT random() AS p FROM generate_series(1, {n})) AS s",
@@ -122,6 +125,7 @@ SOURCES = {
     "pymysql": (lambda n, folder: opened(server("mysql", n)), True),
     "Spark, two cores": (spark, False),
 }
+SOURCES |= {name + COUNTED: made for name, made in SOURCES.items() if made[1] or "Spark" in name}
 NEEDED = {"postgres": ("psycopg", "PostgreSQL"), "mysql": ("pymysql",)}
 
 
@@ -143,9 +147,14 @@ def one(name, n, folder):
     from sklearn_calib.summary import summarize
 
     make, asked = SOURCES[name]
-    options = COLUMNS | ({"query": QUERY} if asked else {})
+    counted = name.endswith(COUNTED)
+    options = COLUMNS | ({"query": ROUNDED if counted else QUERY} if asked else {})
+    options |= {"in_database": True} if counted and asked else {}
     summarize(batches(1000), **COLUMNS)  # imports and compiles
     source = make(n, Path(folder))
+    if counted and not asked:
+        source = source.selectExpr("y", "FLOOR(p * 1e4) / 1e4 AS p").groupBy("y", "p").count()
+        options["counts"] = "count"
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before, start = resident("VmRSS"), (time.perf_counter(), time.process_time())
     found = summarize(source, **options)
@@ -161,10 +170,11 @@ def main():
         return
     import runner
 
-    sizes = [*map(int, sys.argv[1:])] or [5_000_000, 50_000_000]
+    sizes = [int(word) for word in sys.argv[1:] if word.isdigit()] or [5_000_000, 50_000_000]
+    begun = tuple(word for word in sys.argv[1:] if not word.isdigit()) or ("",)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
-        for name in SOURCES:
+        for name in filter(lambda name: name.startswith(begun), SOURCES):
             if why := skipped(name):
                 print(f"skipped {name}: {why}")
                 continue

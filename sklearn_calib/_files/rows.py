@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,42 @@ _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
 _SERVER_SIDE = "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
 
 
-def queried(source: Any, query: str) -> Iterator[Any]:
-    """The result of a query in pieces.
+_BACKTICKS = "pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks"  # quote names
+
+
+class Counting(NamedTuple):
+    """That the database counts the rows of a query which are equal in some columns.
+
+    The numbers are a column `into`; `counts` is one of the query, if its rows are numbers already.
+    """
+
+    columns: Sequence[str]
+    into: str
+    counts: str | None
+
+    def of(self, query: str, source: Any) -> str:
+        """The query for the counts."""
+        first, last = _marks(source)
+        *names, counts, into = (
+            first + name.replace(last, 2 * last) + last
+            for name in (*self.columns, self.counts or "", self.into)
+        )
+        number, names = f"SUM({counts})" if self.counts else "COUNT(*)", ", ".join(names)
+        inner = query.strip().rstrip(";")
+        return f"SELECT {names}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {names}"
+
+
+def _marks(source):
+    """What a database writes before and behind a name."""
+    driver = type(source).__module__.partition(".")[0]
+    if driver == "sqlalchemy":
+        quotes = source.dialect.identifier_preparer
+        return quotes.initial_quote, quotes.final_quote
+    return "``" if driver in _BACKTICKS else '""'
+
+
+def queried(source: Any, query: str, counting: Counting | None = None) -> Iterator[Any]:
+    """The result of a query in pieces, or of counting its rows.
 
     `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
     or a connection of ADBC or of another driver with cursors.
@@ -28,6 +62,7 @@ def queried(source: Any, query: str) -> Iterator[Any]:
                 alchemy = require("sqlalchemy", "sql", "summarize")
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
+            query = query if counting is None else counting.of(query, source)
             result = _executed(source, query, stack)
         except (Refusal, TypeError):
             raise

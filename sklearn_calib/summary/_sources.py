@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._files.columns import Block, coded, in_percent, label_values, number_values
-from .._files.rows import queried
+from .._files.rows import Counting, queried
 from .._files.tables import FORM
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
@@ -132,6 +132,7 @@ def summarize(
     drop_missing: bool = False,
     soft_labels: bool = False,
     query: str | None = None,
+    in_database: bool = False,
     progress: Progress | None = None,
     _draw: Draw | None = None,
 ) -> Any:
@@ -190,6 +191,10 @@ def summarize(
         times as much. See `CalibrationSummary.update`.
     query : str, default=None
         The SQL query whose rows are summarised; `data` is the database then.
+    in_database : bool, default=False
+        Whether the database counts the rows of `query` that are equal in all columns named here, by
+        GROUP BY, so that these numbers come instead of the rows. The cells are the same in every
+        bit. It pays where scores are rounded or of few levels; errors give the number of a group.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
@@ -241,6 +246,13 @@ def summarize(
         refuse(_WHERE, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
     check_flag(drop_missing, "drop_missing", _WHERE)
     check_flag(soft_labels, "soft_labels", _WHERE)
+    check_flag(in_database, "in_database", _WHERE)
+    if in_database and (query is None or drop_missing):
+        rule = named("query") + " without drop_missing, for in_database=True"
+        got = "no query" if query is None else "drop_missing=True"
+        refuse(
+            _WHERE, rule, got, "Write what is to be counted as a query, with WHERE p IS NOT NULL"
+        )
     labels: Any = () if label is None or (isinstance(label, str) and not label) else (label,)
     if soft_labels and np.iterable(label) and not isinstance(label, str):
         labels = tuple(label)
@@ -264,7 +276,10 @@ def summarize(
     plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
     plan.empty().summary()  # options that cannot be are refused before the work
     if query is not None:
-        data = queried(data, query)
+        counting = None
+        if in_database:
+            counting, plan = _counted(plan)
+        data = queried(data, query, counting)
     if _is_dask(data):
         total = tally_of_dask(data, plan, _WHERE)
     elif type(data).__module__.startswith("pyspark."):
@@ -275,6 +290,15 @@ def summarize(
         )
     total.warn(_WHERE)
     return total.result()
+
+
+def _counted(plan):
+    """What the database counts, and the plan for its answer."""
+    names = [name for name in plan.needed if name != plan.counts]
+    into = "n_rows"
+    while into in names:
+        into += "_"
+    return Counting(names, into, plan.counts), plan._replace(counts=into)
 
 
 def _is_dask(data):

@@ -51,6 +51,15 @@ def connection(address):
     connection.close()
 
 
+def check_counted(source, table):
+    """In the database: names that need quotes, weights, groups, counts, a semicolon."""
+    rounded = table.assign(p=table["p"].round(1))
+    query = "SELECT i, y, ROUND(p, 1) AS p, w, g FROM rows_;"
+    for more in ({}, {"weight": "w"}, {"by": "g"}, {"weight": "w", "by": ["g"]}, {"counts": "w"}):
+        options = {"query": query, "in_database": True} | more | COLUMNS
+        assert summarize(source, **options) == summarize(rounded, **more, **COLUMNS), more
+
+
 class Row(NamedTuple):
     p: float
     y: int
@@ -101,6 +110,33 @@ def test_sqlalchemy(table, address):
         assert summarize(opened.execute(sqlalchemy.text(QUERY)), **COLUMNS) == found
         assert not opened.closed
     engine.dispose()
+
+
+def test_counted_in_the_database(table, connection, address, monkeypatch):
+    said, queried = [], module._executed
+    monkeypatch.setattr(
+        module, "_executed", lambda source, *more: (said.append(more[0]), queried(source, *more))[1]
+    )
+    for source in (connection, address):
+        check_counted(source, table)
+    assert all(" GROUP BY " in query for query in said)
+    with duckdb.connect() as opened:
+        opened.register("rows_", table)
+        check_counted(opened, table)
+        query = """SELECT y AS "n_rows", p AS "a ""b" FROM rows_"""
+        names = {"label": "n_rows", "prob": 'a "b'}
+        found = summarize(opened, query=query, in_database=True, **names)
+        assert found == summarize(table, **COLUMNS)
+    options = {"query": "SELECT y, NULL AS p FROM rows_", "in_database": True} | COLUMNS
+    with refuses(ValueError, where="summarize"):
+        summarize(connection, **options)
+    with refuses(ValueError, rule="query without drop_missing", value="drop_missing=True"):
+        summarize(connection, **options, drop_missing=True)
+    with refuses(ValueError, rule="query without drop_missing", value="no query"):
+        summarize(table, **COLUMNS, in_database=True)
+    with refuses(ValueError, where="summarize", rule="at least one row"):
+        empty = options | {"query": "SELECT y, p FROM rows_ WHERE i < 0"}
+        summarize(connection, **empty)
 
 
 def test_duckdb_answers_in_record_batches(table):
@@ -220,6 +256,7 @@ def test_postgres(request, table):
     for autocommit in (False, True):
         with psycopg.connect(place, autocommit=autocommit) as opened:
             assert summarize(opened, query=QUERY, **COLUMNS) == found
+            check_counted(opened, table)
     address = f"postgresql+psycopg://test@/postgres?host={server.socket}"
     assert summarize(address, query=QUERY, **COLUMNS) == found
     adbc = pytest.importorskip("adbc_driver_postgresql.dbapi")
@@ -236,6 +273,7 @@ def test_mariadb(request, table):
     server.run(CREATE.format("DOUBLE", values(table)))
     opened = pymysql.connect(unix_socket=server.socket, user="root", database="t")
     assert summarize(opened, query=QUERY, **COLUMNS) == summarize(table, **COLUMNS)
+    check_counted(opened, table)
     opened.close()
 
 
@@ -249,3 +287,18 @@ def test_spark(table, tmp_path):
         options = COLUMNS | {"weight": "w", "by": "g"}
         assert summarize(frame, **options) == summarize(table, **options)
         assert summarize(frame.where("i < 3").repartition(9), **COLUMNS).n_samples == 3
+        counted = frame.groupBy("y", "p", "g").count()
+        options = COLUMNS | {"counts": "count", "by": "g"}
+        assert summarize(counted, **options) == summarize(table, by="g", **COLUMNS)
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+def test_clickhouse(table, tmp_path):
+    opened = pytest.importorskip("chdb.dbapi").connect(str(tmp_path / "data"))
+    table.to_parquet(tmp_path / "t.parquet")
+    source = f"file('{tmp_path / 't.parquet'}', 'Parquet')"
+    opened.cursor().execute(f"CREATE VIEW default.rows_ AS SELECT * FROM {source}")
+    assert summarize(opened, query=QUERY, **COLUMNS) == summarize(table, **COLUMNS)
+    check_counted(opened, table)
+    opened.close()
