@@ -2,10 +2,10 @@
 
 ``python benchmarks/run.py scale/sources [rows ...] [names ...]`` (5,000,000 and 50,000,000 rows by
 default, and all sources, else those that begin so), each source in a process of its own. "counted
-there": scores of four digits, which the database counts. PostgreSQL and MySQL or MariaDB are measured where their
-addresses, as SQLAlchemy takes them, are in POSTGRES and MYSQL, Spark where pyspark and Java are
-installed. A row is a label and a probability. ``peak_mb`` is what the process holds beyond its
-imports.
+there": scores of four digits, which the database counts. PostgreSQL and MySQL or MariaDB are
+measured where their addresses, as SQLAlchemy takes them, are in POSTGRES and MYSQL, Spark where
+pyspark and Java are installed. A row is a label and a probability. ``peak_mb`` is what the process
+holds beyond its imports.
 """
 
 import csv
@@ -165,7 +165,7 @@ def one(name, n, folder):
 
 
 def main():
-    if len(sys.argv) == 4:
+    if len(sys.argv) == 4 and sys.argv[1] in SOURCES and Path(sys.argv[3]).is_dir():
         one(sys.argv[1], int(sys.argv[2]), sys.argv[3])
         return
     import runner
