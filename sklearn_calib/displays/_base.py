@@ -1,6 +1,6 @@
 """Display: what all displays share."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from .._kernels._logit_axis import LogitAxis
-from .._show import in_picture
+from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
 from ..exceptions import refuse, refuse_unknown, require
 from ..meta import check_gives_proba
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
+#: What `curve_kwargs` may say of a line, and of bars or dots.
+LINE = ("alpha", "color", "label", "linestyle", "linewidth", "marker", "markersize")
+BARS = ("alpha", "color", "label")
+CurveKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 #: Places of a legend above its panel.
 ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
 ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
@@ -30,7 +34,9 @@ class Display:
     here, makes the axes where none are given, and calls ``_draw``. A display with options has a
     ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. A ``from_...``
     passes ``**drawn`` on to `plot`, or ``**options`` to the function in ``_result_of`` and to
-    `plot`: an option that none of them knows is refused by the display's name.
+    `plot`: an option that none of them knows is refused by the display's name. Where curves can be
+    styled, ``_look`` has their names with what they look like by default, or ``_curves()`` where
+    they depend on the result; ``_draw`` finds in `styles_` what each is to look like.
 
     Attributes
     ----------
@@ -40,6 +46,8 @@ class Display:
         After `plot`, one per panel.
     ax_ : matplotlib Axes
         After `plot`, where there is one panel.
+    styles_ : dict of str to dict
+        After `plot`, by the name of each curve what it looks like.
 
     Examples
     --------
@@ -61,6 +69,10 @@ class Display:
     figure_: "Figure"
     axes_: AnyArray
     ax_: Axes
+    styles_: dict[str, dict[str, Any]]
+    _styled: ClassVar[tuple[str, ...]] = LINE  # the options of a curve
+    _look: ClassVar[dict[str, dict[str, Any]]] = {}  # of the curves, where they are always the same
+    _figure: ClassVar[dict[str, Any]] = {}  # of ``plt.subplots``, where it is always the same
     _result_of: ClassVar[Callable[..., Any]]
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -80,13 +92,18 @@ class Display:
         """
         raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
 
-    def plot(self, *, ax: AxesLike | None = None) -> Self:
+    def plot(self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one per panel; a new figure by default.
+        curve_kwargs : dict or list of dict, default=None
+            What the curves look like: one dict for all, or one for each. Of lines alpha, color,
+            label, linestyle, linewidth, marker and markersize; of bars and dots alpha, color and
+            label. The description of the display says which curves it has, where they are not the
+            models, and what else can be said of them.
 
         Returns
         -------
@@ -95,15 +112,36 @@ class Display:
         Raises
         ------
         ValueError
-            Another number of axes than panels.
+            Another number of axes than panels, or of dicts than curves.
+        TypeError
+            An option of `curve_kwargs` that is none of the display's.
         ModuleNotFoundError
             Matplotlib is not installed.
         """
-        return self._drawn_on(ax)
+        return self._drawn_on(ax, curve_kwargs)
 
-    def _drawn_on(self, axes, **options):
+    def _curves(self):
+        """The curves that can be styled: for each name what it looks like by default."""
+        return self._look
+
+    def _styles(self, where, given):
+        """What each curve looks like: as it is by default, but for what is given."""
+        curves = self._curves()
+        several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
+        fit = isinstance(several, list | tuple) and len(several) == len(curves)
+        fit = fit and all(isinstance(one, Mapping) for one in several)
+        if not fit or (given and not curves):
+            rule = f"a dict or a list of {len(curves)} dicts as curve_kwargs"
+            cure = f"The curves are {', '.join(map(str, curves))}" if curves else "Leave it out"
+            refuse(where, rule, repr(given)[:200], cure, argument="curve_kwargs")
+        for name in (name for one in several for name in one if name not in self._styled):
+            refuse_unknown(where, "an option of curve_kwargs", name, self._styled, error=TypeError)
+        return {name: curves[name] | dict(one) for name, one in zip(curves, several, strict=True)}
+
+    def _drawn_on(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
         where = f"{type(self).__name__}.plot"
+        self.styles_ = self._styles(where, curve_kwargs)
         if axes is None:
             axes = self._new_axes(require("matplotlib.pyplot", "plot", where))
         axes = np.ravel(np.asarray(axes, dtype=object))
@@ -125,9 +163,20 @@ class Display:
         """The axes of a new figure; by default as `_subplots` says."""
         return plt.subplots(layout="constrained", **self._subplots())[1]
 
+    def _grid(self, plt, width, height, layout="constrained"):
+        """The axes of a new figure in rows of four or fewer panels, of a size in inches each."""
+        count = len(self.points())
+        columns = min(count, 4)
+        rows = -(-count // columns)
+        size = width * columns, height * rows
+        axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)[1]
+        for unused in axes.flat[count:]:
+            unused.remove()
+        return axes.flat[:count]
+
     def _subplots(self):
         """What ``plt.subplots`` needs to know: the size in inches, and how many panels."""
-        return {}
+        return self._figure
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
@@ -185,6 +234,7 @@ class ResultDisplay(Display):
         y_proba: ArrayLike | dict[str, Any],
         *given: Any,
         ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
         **options: Any,
     ) -> Self:
         """Compute and draw what predictions give.
@@ -199,6 +249,8 @@ class ResultDisplay(Display):
             What else the display needs, as its description says.
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one per panel; a new figure by default.
+        curve_kwargs : dict or list of dict, default=None
+            What the curves look like, as in `plot`; of models that are a dict, in its order.
         **options
             The options of `plot`, of the display, and of the function that computes the result,
             which the description of the display names: sample_weight, labels, and what else it
@@ -208,7 +260,7 @@ class ResultDisplay(Display):
         -------
         display : Display
         """
-        drawn = {"ax": ax} | taken(options, cls.plot)
+        drawn = {"ax": ax, "curve_kwargs": curve_kwargs} | taken(options, cls.plot)
         both = {name: drawn[name] for name in _named(cls._made) if name in drawn}
         return cls._made(y_true, y_proba, *given, **options, **both).plot(**drawn)
 
@@ -223,7 +275,6 @@ class ResultDisplay(Display):
         X: Features,
         y: ArrayLike,
         *given: Any,
-        ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
         """Draw the predictions of a fitted classifier, or of several.
@@ -235,7 +286,7 @@ class ResultDisplay(Display):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels, in the forms that `from_predictions` takes.
-        *given, ax, **options
+        *given, **options
             As in `from_predictions`; the class of the estimator is its name by default.
 
         Returns
@@ -257,7 +308,7 @@ class ResultDisplay(Display):
         proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
         if not cls._several:
             (proba,) = proba.values()
-        return cls.from_predictions(y, proba, *given, ax=ax, **options)
+        return cls.from_predictions(y, proba, *given, **options)
 
 
 class ModelsDisplay(ResultDisplay):
@@ -271,39 +322,18 @@ class ModelsDisplay(ResultDisplay):
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves
 
+    def _curves(self):
+        return {name: {"label": in_legend(name)} for name in self.curves}
+
+    def _in_turn(self, ax, curves=None):
+        """The curves with what each looks like; the colours of the axes in turn."""
+        for name, curve in (curves or self.curves).items():
+            yield curve, {"color": next_color(ax)} | self.styles_[name]
+
     @classmethod
     def _made(cls, y_true, y_proba, *, name=None, **options):
         models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
         return cls({key: cls._result_of(y_true, p, **options) for key, p in models.items()})
-
-
-def grid(
-    plt: Any,
-    count: int,
-    panel: tuple[float, float],
-    margin: tuple[float, float] = (0.0, 0.0),
-    **options: Any,
-) -> AnyArray:
-    """The axes of a new figure in rows of four or fewer, shape (n_rows, n_columns).
-
-    Parameters
-    ----------
-    plt : module
-        ``matplotlib.pyplot``.
-    count : int
-        Panels; the places behind them are empty.
-    panel, margin : tuple of float
-        Width and height in inches of one panel, and of what surrounds them all.
-    **options
-        Passed to ``subplots``.
-    """
-    columns = min(count, 4)
-    rows = -(-count // columns)
-    size = margin[0] + panel[0] * columns, margin[1] + panel[1] * rows
-    _, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, **options)
-    for unused in axes.flat[count:]:
-        unused.remove()
-    return axes
 
 
 def unit_square(ax: Axes, **labels: Any) -> None:

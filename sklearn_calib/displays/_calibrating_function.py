@@ -12,7 +12,7 @@ from ..canonical import canonical_labels
 from ..exceptions import named, refuse
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import Display, grid, legend, shade, unit_square
+from ._base import Display, legend, shade, unit_square
 
 
 @dataclass(eq=False, repr=False)
@@ -20,7 +20,8 @@ class CalibratingFunctionDisplay(Display):
     """The maps from score to calibrated probability that several methods learned, one panel each.
 
     Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
-    equal mass. A good map passes through them without following their noise.
+    equal mass. A good map passes through them without following their noise. The curves of
+    ``curve_kwargs`` are the maps; a label is the title of its panel.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ class CalibratingFunctionDisplay(Display):
         recalibrators : list of str, or dict of str to recalibrator or str
             What to fit; given instances are cloned.
         **options
-            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight, ax.
+            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight, ax,
+            curve_kwargs.
 
         Returns
         -------
@@ -86,13 +88,11 @@ class CalibratingFunctionDisplay(Display):
         """
         if not isinstance(recalibrators, dict):
             recalibrators = {str(name): name for name in recalibrators}
-        weight = options.get("sample_weight")
-        fitted = {}
-        for name, recalibrator in recalibrators.items():
-            unfitted = resolve_recalibrator(recalibrator, "CalibratingFunctionDisplay")
-            fitted[name] = unfitted.fit(
-                y_proba, y_true, **({} if weight is None else {"sample_weight": weight})
-            )
+        weight = {key: w for key, w in options.items() if key == "sample_weight" and w is not None}
+        fitted = {
+            name: resolve_recalibrator(one, cls.__name__).fit(y_proba, y_true, **weight)
+            for name, one in recalibrators.items()
+        }
         return cls.from_recalibrators(fitted, y_true, y_proba, **options)
 
     @classmethod
@@ -125,7 +125,7 @@ class CalibratingFunctionDisplay(Display):
         sample_weight : array-like of shape (n_samples,), default=None
             Of the dots' rows.
         **drawn
-            As in `plot`: ax, one of the axes per recalibrator.
+            As in `plot`: ax, curve_kwargs; one of the axes per recalibrator.
 
         Returns
         -------
@@ -145,12 +145,9 @@ class CalibratingFunctionDisplay(Display):
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
-                refuse(
-                    where,
-                    named("recalibrators") + " of two classes",
-                    f"{len(fitted.classes_)} in {name}",
-                    "Draw one class against the rest: fit on its column and y == label",
-                )
+                rule, got = named("recalibrators") + " of two classes", len(fitted.classes_)
+                cure = "Draw one class against the rest: fit on its column and y == label"
+                refuse(where, rule, f"{got} in {name}", cure)
             both = np.column_stack([1 - scores, scores])
             functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
         curve = None
@@ -181,22 +178,15 @@ class CalibratingFunctionDisplay(Display):
         return [[*shared, (self.scores, values)] for values in self.functions.values()]
 
     def _new_axes(self, plt):
-        count = len(self.functions)
-        axes = grid(
-            plt, count, (2.7, 2.7), (0.8, 0.6), sharex=True, sharey=True, layout="constrained"
-        )
-        columns = axes.shape[1]
-        for ax in axes[:, 0]:
-            ax.set_ylabel("calibrated")
-        for column in range(columns):  # the last panel of every column
-            last = axes[(count - 1 - column) // columns, column]
-            last.set_xlabel("score")
-            last.tick_params(labelbottom=True)
-        return axes.flat[:count]
+        return self._grid(plt, 3.0, 3.0)
+
+    def _curves(self):
+        return {name: {"color": "C0", "label": in_picture(name)} for name in self.functions}
 
     def _draw(self, *axes):
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
-            unit_square(ax, title=in_picture(name))
+            style = {"linewidth": 1.6} | self.styles_[name]
+            unit_square(ax, title=style["label"], xlabel="score", ylabel="calibrated")
             if self.truth is not None:
                 ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
             if self.curve is not None:
@@ -205,6 +195,6 @@ class CalibratingFunctionDisplay(Display):
                     self.curve.predicted, self.curve.observed, s=size, color=shade(ax, 0.45), lw=0,
                     label="observed", zorder=2,
                 )  # fmt: skip
-            ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)
+            ax.plot(self.scores, values, zorder=3, **style | {"label": "map"})
         if self.truth is not None or self.curve is not None:
             legend(axes[0], loc="upper left")

@@ -1,7 +1,7 @@
 """CumulativeDifferenceDisplay: where events exceed predictions, without bins."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
     With ``axis="score"`` the lower axis is a threshold, and there are two steps: the differences of
     the predictions up to it, and of those above it. The mean of their squares over all thresholds
     is `averaged_two_bin_error`, which the legend states beside its mean for calibrated predictions.
+    The curves of ``curve_kwargs`` are the path, or these two.
 
     Parameters
     ----------
@@ -97,8 +98,13 @@ class CumulativeDifferenceDisplay(ResultDisplay):
             return [[(threshold, below), (threshold, below[-1] - below)]]
         return [[(np.append(0.0, found.weight), np.append(0.0, found.difference))]]
 
-    def _subplots(self):
-        return {"figsize": (6, 4.2)}
+    _figure: ClassVar = {"figsize": (6, 4.2)}
+
+    def _curves(self):
+        if self.axis == "rows":
+            return {"path": {"color": "C0"}}
+        names = "up to the threshold", "above it"
+        return {name: {"color": f"C{n}", "label": name} for n, name in enumerate(names)}
 
     def _draw(self, ax):
         if self.axis == "score":
@@ -114,8 +120,8 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         label = "two standard deviations of all rows"
         ax.axhspan(-height, height, color=shade(ax, 0.85), lw=0, label=label)
         ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--")
-        ax.step(*below, where="post", color="C0", label="up to the threshold")
-        ax.step(*above, where="post", color="C1", label="above it")
+        for values, style in zip((below, above), self.styles_.values(), strict=True):
+            ax.step(*values, where="post", **style)
         error, expected = found.averaged_two_bin, found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
         legend(ax, title=title)
@@ -132,7 +138,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         label = f"range {found.range:.3g}"
         if found.sigma > 0:
             label += f", {found.range / found.sigma:.1f} standard deviations"
-        ax.plot(*path, color="C0", zorder=2, label=label)
+        ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
         low, high = min(path[1].min(), -height), max(path[1].max(), height)
         right = path[1][path[0] > 0.4]
         above = high - right.max() >= right.min() - low  # where the legend has more room

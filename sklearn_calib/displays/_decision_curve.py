@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .._show import in_legend
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ABOVE, ModelsDisplay, draw_bands, legend, next_color, once, shade
+from ._base import ABOVE, ModelsDisplay, draw_bands, legend, once, shade
 from ._regret import draw_regret
 
 
@@ -54,12 +53,12 @@ class DecisionCurveDisplay(ModelsDisplay):
             regrets, where there are any.
         """
         panels = [[(curve.threshold, _value(curve)) for curve in self.curves.values()]]
-        regrets = self._regrets().values()
+        regrets = self._regrets()
         return [*panels, *([[(r.threshold, r.regret) for r in regrets]] if regrets else [])]
 
     def _regrets(self):
-        found = {name: getattr(curve, "regret", None) for name, curve in self.curves.items()}
-        return {name: regret for name, regret in found.items() if regret is not None}
+        found = [getattr(curve, "regret", None) for curve in self.curves.values()]
+        return [regret for regret in found if regret is not None]
 
     def _subplots(self):
         if not self._regrets():
@@ -68,24 +67,24 @@ class DecisionCurveDisplay(ModelsDisplay):
 
     def _draw(self, ax, *below):
         limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
-        for name, curve in self.curves.items():
-            color, label = next_color(ax), in_legend(name)
-            ax.plot(curve.threshold, _value(curve), color=color, label=label, zorder=3)
+        drawn = [*self._in_turn(ax)]
+        for curve, style in drawn:
+            ax.plot(curve.threshold, _value(curve), zorder=3, **style)
         first = next(iter(self.curves.values()))
         ax.set(xlim=(0, 1), ylim=(min(*limits, *before), max(*limits, *before)))
-        ax.set(ylabel="difference of net benefit")
-        if isinstance(first, DecisionCurve):
+        absolute = isinstance(first, DecisionCurve)
+        ax.set_ylabel("net benefit" if absolute else "difference of net benefit")
+        if absolute:
             given = {"lw": 1.2, "label": once(ax, "act on all")}
             ax.plot(first.threshold, first.treat_all, color=shade(ax, 0.5), **given)
-            ax.set(ylabel="net benefit")
-        none = "act on none" if isinstance(first, DecisionCurve) else None
-        ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=once(ax, none))
+        none = once(ax, "act on none" if absolute else None)
+        ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:
             ends = (first.low, first.high), (first.band_low, first.band_high)
-            draw_bands(ax, first.threshold, first.level, color, *ends)
+            draw_bands(ax, first.threshold, first.level, style["color"], *ends)
         legend(ax, ncols=2, **ABOVE)
         if below:
-            draw_regret(below[0], self._regrets(), list(self.curves))
+            draw_regret(below[0], [(c.regret, s) for c, s in drawn if c.regret is not None])
             below[0].set(xlim=(0, 1))
         (below[0] if below else ax).set_xlabel("threshold of action")
 

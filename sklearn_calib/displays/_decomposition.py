@@ -10,9 +10,15 @@ from .._show import in_picture
 from ..decomposition import LossDecomposition, decompose_loss
 from ..exceptions import check_known
 from ..metrics import get_loss
-from ._base import ABOVE_RIGHT, ModelsDisplay, legend, name_rows, next_color, shade
+from ._base import ABOVE_RIGHT, BARS, ModelsDisplay, legend, name_rows, next_color, shade
 
 _KINDS = ("bars", "plane")
+_TERMS = {
+    "refinement": {"color": "C1", "label": "refinement"},
+    "irreducible": {"color": "C1", "label": "irreducible (at most)"},
+    "grouping": {"color": "C2", "label": "grouping (at least)"},
+    "calibration": {"color": "C0", "label": "calibration"},
+}
 _NARROW = 4.2  # inches: a title in two lines
 
 
@@ -27,7 +33,8 @@ class DecompositionDisplay(ModelsDisplay):
     With ``kind="plane"`` each model is a point: its miscalibration to the right, what its loss has
     too much for want of calibration, and its discrimination upwards, how far its refinement lies
     below the loss of the class frequencies. Models on one of the dotted lines have the same loss,
-    which is written there; it falls towards the upper left.
+    which is written there; it falls towards the upper left. The curves of ``curve_kwargs`` are the
+    models in the plane, and the terms of the loss where there are bars.
 
     Make one with `from_predictions` or `from_estimator`, which take `kind` and the options of
     `decompose_loss`: features, loss, recalibrator, cv, sample_weight and labels; draw it again
@@ -103,6 +110,17 @@ class DecompositionDisplay(ModelsDisplay):
         bars = 7, 1.6 + 0.45 * len(self.parts)
         return {"figsize": (6.0, 4.6) if self.kind == "plane" else bars}
 
+    _styled = BARS
+
+    def _curves(self):
+        if self.kind == "plane":
+            return {name: {"label": in_picture(name, 24)} for name in self.parts}
+        rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)
+        return {name: {"alpha": 0.75} | _TERMS[name] for name in (*rest, "calibration")}
+
+    def _is_split(self):
+        return all(part.grouping is not None for part in self.parts.values())
+
     def _draw(self, ax):
         check_known("DecompositionDisplay.plot", "kind", self.kind, _KINDS)
         if self.kind == "plane":
@@ -113,18 +131,16 @@ class DecompositionDisplay(ModelsDisplay):
         refinement, calibration = self._terms()
         loss = get_loss(parts[0].loss)
         best, unit = loss.range[0], in_picture(loss.label)
-        split = all(part.grouping is not None for part in parts)
-        bars = [("refinement", "C1", "", refinement - best, best, 0.12)]
-        if split:  # what remains, and what the features gain
+        bars = [("refinement", refinement - best, best, 0.12)]
+        if self._is_split():  # what remains, and what the features gain
             remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
             bars = [
-                ("irreducible", "C1", " (at most)", remains - best, best, 0.2),
-                ("grouping", "C2", " (at least)", gained, remains, 0.0),
+                ("irreducible", remains - best, best, 0.2),
+                ("grouping", gained, remains, 0.0),
             ]
-        bars.append(("calibration", "C0", "", calibration, refinement, -0.12))
-        for term, color, bound, width, left, above in bars:
-            label = f"{term}{bound}"
-            ax.barh(place, width, 0.6, left=left, color=color, alpha=0.75, label=label)
+        bars.append(("calibration", calibration, refinement, -0.12))
+        for term, width, left, above in bars:
+            ax.barh(place, width, 0.6, left=left, **self.styles_[term])
             is_loss = term in ("refinement", "irreducible")  # and no difference of two
             ends = [part.interval(term) for part in parts]
             _whiskers(ax, ends, place + above, 0.0 if is_loss else left)
@@ -133,7 +149,7 @@ class DecompositionDisplay(ModelsDisplay):
         known = any(part.interval("refinement") for part in parts)
         ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
         name_rows(ax, self.parts)
-        legend(ax, ncols=2 if split else 3, **ABOVE_RIGHT)
+        legend(ax, ncols=2 if len(bars) == 3 else 3, **ABOVE_RIGHT)
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
@@ -151,13 +167,17 @@ class DecompositionDisplay(ModelsDisplay):
             ax.annotate(f"{value:.4g}", (across[1], up[1]), **given)
         box = ax.get_window_extent()
         inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
-        texts = [in_picture(name, 24) for name in self.parts]
+        styles = [*self.styles_.values()]
+        texts = [str(style["label"]) for style in styles]
         sizes = [(0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts]
         points = [*zip(*plane.share(x, y), strict=True)]
         places = label_places(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
-        for number, (text, place) in enumerate(zip(texts, places, strict=True)):
-            ax.plot(x[number], y[number], "o", color=next_color(ax), ms=7, zorder=3)
-            ax.text(*place, text, fontsize=9, transform=ax.transAxes, va="bottom", zorder=4)
+        for number, (style, place) in enumerate(zip(styles, places, strict=True)):
+            style = {"color": next_color(ax)} | style
+            ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
+            ax.text(
+                *place, texts[number], fontsize=9, transform=ax.transAxes, va="bottom", zorder=4
+            )
         loss = get_loss(parts[0].loss)
         unit = in_picture(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
         ax.set(xlabel=f"miscalibration {unit}".strip(), ylabel=f"discrimination {unit}".strip())

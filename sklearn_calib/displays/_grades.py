@@ -1,13 +1,13 @@
 """GradeDisplay: observed rates of rating grades against their probabilities."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._show import in_picture
 from ..groups import GradeCalibration, grade_calibration
-from ._base import ResultDisplay, legend, shade
+from ._base import ABOVE, BARS, ResultDisplay, legend, shade
 
 _COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
@@ -19,7 +19,8 @@ class GradeDisplay(ResultDisplay):
 
     The axis is logarithmic, since the rates of grades differ by powers of ten; a grade without
     events has its interval alone. Grades without rows have no bar. The colour of a bar is its
-    light, which is of one grade alone: the p-value in the title is of all grades.
+    light, which is of one grade alone: the p-value below is of all grades. The curves of
+    ``curve_kwargs`` are the observed and the predicted rates.
 
     Make one with ``from_predictions(y_true, y_proba, grades)`` or with
     ``from_estimator(estimator, X, y, grades)``, which take the options of `grade_calibration`:
@@ -72,6 +73,13 @@ class GradeDisplay(ResultDisplay):
     def _subplots(self):
         return {"figsize": (max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2)}
 
+    _styled = BARS
+
+    _look: ClassVar = {
+        "observed": {"label": "observed"},
+        "predicted": {"label": "predicted", "color": "C0"},
+    }
+
     def _draw(self, ax):
         place, rows = self._filled()
         low, high, observed, predicted = (
@@ -80,14 +88,14 @@ class GradeDisplay(ResultDisplay):
         )
         positive = np.concatenate([one[one > 0] for one in (observed, predicted, low, high)])
         bottom = positive.min() / 1.6
-        colors = [_COLORS[row.light] for row in rows]
+        bars = {"color": [_COLORS[row.light] for row in rows]} | self.styles_["observed"]
+        name = bars.pop("label")
         height = np.maximum(observed, bottom) - bottom
-        ax.bar(place, height, 0.62, bottom, color=colors, zorder=1)
+        ax.bar(place, height, 0.62, bottom, zorder=1, **bars)
         ends = np.maximum(low, bottom), high
         level = f"{self.found.level:.0%} interval of one grade"
         ax.vlines(place, *ends, color=shade(ax, 0.2), lw=1.4, zorder=2, label=level)
-        given = {"color": "C0", "zorder": 3, "ms": 26, "mew": 2.4, "label": "predicted"}
-        ax.plot(place, predicted, "_", **given)
+        ax.plot(place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"])
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
         ax.set(xlim=(-0.7, len(self.found.rows) - 0.3), xticks=np.arange(len(self.found.rows)))
@@ -95,12 +103,12 @@ class GradeDisplay(ResultDisplay):
         long = max(map(len, names)) > 6
         ax.set_xticklabels(names, rotation=35 if long else 0, ha="right" if long else "center")
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
-        ax.set(xlabel="grade", ylabel="rate of events")
-        ax.set_title(f"all grades together: p = {self.found.p_value:.2g}", fontsize=10)
+        ax.set(ylabel="rate of events")
+        ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
         handles, labels = ax.get_legend_handles_labels()
         for light in [light for light in _COLORS if any(row.light == light for row in rows)]:
             handles.append(ax.patches[[row.light for row in rows].index(light)])
-            labels.append(f"observed, {_SAID[light]}")
-        legend(ax, handles=handles, labels=labels, loc="upper left", markerscale=0.6)
+            labels.append(f"{name}, {_SAID[light]}")
+        legend(ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE)
         ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

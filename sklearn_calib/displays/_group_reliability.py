@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from ..canonical import canonical_weight
 from ..exceptions import check_count, refuse
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, canonical_case, reliability_curve
-from ._base import ABOVE_RIGHT, ResultDisplay, legend, shade, unit_square
+from ._base import ABOVE_RIGHT, BARS, ResultDisplay, legend, shade, unit_square
+from ._reliability import draw_curve
 
-_FINE, _WRONG = "C0", "C3"
 _LINE = 31  # characters of a title
 _LABEL = 42
 
@@ -26,15 +26,18 @@ class GroupReliabilityDisplay(ResultDisplay):
     The dot plot shows the groups with the largest sigma, sorted by observed over expected events
     (O/E). Their intervals are those of `group_calibration`, which hold for all groups at once.
     Groups whose adjusted p-value rejects calibration have another colour. Next to the dot plot are
-    the isotonic (CORP) reliability curves of the worst groups. The shaded bands show where these
-    curves would lie if the predictions were calibrated.
+    the reliability curves of the worst groups, isotonic (CORP) ones by default. Grey bands show
+    where a curve would lie if the predictions were calibrated; the curves of ``strategy="loess"``,
+    "spline" and "polynomial" have none, and show their intervals.
 
     Make one with ``from_predictions(y_true, y_proba, groups)`` or with
     ``from_estimator(estimator, X, y, groups)``, groups being a table, dict of columns or list of
     masks as `group_calibration` takes them. Both take ``n_curves``, how many reliability curves are
-    drawn (4 by default, 0 for the dot plot alone), `n_dots`, and the options of
+    drawn (4 by default, 0 for the dot plot alone), ``strategy="isotonic"``, which are those of
+    `reliability_curve`, `n_dots`, and the options of
     `group_calibration`: depth, n_bins, min_rows, level, n_resamples, multiclass, sample_weight,
-    labels, pos_label and random_state. Draw it again with `plot`.
+    labels, pos_label and random_state. The curves of ``curve_kwargs`` are two kinds, of groups
+    without an error that was found and of miscalibrated ones. Draw it again with `plot`.
 
     Parameters
     ----------
@@ -72,34 +75,27 @@ class GroupReliabilityDisplay(ResultDisplay):
     n_dots: int = 20
 
     @classmethod
-    def _made(cls, y_true, y_proba, groups, *, n_curves=4, n_dots=20, **options):
+    def _made(cls, y_true, y_proba, groups, *, n_curves=4, n_dots=20, strategy="isotonic", **given):
         where = "GroupReliabilityDisplay.from_predictions"
-        n_curves, n_dots = (
-            check_count(n, name, where, 0)
-            for n, name in ((n_curves, "n_curves"), (n_dots, "n_dots"))
-        )
+        n_curves = check_count(n_curves, "n_curves", where, 0)
+        n_dots = check_count(n_dots, "n_dots", where, 0)
         if not n_curves + n_dots:
             got = f"n_curves={n_curves}, n_dots={n_dots}"
             refuse(where, "something to draw", got, "Leave them out for four curves and 20 dots")
-        found = group_calibration(y_true, y_proba, groups, **options)
-        given = {key: options.get(key) for key in ("sample_weight", "labels", "pos_label")}
-        case = canonical_case(where, y_true, y_proba, *given.values())
-        problems = {one.title: one for one in case.problems(options.get("multiclass", "auto"))}
+        found = group_calibration(y_true, y_proba, groups, **given)
+        weight, *event = (given.get(key) for key in ("sample_weight", "labels", "pos_label"))
+        case = canonical_case(where, y_true, y_proba, weight, *event)
+        problems = {one.title: one for one in case.problems(given.get("multiclass", "auto"))}
         kept = np.arange(len(case.codes))
-        if given["sample_weight"] is not None:
-            kept = np.flatnonzero(canonical_weight(given["sample_weight"], len(np.asarray(y_true))))
+        if weight is not None:
+            kept = np.flatnonzero(canonical_weight(weight, len(np.asarray(y_true))))
         curves = []
         for row, members in _worst(found, n_curves):
             rows, problem = np.searchsorted(kept, members), problems[row.event]
-            (curve,) = reliability_curve(
-                problem.hit[rows].astype(int),
-                problem.score[rows],
-                labels=[0, 1],
-                sample_weight=problem.weight[rows],
-                strategy="isotonic",
-                level=found.level,
-            )
-            curves.append((row, curve))
+            of_rows = {"labels": [0, 1], "sample_weight": problem.weight[rows]}
+            rest = {"strategy": strategy, "level": found.level, **of_rows}
+            hit = problem.hit[rows].astype(int)
+            curves.append((row, *reliability_curve(hit, problem.score[rows], **rest)))
         return cls(found, curves, n_dots)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
@@ -118,11 +114,8 @@ class GroupReliabilityDisplay(ResultDisplay):
 
     def _dots(self) -> list[GroupRow]:
         """The groups of the dot plot, from below."""
-        known = [
-            row
-            for row in self.found.worst(len(self.found.rows))
-            if np.isfinite(row.observed_over_expected)
-        ]
+        rows = self.found.worst(len(self.found.rows))
+        known = [row for row in rows if np.isfinite(row.observed_over_expected)]
         return sorted(known[: self.n_dots], key=lambda row: row.observed_over_expected)
 
     def _new_axes(self, plt):
@@ -131,15 +124,25 @@ class GroupReliabilityDisplay(ResultDisplay):
         lines = max(-(-count // max(columns, 1)), 1)
         left = 6.6 if dots else 0.0
         height = max(1.5 + 0.34 * dots if dots else 0.0, 3.5 * lines if count else 0.0)
-        figure = plt.figure(figsize=(left + 3.1 * columns, height), layout="constrained")
         widths = [left] * bool(dots) + [3.1] * columns
-        grid = figure.add_gridspec(lines, len(widths), width_ratios=widths)
-        axes = [figure.add_subplot(grid[:, 0])] if dots else []
-        first = len(axes)
-        for number in range(count):
-            line, column = divmod(number, columns)
-            axes.append(figure.add_subplot(grid[line, first + column]))
-        return axes
+        places = np.arange(lines * columns).reshape(lines, columns)
+        cells = [
+            ["dots"] * bool(dots) + [str(n) if n < count else "." for n in row] for row in places
+        ]
+        size = left + 3.1 * columns, height
+        given = {"figsize": size, "width_ratios": widths, "layout": "constrained"}
+        return [*plt.subplot_mosaic(cells, **given)[1].values()]
+
+    _styled = BARS
+
+    _look: ClassVar = {
+        "no error found": {"color": "C0", "label": "no error found"},
+        "miscalibrated": {"color": "C3", "label": "miscalibrated"},
+    }
+
+    def _style(self, row):
+        fine, wrong = self.styles_.values()
+        return wrong if row.adjusted_p_value <= self.found.alpha else fine
 
     def _draw(self, *axes):
         rows = self._dots()
@@ -155,14 +158,14 @@ class GroupReliabilityDisplay(ResultDisplay):
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
         low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
-        wrong = np.array([row.adjusted_p_value <= self.found.alpha for row in rows])
+        styles = [self._style(row) for row in rows]
         ax.axvline(1, color=shade(ax, 0.35), lw=1, ls="--", zorder=1)
-        kinds = ((~wrong, _FINE, "no error found"), (wrong, _WRONG, "miscalibrated"))
-        for chosen, color, label in kinds:
+        for style in self.styles_.values():
+            chosen = np.array([one is style for one in styles])
             if chosen.any():
                 ends = place[chosen], low[chosen], high[chosen]
-                ax.hlines(*ends, color=color, lw=1.6, alpha=0.7, label=label)
-        ax.scatter(value, place, s=28, c=np.where(wrong, _WRONG, _FINE), zorder=2.5)
+                ax.hlines(*ends, lw=1.6, **{"alpha": 0.7} | style)
+        ax.scatter(value, place, s=28, c=[style["color"] for style in styles], zorder=2.5)
         right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
         left = min(low.min(), 1.0)
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
@@ -179,22 +182,14 @@ class GroupReliabilityDisplay(ResultDisplay):
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
-        unit_square(ax, aspect="equal")
-        if curve.consistency_low is not None:
-            ends = curve.consistency_low, curve.consistency_high
-            ax.fill_between(
-                curve.predicted, *ends, color=shade(ax, 0.85), lw=0, zorder=1, step="mid"
-            )
-        color = _WRONG if row.adjusted_p_value <= self.found.alpha else _FINE
-        ax.step(curve.predicted, curve.observed, where="mid", color=color, lw=1.6)
+        unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
+        bands = "confidence" if curve.consistency_low is None else "consistency"
+        draw_curve(ax, curve, {"linewidth": 1.6} | self._style(row), bands)
         name = _name(self.found, row)
         ax.set_title(_in_lines(name, _LINE, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
-        ax.text(
-            0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color=shade(ax, 0.25)
-        )
-        ax.set_xlabel("predicted", fontsize=9)
-        ax.set_ylabel("observed", fontsize=9)
+        given = {"transform": ax.transAxes, "va": "top", "fontsize": 8, "color": shade(ax, 0.25)}
+        ax.text(0.04, 0.96, told, **given)
         ax.tick_params(labelsize=8)
 
 

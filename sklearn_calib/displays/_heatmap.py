@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._show import in_picture
 from .._typing import AnyArray, AxesLike, Self
 from ..exceptions import check_known, refuse
-from ._base import Display
+from ._base import CurveKwargs, Display
 
 
 @dataclass(eq=False, repr=False)
@@ -98,10 +98,8 @@ class HeatmapDisplay(Display):
         self,
         *,
         ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
         fmt: str = "{:.3g}",
-        cmap: str = "viridis",
-        vmin: float | None = None,
-        vmax: float | None = None,
         colorbar: bool = True,
     ) -> Self:
         """Draw.
@@ -110,11 +108,11 @@ class HeatmapDisplay(Display):
         ----------
         ax : matplotlib Axes, default=None
             A new figure by default.
+        curve_kwargs : dict, default=None
+            Of the cells: alpha; cmap, "viridis" by default; and vmin and vmax, the numbers at the
+            ends of the colours, by default the smallest and the largest.
         fmt : str, default="{:.3g}"
             Of the written numbers; an empty text for none.
-        cmap : str or matplotlib Colormap, default="viridis"
-        vmin, vmax : float, default=None
-            The numbers at the ends of the colours; by default the smallest and the largest.
         colorbar : bool, default=True
 
         Returns
@@ -122,14 +120,10 @@ class HeatmapDisplay(Display):
         self : HeatmapDisplay
         """
         if np.shape(self.values) != (len(self.rows), len(self.columns)):
-            refuse(
-                "HeatmapDisplay.plot",
-                f"values of shape ({len(self.rows)}, {len(self.columns)})",
-                f"shape {np.shape(self.values)}",
-                "Pass a label for every row and column",
-            )
-        style = {"fmt": fmt, "cmap": cmap, "vmin": vmin, "vmax": vmax, "colorbar": colorbar}
-        return self._drawn_on(ax, **style)
+            rule = f"values of shape ({len(self.rows)}, {len(self.columns)})"
+            got, cure = f"shape {np.shape(self.values)}", "Pass a label for every row and column"
+            refuse("HeatmapDisplay.plot", rule, got, cure)
+        return self._drawn_on(ax, curve_kwargs, fmt=fmt, colorbar=colorbar)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The numbers with their places.
@@ -146,21 +140,22 @@ class HeatmapDisplay(Display):
     def _subplots(self):
         return {"figsize": (2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows))}
 
-    def _draw(self, ax, fmt, cmap, vmin, vmax, colorbar):
+    _styled = ("alpha", "cmap", "vmin", "vmax")
+
+    _look: ClassVar = {"cells": {"cmap": "viridis"}}
+
+    def _draw(self, ax, fmt, colorbar):
         values = np.asarray(self.values, dtype=float)
         masked = np.ma.masked_invalid(values)
-        style = {"edgecolors": "w", "linewidth": 1}
-        image = ax.pcolormesh(masked, cmap=cmap, vmin=vmin, vmax=vmax, **style)
+        image = ax.pcolormesh(masked, edgecolors="w", linewidth=1, **self.styles_["cells"])
         ax.invert_yaxis()
         dark = image.norm(values)
         for r, c in np.ndindex(values.shape) if fmt else ():
             if np.isfinite(values[r, c]):
                 red, green, blue, _ = image.cmap(dark[r, c])
                 ink = "k" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "w"
-                text = fmt.format(values[r, c])
-                ax.text(
-                    c + 0.5, r + 0.5, text, ha="center", va="center", color=ink, fontsize="small"
-                )
+                given = {"ha": "center", "va": "center", "color": ink, "fontsize": "small"}
+                ax.text(c + 0.5, r + 0.5, fmt.format(values[r, c]), **given)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(v) for v in self.columns])
         ax.set_yticks(np.arange(len(self.rows)) + 0.5, [_label(v) for v in self.rows])
         ax.tick_params(length=0)

@@ -2,7 +2,7 @@
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,9 @@ class InstabilityDisplay(Display):
 
     Four panels against the predictions of the model itself: the range of the predictions of the
     resampled models for each row, their mean absolute difference, the share of these models that
-    decide otherwise at a threshold, and their calibration curves on the original rows.
+    decide otherwise at a threshold, and their calibration curves on the original rows. The curves
+    of ``curve_kwargs``, with alpha and color, are the resampled models, and what is said of the
+    model itself or of all rows.
 
     Make one with `from_validation` or `from_estimator`; draw it again with `plot`.
 
@@ -92,7 +94,7 @@ class InstabilityDisplay(Display):
         pos_label : label, default=None
             Whose probability it is about; the event of two classes by default.
         **drawn
-            As in `plot`: ax.
+            As in `plot`: ax, curve_kwargs.
 
         Returns
         -------
@@ -127,8 +129,8 @@ class InstabilityDisplay(Display):
         threshold, pos_label
             As in `from_validation`.
         **options
-            As in `plot`: ax. The others are passed to `internal_validation`: n_resamples, groups,
-            sample_weight, level, random_state, n_jobs.
+            As in `plot`: ax, curve_kwargs. The others are passed to `internal_validation`:
+            n_resamples, groups, sample_weight, level, random_state, n_jobs.
 
         Returns
         -------
@@ -161,8 +163,11 @@ class InstabilityDisplay(Display):
         several = zip(*(part[:_MOST_CURVES] for part in found.curves), strict=True)
         return [*shown, [found.curve, *several]]
 
-    def _subplots(self):
-        return {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
+    _figure: ClassVar = {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
+
+    _styled = ("alpha", "color")
+
+    _look: ClassVar = {"resampled models": {"color": "C0"}, "the model": {"color": "C3"}}
 
     def _draw(self, ranges, errors, decisions, curves):
         found, panels = self.instability, self.points()
@@ -170,15 +175,16 @@ class InstabilityDisplay(Display):
         some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
         ends = found.low[some], found.high[some]
         unit_square(ranges)
-        ranges.vlines(found.predicted[some], *ends, color="C0", lw=0.7, alpha=0.35)
+        several, one = self.styles_.values()
+        ranges.vlines(found.predicted[some], *ends, lw=0.7, **{"alpha": 0.35} | several)
         label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
         for end, name in zip(panels[0], (label, None), strict=True):
-            ranges.plot(*end, color="C3", lw=1.4, label=name)
+            ranges.plot(*end, lw=1.4, label=name, **one)
         mean = found.mean_absolute_error.mean()
-        errors.scatter(*panels[1][0], s=7, color="C0", alpha=0.4, lw=0)
-        errors.axhline(mean, color="C3", lw=1.4, label=f"mean {mean:.3f}")
+        errors.scatter(*panels[1][0], s=7, lw=0, **{"alpha": 0.4} | several)
+        errors.axhline(mean, lw=1.4, **one, label=f"mean {mean:.3f}")
         errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # room for the legend
-        decisions.scatter(*panels[2][0], s=7, color="C0", alpha=0.4, lw=0)
+        decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(found.threshold, color=shade(decisions, 0.35), lw=1, ls="--", label=label)
         decisions.set(ylim=(-0.02, 1.02))
@@ -186,9 +192,9 @@ class InstabilityDisplay(Display):
         own, *others = panels[3]
         for number, other in enumerate(others):
             label = None if number else "resampled" + " models" * (not _is_narrow(curves))
-            curves.plot(*other, color="C0", lw=0.7, alpha=0.3, label=label)
+            curves.plot(*other, lw=0.7, label=label, **{"alpha": 0.3} | several)
         label = "the model" + " itself" * (not _is_narrow(curves))
-        curves.plot(*own, color="C3", lw=1.8, label=label)
+        curves.plot(*own, lw=1.8, label=label, **one)
         places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
         for ax, texts, place in zip(
             (ranges, errors, decisions, curves), _TEXTS, places, strict=True

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,8 @@ class MonitorDisplay(Display):
 
     Above, the logarithms of the e-value and of the detector's statistic, with the two lines at
     which they would raise an alarm; alarms are vertical lines. Below, the means of slope and shift
-    over the posterior: 1 and 0 (dashed) where the probabilities are calibrated.
+    over the posterior: 1 and 0 (dashed) where the probabilities are calibrated. The curves of
+    ``curve_kwargs`` are these four: e-value, detector, slope, shift.
 
     Make one with `from_monitor`; draw it again with `plot`.
 
@@ -66,7 +67,7 @@ class MonitorDisplay(Display):
         monitor : CalibrationMonitor
             After at least one `update`.
         **drawn
-            As in `plot`: ax.
+            As in `plot`: ax, curve_kwargs.
 
         Returns
         -------
@@ -98,23 +99,22 @@ class MonitorDisplay(Display):
         """Common logarithms; nothing where the detector begins."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
-    def _subplots(self):
-        return {"figsize": (9, 5.5), "nrows": 2, "sharex": True, "height_ratios": (3, 2)}
+    _figure: ClassVar = {"figsize": (9, 5.5), "nrows": 2, "sharex": True, "height_ratios": (3, 2)}
+
+    _look: ClassVar = {
+        name: {"color": f"C{n}", "label": name}
+        for n, name in enumerate(("e-value", "detector", "slope", "shift"))
+    }
 
     def _draw(self, upper, lower):
-        (evidence, detector), (slope, shift) = self.points()
-        drawn = (
-            ("e-value", "C0", 1 / self.alpha, evidence),
-            ("detector", "C1", self.average_run_length, detector),
-        )
-        for label, color, limit, (x, y) in drawn:
-            upper.plot(x, y, color=color, label=label)
-            upper.axhline(
-                np.log10(limit), color=color, lw=1, ls=":", label=f"{label}: enough at {limit:,g}"
-            )
+        curves = [curve for panel in self.points() for curve in panel]
+        styles = [*self.styles_.values()]
+        for ax, curve, style in zip((upper, upper, lower, lower), curves, styles, strict=True):
+            ax.plot(*curve, **style)
+        for limit, style in zip((1 / self.alpha, self.average_run_length), styles[:2], strict=True):
+            label = f"{style['label']}: enough at {limit:,g}"
+            upper.axhline(np.log10(limit), color=style["color"], lw=1, ls=":", label=label)
         upper.set_ylabel("logarithm (base 10)")
-        lower.plot(*slope, color="C2", label="slope")
-        lower.plot(*shift, color="C3", label="shift")
         for level in (0, 1):
             lower.axhline(level, color=shade(lower, 0.6), lw=0.8, ls="--", zorder=0.5)
         lower.set_ylabel("posterior mean")

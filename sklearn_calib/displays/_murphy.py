@@ -1,7 +1,7 @@
 """MurphyDisplay: the mean elementary score at every threshold, or how two models differ in it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -11,7 +11,7 @@ from .._show import in_legend
 from .._typing import FloatArray
 from ..decisions import NetBenefitDifference, decision_difference, two_class_case
 from ..exceptions import check_flag, check_known, refuse
-from ._base import ABOVE, ModelsDisplay, draw_bands, legend, next_color, on_log_odds, shade
+from ._base import ABOVE, ModelsDisplay, draw_bands, legend, on_log_odds, shade
 
 _SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
@@ -120,11 +120,9 @@ class MurphyDisplay(ModelsDisplay):
         panels : list of list of tuple of ndarray
             One panel: mean elementary scores, or differences, against the thresholds.
         """
-        curves = self.curves.values()
-        return [[(one.threshold, _scaled(one, "difference")) for one in curves]]
+        return [[(one.threshold, _scaled(one, "difference")) for one in self.curves.values()]]
 
-    def _subplots(self):
-        return {"figsize": (6.4, 4.4)}
+    _figure: ClassVar = {"figsize": (6.4, 4.4)}
 
     def _draw(self, ax):
         if self.scale == "logit":
@@ -132,16 +130,15 @@ class MurphyDisplay(ModelsDisplay):
             on_log_odds(ax, LogitAxis.around(ends), "x")
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
-        for name, curve in self.curves.items():
-            color, values = next_color(ax), _scaled(curve, "difference")
-            ax.plot(curve.threshold, values, color=color, label=in_legend(name), zorder=3)
+        for curve, style in self._in_turn(ax):
+            ax.plot(curve.threshold, _scaled(curve, "difference"), zorder=3, **style)
             if len(self.curves) == 1:
                 least = -np.inf if self.difference else 0.0
                 ends = [
                     (np.maximum(_scaled(curve, f"{kind}low"), least), _scaled(curve, f"{kind}high"))
                     for kind in ("", "band_")
                 ]
-                draw_bands(ax, curve.threshold, curve.level, color, *ends)
+                draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
         said = "mean elementary score"
         if self.difference:
             ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--")

@@ -16,6 +16,8 @@ from ._base import ABOVE_RIGHT, ResultDisplay, legend, shade
 class RefinementCurveDisplay(ResultDisplay):
     """Risk, refinement and calibration against the stage of a training.
 
+    The curves of ``curve_kwargs`` are the risk and the refinement.
+
     Make one with `from_estimator` or with ``from_predictions(y_true, staged_proba)``, where there
     is an array of probabilities for each stage, and which takes the options of `refinement_curve`:
     stages, kind, loss, recalibrator, cv, sample_weight, labels and unit; draw it again with `plot`.
@@ -54,9 +56,7 @@ class RefinementCurveDisplay(ResultDisplay):
     chosen: int | None = None
 
     @classmethod
-    def from_estimator(  # type: ignore[override]
-        cls, estimator: Estimator, **drawn: Any
-    ) -> Self:
+    def from_estimator(cls, estimator: Estimator, **drawn: Any) -> Self:  # type: ignore[override]
         """Draw the curve of a fitted `RefineThenCalibrateCV`.
 
         Parameters
@@ -64,7 +64,7 @@ class RefinementCurveDisplay(ResultDisplay):
         estimator : RefineThenCalibrateCV
             Fitted.
         **drawn
-            As in `plot`: ax.
+            As in `plot`: ax, curve_kwargs.
 
         Returns
         -------
@@ -85,6 +85,12 @@ class RefinementCurveDisplay(ResultDisplay):
         curve = self.curve
         return [[(curve.stage, curve.risk), (curve.stage, curve.refinement)]]
 
+    def _curves(self):
+        return {
+            "risk": {"color": "C0", "label": in_picture(get_loss(self.curve.loss).title)},
+            "refinement": {"color": "C1", "label": "refinement: remains"},
+        }
+
     def _draw(self, ax):
         curve = self.curve
         chosen = curve.best() if self.chosen is None else self.chosen
@@ -92,12 +98,11 @@ class RefinementCurveDisplay(ResultDisplay):
         loss = get_loss(curve.loss)
         removable = {"where": curve.risk >= curve.refinement, "label": "calibration: removable"}
         ends = curve.refinement, curve.risk
-        ax.fill_between(curve.stage, *ends, color="C0", alpha=0.12, lw=0, **removable)
-        ax.plot(curve.stage, curve.risk, color="C0", label=in_picture(loss.title))
-        ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: remains")
-        ax.plot(curve.stage[by_risk], curve.risk[by_risk], "o", color="C0")
-        ax.axvline(curve.stage[chosen], color="C1", lw=1, ls=":")
-        ax.plot(curve.stage[chosen], curve.refinement[chosen], "o", color="C1")
+        risk, refinement = self.styles_.values()
+        ax.fill_between(curve.stage, *ends, color=risk["color"], alpha=0.12, lw=0, **removable)
+        ax.plot(curve.stage, curve.risk, markevery=[by_risk], **{"marker": "o"} | risk)
+        ax.plot(curve.stage, curve.refinement, markevery=[chosen], **{"marker": "o"} | refinement)
+        ax.axvline(curve.stage[chosen], color=refinement["color"], lw=1, ls=":")
         # early stages can be so bad that the rest would be a flat line
         top = max(curve.risk[by_risk], 1.05 * curve.refinement[0])
         span = max(top, curve.risk[-1]) - curve.refinement.min()

@@ -1,11 +1,10 @@
 """RegretDisplay: what miscalibration costs at every threshold of action."""
 
-from typing import Any
+from typing import Any, ClassVar
 
-from .._show import in_legend
 from .._typing import Axes
 from ..decisions import RegretCurve, regret_curve
-from ._base import ModelsDisplay, legend, next_color, shade
+from ._base import ModelsDisplay, legend, shade
 
 
 class RegretDisplay(ModelsDisplay):
@@ -57,22 +56,21 @@ class RegretDisplay(ModelsDisplay):
             parts += [(curve.threshold, curve.regret), ([worst, worst], curve.maximum_interval)]
         return [parts]
 
-    def _subplots(self):
-        return {"figsize": (7, 3.6)}
+    _figure: ClassVar = {"figsize": (7, 3.6)}
 
     def _draw(self, ax):
-        draw_regret(ax, self.curves)
+        draw_regret(ax, [*self._in_turn(ax)])
         ax.set(xlim=(0, 1), xlabel="threshold of action")
 
 
-def draw_regret(ax: Axes, curves: dict[str, RegretCurve], colors: list[str] | None = None) -> None:
-    """Draw regrets; `colors` are the names that the colours are counted from; else in turn."""
-    for name, curve in curves.items():
-        color = next_color(ax) if colors is None else f"C{colors.index(name)}"
+def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> None:
+    """Draw regrets, each with what it looks like."""
+    for curve, style in curves:
+        color = style["color"]
         low, high = curve.maximum_interval
-        text = f"{in_legend(name)}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
+        text = f"{style['label']}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
         text += f", {100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
-        ax.plot(curve.threshold, curve.regret, color=color, lw=1.2, label=text)
+        ax.plot(curve.threshold, curve.regret, **{"linewidth": 1.2} | style | {"label": text})
         if len(curves) == 1:
             ax.fill_between(curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0)
         worst = curve.worst_threshold

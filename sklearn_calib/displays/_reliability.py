@@ -8,24 +8,16 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels._logit_axis import EDGES, LogitAxis
-from .._show import in_legend, in_picture
+from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
 from ..exceptions import check_known, named, refuse
 from ..metrics import ReliabilityCurve, reliability_curve
-from ._base import (
-    ModelsDisplay,
-    grid,
-    legend,
-    next_color,
-    on_log_odds,
-    once,
-    shade,
-    unit_square,
-)
+from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square
 
 _BANDS = ("auto", "both", "consistency", "confidence", "none")
 _SCALES = ("auto", "linear", "logit")
+_BINNED = ("quantile", "uniform")
 #: What the legend says of a band that is filled, by strategy.
 _FILLED = {
     "isotonic": None,
@@ -118,29 +110,21 @@ class ReliabilityDisplay(ModelsDisplay):
         ValueError
             The results hold no estimators or no indices, or a fold's model missed a class.
         """
-        missing = {"estimator", "indices"} - set(cv_results)
-        if missing:
-            refuse(
-                "ReliabilityDisplay.from_cv_results",
-                named("cv_results") + " with 'estimator' and 'indices'",
-                f"no {' and no '.join(repr(m) for m in sorted(missing))}",
-                "Call cross_validate(..., return_estimator=True, return_indices=True)",
-            )
-        rows = np.concatenate(cv_results["indices"]["test"])
-        models = cv_results["estimator"]
+        where = f"{cls.__name__}.from_cv_results"
+        if missing := {"estimator", "indices"} - set(cv_results):
+            rule = named("cv_results") + " with 'estimator' and 'indices'"
+            got = f"no {' and no '.join(repr(m) for m in sorted(missing))}"
+            cure = "Call cross_validate(..., return_estimator=True, return_indices=True)"
+            refuse(where, rule, got, cure)
+        models, tests = cv_results["estimator"], cv_results["indices"]["test"]
+        rows = np.concatenate(tests)
         classes = models[0].classes_
-        for model in models:
-            if not np.array_equal(model.classes_, classes):
-                refuse(
-                    "ReliabilityDisplay.from_cv_results",
-                    "the same classes in every fold",
-                    f"{model.classes_.tolist()} and {classes.tolist()}",
-                    "Use stratified folds",
-                )
-        parts = [
-            model.predict_proba(safe_indexing(X, test))
-            for model, test in zip(models, cv_results["indices"]["test"], strict=True)
-        ]
+        for other in (model.classes_ for model in models):
+            if not np.array_equal(other, classes):
+                got = f"{other.tolist()} and {classes.tolist()}"
+                refuse(where, "the same classes in every fold", got, "Use stratified folds")
+        folds = zip(models, tests, strict=True)
+        parts = [model.predict_proba(safe_indexing(X, test)) for model, test in folds]
         if options.get("sample_weight") is not None:
             options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
         if options.get("multilabel") is None:
@@ -152,6 +136,7 @@ class ReliabilityDisplay(ModelsDisplay):
         self,
         *,
         ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
         bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
         scale: Literal["auto", "linear", "logit"] = "auto",
     ) -> Self:
@@ -161,6 +146,9 @@ class ReliabilityDisplay(ModelsDisplay):
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
             One per panel; a new figure by default.
+        curve_kwargs : dict or list of dict, default=None
+            What the curves of the models look like: alpha, color, label, linestyle, linewidth,
+            marker, markersize. Bands and histogram have the colour of their curve.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
             Consistency band: where the points would lie if the predictions were calibrated.
             Confidence band: for the true frequencies. "auto" draws both for one model and none for
@@ -191,7 +179,7 @@ class ReliabilityDisplay(ModelsDisplay):
             (other,) = drawn - {scale}
             got = f"axes with a display of scale={other!r}"
             refuse(where, f"axes for scale={scale!r}", got, "Leave scale out, or pass other axes")
-        return self._drawn_on(ax, bands=bands, logit=scale == "logit")
+        return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.
@@ -216,15 +204,14 @@ class ReliabilityDisplay(ModelsDisplay):
         ]
 
     def _new_axes(self, plt):
-        count = len(self._panels())
-        return grid(plt, count, (4.2, 5.0), layout="tight").flat[:count]
+        return self._grid(plt, 4.2, 5.0, "tight")
 
     def _draw(self, *axes, bands, logit):
         self.histogram_axes_ = []
         for ax, (title, curves) in zip(axes, self._panels(), strict=True):
             panel = Panel(ax, [one for one in curves.values() if one is not None], logit)
-            for name, curve in curves.items():
-                panel.add(name, curve, bands)
+            for curve, style in self._in_turn(ax, curves):
+                panel.add(curve, bands, style)
             ax.set_title(in_picture(title))
             panel.finish(ax is axes[0])
             self.histogram_axes_.append(panel.histogram)
@@ -309,27 +296,14 @@ class Panel:
             ax.axvline(border, **given)
             ax.axhline(border, **given)
 
-    def add(self, name: str, curve: ReliabilityCurve | None, bands: str) -> None:
+    def add(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:
         """Draw a curve with its bands and its histogram; without one its colour is left out."""
-        ax, color = self.ax, next_color(self.ax)
-        ends: Any
-        style: dict[str, Any]
         if curve is None:
             return
         if self.logit:
             curve = _part(curve, self.axis.shows(curve.predicted))
-        if bands in ("both", "consistency") and curve.consistency_low is not None:
-            label = once(ax, f"if calibrated ({curve.level:.0%})")
-            ends = curve.consistency_low, curve.consistency_high
-            grey = shade(ax, 0.85)
-            ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
-        if bands in ("both", "confidence") and curve.confidence_low is not None:
-            _draw_confidence(ax, curve, color)
-        style = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
-        binned = curve.strategy in ("quantile", "uniform")
-        if binned:
-            style = {"marker": "o", "ms": 4}
-        ax.plot(curve.predicted, curve.observed, color=color, label=in_legend(name), **style)
+        draw_curve(self.ax, curve, style, bands)
+        color, binned = style["color"], curve.strategy in _BINNED
         if self.logit:
             self._mark_ends(curve, color, binned)
             shares, edges = curve.log_odds_histogram[1:-1], expit(EDGES)
@@ -373,6 +347,33 @@ def _part(curve, shown):
         observed=curve.observed[shown],
         **{kind: band if band is None else band[shown] for kind, band in bands.items()},
     )
+
+
+def draw_curve(
+    ax: Axes, curve: ReliabilityCurve, style: dict[str, Any], bands: str = "both"
+) -> None:
+    """Draw a reliability curve with its bands.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    curve : ReliabilityCurve
+    style : dict
+        What it looks like; its color is that of the confidence band, too.
+    bands : {"both", "consistency", "confidence", "none"}, default="both"
+        As far as the curve has them.
+    """
+    if bands in ("both", "consistency") and curve.consistency_low is not None:
+        label = once(ax, f"if calibrated ({curve.level:.0%})")
+        ends: Any = (curve.consistency_low, curve.consistency_high)
+        grey = shade(ax, 0.85)
+        ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
+    if bands in ("both", "confidence") and curve.confidence_low is not None:
+        _draw_confidence(ax, curve, style["color"])
+    own: dict[str, Any] = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
+    if curve.strategy in _BINNED:
+        own = {"marker": "o", "markersize": 4}
+    ax.plot(curve.predicted, curve.observed, **own | style)
 
 
 def _draw_confidence(axes, curve, color):

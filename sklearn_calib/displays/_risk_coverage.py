@@ -1,12 +1,11 @@
 """RiskCoverageDisplay: the error rate among the most confident rows."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._show import in_legend
 from ..decisions import risk_coverage_curve
-from ._base import ModelsDisplay, legend, next_color, once, shade
+from ._base import ModelsDisplay, legend, once, shade
 
 
 class RiskCoverageDisplay(ModelsDisplay):
@@ -53,26 +52,24 @@ class RiskCoverageDisplay(ModelsDisplay):
         """
         return [[(curve.coverage, curve.risk) for curve in self.curves.values()]]
 
-    def _subplots(self):
-        return {"figsize": (6.4, 4.2)}
+    _figure: ClassVar = {"figsize": (6.4, 4.2)}
 
     def _draw(self, ax):
         before = ax.get_ylim()[1] / 1.6 if ax.lines else 0.0
-        for name, curve in self.curves.items():
-            color, alone = next_color(ax), len(self.curves) == 1
-            label = f"{in_legend(name)}: area {curve.area:.3f}"
-            ax.plot(curve.coverage, curve.risk, color=color, label=label, zorder=3)
-            if alone:
-                ends = curve.low, curve.high
+        for curve, style in self._in_turn(ax):
+            style["label"] = f"{style['label']}: area {curve.area:.3f}"
+            ax.plot(curve.coverage, curve.risk, zorder=3, **style)
+            if len(self.curves) == 1:
                 label = once(ax, f"{curve.level:.0%} interval, each threshold")
-                ax.fill_between(curve.coverage, *ends, color=color, alpha=0.2, lw=0, label=label)
+                band = {"color": style["color"], "alpha": 0.2, "lw": 0, "label": label}
+                ax.fill_between(curve.coverage, curve.low, curve.high, **band)
                 label = f"errors last: area {curve.perfect_area:.3f}"
                 share = np.linspace(0.001, 1, 1000)
                 line = {"color": shade(ax, 0.4), "lw": 1, "ls": "--", "label": label}
                 ax.plot(share, curve.perfect_risk_at(share), **line)
         # the intervals of the first few rows reach up to 1
-        top = max(curve.risk[curve.coverage >= 0.05].max() for curve in self.curves.values())
-        top = max(top, before)
+        curves = self.curves.values()
+        top = max(before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves))
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))
         ax.set(xlabel="coverage: share of rows answered", ylabel="error rate of the answers")
         legend(ax, loc="upper center")

@@ -1,7 +1,7 @@
 """StackDisplay: the weights of a stack's candidates, and their losses."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,8 @@ class StackDisplay(Display):
 
     On the right the log loss that each candidate has on rows that it has not seen, with one
     standard error to both sides. Candidates of nearly equal loss share the weight; what is much
-    worse than the best has next to none.
+    worse than the best has next to none. The curves of ``curve_kwargs``, with alpha and color, are
+    the weights and the losses.
 
     Make one with `from_estimator`; draw it again with `plot`.
 
@@ -58,7 +59,8 @@ class StackDisplay(Display):
         stack : StackedCalibration
             Fitted.
         **drawn
-            As in `plot`: ax; one of the axes where the stack was fitted without cross-validation.
+            As in `plot`: ax, curve_kwargs. There is one panel where the stack was fitted without
+            cross-validation.
 
         Returns
         -------
@@ -77,9 +79,8 @@ class StackDisplay(Display):
         panels : list of list of tuple of ndarray
             Weights, and losses in nats, against the candidates' places.
         """
-        panels: list[list[tuple[Any, ...]]] = [
-            [(np.array([*self.weights.values()]), np.arange(len(self.weights)))]
-        ]
+        weights = np.array([*self.weights.values()])
+        panels: list[Any] = [[(weights, np.arange(len(weights)))]]
         if self.losses:
             means, _ = np.array([*self.losses.values()]).T
             panels.append([(means, self._places())])
@@ -93,16 +94,21 @@ class StackDisplay(Display):
         size = 8 if self.losses else 5, 1.4 + 0.35 * len(self.weights)
         return {"figsize": size, "ncols": len(self.points()), "sharey": True}
 
+    _styled = ("alpha", "color")
+
+    _look: ClassVar = {"weights": {"color": "C0", "alpha": 0.75}, "losses": {"color": "C0"}}
+
     def _draw(self, ax, losses=None):
         place = np.arange(len(self.weights))
-        ax.barh(place, [*self.weights.values()], 0.6, color="C0", alpha=0.75)
+        ax.barh(place, [*self.weights.values()], 0.6, **self.styles_["weights"])
         ax.set_xlabel("weight")
         name_rows(ax, self.weights)
         if losses is None:
             return
         means, errors = np.array([*self.losses.values()]).T
-        losses.plot(means, self._places(), "o", color="C0")
-        losses.hlines(self._places(), means - errors, means + errors, color="C0", lw=1)
+        losses.plot(means, self._places(), "o", **self.styles_["losses"])
+        ends = means - errors, means + errors
+        losses.hlines(self._places(), *ends, lw=1, **self.styles_["losses"])
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())

@@ -1,7 +1,7 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..metrics import (
     reliability_curve,
     smooth_calibration_error,
 )
-from ._base import Display, ResultDisplay, legend, shade, unit_square
+from ._base import BARS, LINE, CurveKwargs, Display, ResultDisplay, legend, shade, unit_square
 
 
 @dataclass(eq=False, repr=False)
@@ -23,7 +23,12 @@ class WitnessDisplay(ResultDisplay):
     """A reliability curve, and below it the witness of the smooth calibration error.
 
     The witness is the function of slope at most 1 that shows the most of the miscalibration: higher
-    where events are more frequent than predicted, lower where they are rarer.
+    where events are more frequent than predicted, lower where they are rarer. Of more than two
+    classes the largest probability is shown.
+
+    Make one with `from_predictions` or `from_estimator`, which take sample_weight, labels and
+    pos_label; draw it again with `plot`. The curves of ``curve_kwargs`` are the reliability curve
+    and the witness; neither has a label.
 
     Parameters
     ----------
@@ -71,23 +76,25 @@ class WitnessDisplay(ResultDisplay):
             Two panels: observed frequencies against predicted probabilities, and the witness at 0,
             at its scores and at 1.
         """
-        ends = np.concatenate([[0.0], self.witness.scores, [1.0]])
-        curve = self.curve
+        ends, curve = np.concatenate([[0.0], self.witness.scores, [1.0]]), self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
-    def _subplots(self):
-        return {"figsize": (5, 6), "nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
+    _figure: ClassVar = {"figsize": (5, 6), "nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
+
+    _styled = tuple(name for name in LINE if name != "label")
+
+    _look: ClassVar = {"curve": {"color": "C0"}, "witness": {"color": "C1"}}
 
     def _draw(self, above, below):
         curve = self.curve
         unit_square(above, ylabel="observed frequency", title=in_picture(curve.title))
-        above.step(curve.predicted, curve.observed, where="mid", color="C0")
-        above.fill_between(
-            curve.predicted, curve.predicted, curve.observed, step="mid", color="C0", alpha=0.15
-        )
-        self.witness.plot(ax=below, color="C1")
+        first, second = self.styles_.values()
+        above.step(curve.predicted, curve.observed, where="mid", **first)
+        ground = {"step": "mid", "color": first["color"], "alpha": 0.15}
+        above.fill_between(curve.predicted, curve.predicted, curve.observed, **ground)
+        self.witness.plot(ax=below, **second)
         p = self.witness.scores
-        below.fill_between(p, 0, self.witness(p), color="C1", alpha=0.2, lw=0)
+        below.fill_between(p, 0, self.witness(p), color=second["color"], alpha=0.2, lw=0)
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
 
 
@@ -121,20 +128,28 @@ class NullDistributionDisplay(Display):
 
     result: MonteCarloResult
 
-    def plot(self, *, ax: AxesLike | None = None, bins: int = 40) -> Self:
+    _styled = BARS
+
+    _look: ClassVar = {"replicates": {"label": "if calibrated"}, "statistic": {"color": "C3"}}
+
+    def plot(
+        self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None, bins: int = 40
+    ) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             A new figure by default.
+        curve_kwargs : dict or list of 2 dict, default=None
+            Of the replicates and of the statistic: alpha, color, label.
         bins : int, default=40
 
         Returns
         -------
         self : NullDistributionDisplay
         """
-        return self._drawn_on(ax, bins=bins)
+        return self._drawn_on(ax, curve_kwargs, bins=bins)
 
     def points(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
         """The histogram of the replicates, and the statistic.
@@ -154,13 +169,13 @@ class NullDistributionDisplay(Display):
         at = np.full(2, self.result.statistic)
         return [[((edges[:-1] + edges[1:]) / 2, counts), (at, np.array([0.0, 1.0]))]]
 
-    def _subplots(self):
-        return {"figsize": (6, 3.2)}
+    _figure: ClassVar = {"figsize": (6, 3.2)}
 
     def _draw(self, ax, bins):
         found = self.result
-        ax.hist(found.null_distribution, bins=bins, color=shade(ax, 0.75), label="if calibrated")
-        label = f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
-        ax.axvline(found.statistic, color="C3", lw=2, label=label)
+        style = {"color": shade(ax, 0.75)} | self.styles_["replicates"]
+        ax.hist(found.null_distribution, bins=bins, **style)
+        said = {"label": f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"}
+        ax.axvline(found.statistic, lw=2, **said | self.styles_["statistic"])
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
         legend(ax)

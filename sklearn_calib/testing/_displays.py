@@ -59,9 +59,7 @@ def _plotted(display):
 
 
 def _axes_of(display):
-    axes = getattr(display, "axes_", getattr(display, "ax_", None))
-    assert axes is not None, "neither axes_ nor ax_ after plot"
-    return list(np.ravel(np.asarray(axes, dtype=object)))
+    return list(np.ravel(np.asarray(display.axes_, dtype=object)))
 
 
 def _drawn(ax):
