@@ -124,7 +124,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
             ax.step(*values, where="post", **style)
         error, expected = found.averaged_two_bin, found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
-        legend(ax, title=title)
+        legend(ax, title=title, title_fontsize="small")
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
         self.score_ax_ = None
 

@@ -126,12 +126,12 @@ class GroupReliabilityDisplay(ResultDisplay):
         height = max(1.5 + 0.34 * dots if dots else 0.0, 3.5 * lines if count else 0.0)
         widths = [left] * bool(dots) + [3.1] * columns
         places = np.arange(lines * columns).reshape(lines, columns)
-        cells = [
-            ["dots"] * bool(dots) + [str(n) if n < count else "." for n in row] for row in places
-        ]
-        size = left + 3.1 * columns, height
-        given = {"figsize": size, "width_ratios": widths, "layout": "constrained"}
-        return [*plt.subplot_mosaic(cells, **given)[1].values()]
+        names = np.where(places < count, places.astype(str), ".").tolist()
+        cells = [["dots"] * bool(dots) + row for row in names]
+        given = {"width_ratios": widths, "layout": "constrained"}
+        figure, axes = plt.subplot_mosaic(cells, figsize=(sum(widths), height), **given)
+        figure.get_layout_engine().set(h_pad=0.12)  # a title is below the label of another panel
+        return [*axes.values()]
 
     _styled = BARS
 
