@@ -138,13 +138,13 @@ def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
     """What the map of a document gives for scores; NaN for rows that are no scores."""
     k, name = len(document.classes), scores.graph.dtype.name
     if document.input == "logits":
-        rows, good = of_logits(scores, k), (scores.abs() <= _LARGEST[name]).all()
+        rows, good = of_logits(scores, k), (abs(scores) <= _LARGEST[name]).all()
     else:  # as `canonical_proba` reads them
-        p = scores.clip(0.0, 1.0)
+        p = np.clip(scores, 0.0, 1.0)
         total = p.sum()
-        error = (total - 1.0).abs()
+        error = abs(total - 1.0)
         rows = GraphRows((error <= 1e-15).where(p, p / total), k)
-        good = ((scores - 0.5).abs() <= 0.5 + SLACK).all() & (error <= SLACK)
+        good = (abs(scores - 0.5) <= 0.5 + SLACK).all() & (error <= SLACK)
     return good.where(written(document.root, rows).p, np.nan)
 
 

@@ -202,7 +202,7 @@ def _scores(model, pair, scope, operator, container, graph):
     scores = graph.add("Cast", graph.named(outputs[-1].full_name), to=_DOUBLE)
     k, own = len(model.classes_), len(last.classes_)
     if kind == "proba":
-        p = scores.clip(0.0, 1.0)
+        p = np.clip(scores, 0.0, 1.0)
         rows = GraphRows(p / p.sum(), own)
     elif own == 2:
         rows = of_margin(scores.column(-1))
@@ -228,7 +228,7 @@ def _widened(rows, places, k):
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
         return GraphRows(p, k)
-    least = rows.exact.min().at_most(float(np.log(SMALLEST_PROBABILITY)))
+    least = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
     return GraphRows(p, k, _columns(rows.exact, least, places, k))
 
 

@@ -1,13 +1,13 @@
 """Every kind of node in ONNX: what `_nodes` computes; functions of one number are theirs."""
 
 import itertools
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any, Union
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.special import expit, log_expit
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
@@ -74,12 +74,13 @@ class Graph:
         return Tensor(self, self._known[key])
 
     def tensor(self, value: Operand) -> "Tensor":
-        """Numbers as a constant: integers as int64, others in the dtype of the graph; or text."""
+        """A constant: integers of numpy as int64, other numbers in the graph's dtype; or text."""
         if isinstance(value, Tensor):
             return value
         array = np.array(value)
         if array.dtype.kind != "U":
-            array = array.astype(np.int64 if array.dtype.kind == "i" else self.dtype)
+            whole = array.dtype.kind == "i" and not isinstance(value, int)
+            array = array.astype(np.int64 if whole else self.dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
             self._known[key] = f"{self.prefix}{len(self._known)}"
@@ -112,86 +113,26 @@ def _almost_one(value):
     return np.size(value) == 1 and bool(value != 1 and np.float32(min(value, 2.0)) == 1)
 
 
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor of a graph, with the operators of Python; shapes are those of numpy."""
+@dataclass(frozen=True, eq=False)
+class Tensor(NDArrayOperatorsMixin):
+    """A tensor of a graph, with operators and functions of numpy; shapes are those of numpy."""
 
     graph: Graph
     name: str
 
     def __array_ufunc__(self, ufunc: Any, _: str, *given: Operand) -> Any:
-        """Write what a function of numpy or SciPy would compute."""
-        return _UFUNCS[ufunc](*(v if isinstance(v, Tensor) else float(v) for v in given))
+        """Write what an operator, or a function of numpy or SciPy, would compute."""
+        if ufunc in _UFUNCS:
+            return _UFUNCS[ufunc](*given)
+        op = _OPERATIONS[ufunc]
+        for place, value in enumerate(given):
+            if op in ("Mul", "Div") and _almost_one(value):
+                twice = [*given[:place], 2 * np.asarray(value), *given[place + 1 :]]
+                return self.graph.add(op, *twice) * (2.0 if (op, place) == ("Div", 1) else 0.5)
+        return self.graph.add(op, *given)
 
     def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
         return _FUNCTIONS[function](*given, **options)
-
-    def __radd__(self, other: Operand) -> "Tensor":
-        return self + other
-
-    def __rmul__(self, other: float) -> "Tensor":
-        return self * float(other)
-
-    def __add__(self, other: Operand) -> "Tensor":
-        return self.graph.add("Add", self, other)
-
-    def __sub__(self, other: Operand) -> "Tensor":
-        return self.graph.add("Sub", self, other)
-
-    def __rsub__(self, other: Operand) -> "Tensor":
-        return self.graph.add("Sub", other, self)
-
-    def __mul__(self, other: Operand) -> "Tensor":
-        if _almost_one(other):
-            return self * (2 * np.asarray(other)) * 0.5
-        return self.graph.add("Mul", self, other)
-
-    def __truediv__(self, other: Operand) -> "Tensor":
-        if _almost_one(other):
-            return self / (2 * np.asarray(other)) * 2.0
-        return self.graph.add("Div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> "Tensor":
-        return self.graph.add("Div", other, self)
-
-    def __matmul__(self, other: Operand) -> "Tensor":
-        return self.graph.add("MatMul", self, other)
-
-    def __neg__(self) -> "Tensor":
-        return self.graph.add("Neg", self)
-
-    def __le__(self, other: Operand) -> "Tensor":
-        return self.graph.add("LessOrEqual", self, other)
-
-    def __lt__(self, other: Operand) -> "Tensor":
-        return self.graph.add("Less", self, other)
-
-    def __and__(self, other: Operand) -> "Tensor":
-        return self.graph.add("And", self, other)
-
-    def equal(self, other: Operand) -> "Tensor":
-        return self.graph.add("Equal", self, other)
-
-    def exp(self) -> "Tensor":
-        return self.graph.add("Exp", self)
-
-    def log(self) -> "Tensor":
-        return self.graph.add("Log", self)
-
-    def abs(self) -> "Tensor":
-        return self.graph.add("Abs", self)
-
-    def softmax(self) -> "Tensor":
-        return self.graph.add("Softmax", self, axis=1)
-
-    def at_least(self, bound: Operand) -> "Tensor":
-        return self.graph.add("Max", self, bound)
-
-    def at_most(self, bound: Operand) -> "Tensor":
-        return self.graph.add("Min", self, bound)
-
-    def clip(self, low: Operand, high: Operand) -> "Tensor":
-        return self.at_least(low).at_most(high)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
         """One or the other, where this tensor of truth values says so."""
@@ -240,7 +181,10 @@ class Tensor:
 
     def all(self) -> "Tensor":
         """Whether all truth values of a row are true, of shape (n, 1)."""
-        return self.graph.add("Greater", self.where(1.0, 0.0).min(), 0.5)
+        return self.where(1.0, 0.0).min() > 0.5
+
+    def softmax(self) -> "Tensor":
+        return self.graph.add("Softmax", self, axis=1)
 
 
 def side_by_side(*columns: Tensor) -> Tensor:
@@ -250,17 +194,17 @@ def side_by_side(*columns: Tensor) -> Tensor:
 
 def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(-x)), right to the last digit of small results too."""
-    return 1.0 / ((-x).exp() + 1.0)
+    return 1.0 / (np.exp(-x) + 1.0)
 
 
 def log_sigmoid(x: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
-    return x.at_most(0.0) - ((-x.abs()).exp() + 1.0).log()
+    return np.minimum(x, 0.0) - np.log(np.exp(-abs(x)) + 1.0)
 
 
 def expm1(x: Tensor) -> Tensor:
     """exp(x) - 1 for x <= 0, right to the last digits of small results."""
-    return x.graph.add("Tanh", x * 0.5) * (x.exp() + 1.0)
+    return np.tanh(x * 0.5) * (np.exp(x) + 1.0)
 
 
 def _place(entries, x, side):
@@ -271,20 +215,34 @@ def _place(entries, x, side):
     return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
 
 
+_OPERATIONS = {
+    np.absolute: "Abs",
+    np.add: "Add",
+    np.bitwise_and: "And",
+    np.divide: "Div",
+    np.equal: "Equal",
+    np.exp: "Exp",
+    np.floor: "Floor",
+    np.greater: "Greater",
+    np.less: "Less",
+    np.less_equal: "LessOrEqual",
+    np.log: "Log",
+    np.matmul: "MatMul",
+    np.maximum: "Max",
+    np.minimum: "Min",
+    np.multiply: "Mul",
+    np.negative: "Neg",
+    np.sign: "Sign",
+    np.subtract: "Sub",
+    np.tanh: "Tanh",
+}
 _UFUNCS: dict[Any, Callable[..., Tensor]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.divide: operator.truediv,
-    np.maximum: Tensor.at_least,
-    np.minimum: Tensor.at_most,
-    np.exp: Tensor.exp,
     np.expm1: expm1,
     expit: sigmoid,
     log_expit: log_sigmoid,
 }
 _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
-    np.clip: Tensor.clip,
+    np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.column_stack: lambda columns: side_by_side(*columns),
     np.searchsorted: _place,  # side="right"
 }
@@ -310,12 +268,12 @@ class GraphRows:
     def log(self) -> Tensor:
         if self.exact is not None:
             return self.exact
-        return self.p.at_least(SMALLEST_PROBABILITY).log()
+        return np.log(np.maximum(self.p, SMALLEST_PROBABILITY))
 
     @property
     def ordered_log(self) -> Tensor:
         """Logarithms that only order the rows: no probability counts as a larger one."""
-        return self.p.log().at_least(LOG_OF_ZERO) if self.exact is None else self.exact
+        return np.maximum(np.log(self.p), LOG_OF_ZERO) if self.exact is None else self.exact
 
     @property
     def log_odds(self) -> Tensor:
@@ -325,14 +283,14 @@ class GraphRows:
 def of_margin(margin: Tensor) -> GraphRows:
     """Rows of two classes from the log-odds of the second."""
     log = side_by_side(log_sigmoid(-margin), log_sigmoid(margin))
-    return GraphRows(log.exp(), 2, log)
+    return GraphRows(np.exp(log), 2, log)
 
 
 def of_logits(z: Tensor, k: int) -> GraphRows:
     """Rows from one logit for each class."""
     low = z - z.max()
-    total = low.exp().sum()
-    return GraphRows(low.exp() / total, k, low - total.log())
+    total = np.exp(low).sum()
+    return GraphRows(np.exp(low) / total, k, low - np.log(total))
 
 
 @singledispatch
@@ -355,8 +313,8 @@ def _(node: nodes.Uniform, rows):
 def _(node: nodes.Raised, rows):
     if rows.exact is not None:
         return rows
-    higher = rows.p.at_least(node.floor)
-    low = rows.p.graph.add("Less", rows.p.min(), node.floor)
+    higher = np.maximum(rows.p, node.floor)
+    low = rows.p.min() < node.floor
     return GraphRows(low.where(higher / higher.sum(), rows.p), rows.k)
 
 
@@ -381,7 +339,7 @@ def _(node: nodes.CumulativeAffine, rows):
     eta = (above - below) * float(node.slope) + node.shifts
     higher = sigmoid(eta)
     lower = sigmoid(-eta.column(0))
-    inner = [(higher.column(c) - higher.column(c + 1)).at_least(0.0) for c in range(k - 2)]
+    inner = [np.maximum(higher.column(c) - higher.column(c + 1), 0.0) for c in range(k - 2)]
     table = side_by_side(lower, *inner, higher.column(k - 2))
     return GraphRows(table / table.sum(), k)
 
@@ -434,7 +392,7 @@ def _order(rows):
     """The number of `ExprRows.pair_origin`."""
     zero, one = rows.p.column(0), rows.p.column(1)
     scaled = zero * lower.INVERSE
-    beyond = scaled.graph.add("Less", scaled, 1.0).where(2.0 - scaled, 1.0 / scaled.at_least(1.0))
+    beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
     return (one <= zero).where(one, beyond * lower.INVERSE)
 
 
@@ -455,7 +413,7 @@ def _without_noise(x, score):
     if score == "proba":
         return relative
     absolute = (x + 98304.0) - 98304.0  # 1.5 * 2^16
-    return x.graph.add("Less", x.abs(), 1.0).where(absolute, relative)
+    return (abs(x) < 1.0).where(absolute, relative)
 
 
 # -- problems of two classes inside -----------------------------------------------------------
@@ -488,7 +446,7 @@ def _divided(values, fallback):
 @written.register
 def _(node: nodes.TopLabel, rows):
     top = rows.p.top()
-    is_top = top.equal(np.arange(rows.k))
+    is_top = top == np.arange(rows.k)
     lowest = float(np.finfo(rows.p.graph.dtype).min)
     others = is_top.where(lowest, rows.log)
     pair = GraphRows(side_by_side(is_top.where(0.0, rows.p).sum(), rows.p.entry(top)), 2)
@@ -502,7 +460,7 @@ def _(node: nodes.TopLabel, rows):
             continue
         new = written(part, pair).p
         joined = is_top.where(new.column(1), new.column(0) * shares)
-        out = joined if len(node.parts) == 1 else top.equal(np.array(c)).where(joined, out)
+        out = joined if len(node.parts) == 1 else (top == np.array(c)).where(joined, out)
     return GraphRows(out, rows.k)
 
 
@@ -525,7 +483,7 @@ def _(node: nodes.OneVsOne, rows):
 def _coupled(pairwise, k):
     """`couple_pairs`; the matrix is positive definite, so elimination needs no exchange of rows."""
     eye = np.eye(k)
-    r = pairwise.clip(MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY) * (1.0 - eye)
+    r = np.clip(pairwise, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY) * (1.0 - eye)
     q = -(r.graph.add("Transpose", r, perm=[0, 2, 1]) * r) + (r * r).reduced("Sum") * eye
     system = r.graph.add("Concat", q + 1.0, q.reduced("Sum", 2) * 0.0 + 1.0, axis=2)
     for i in range(k):
@@ -533,14 +491,14 @@ def _coupled(pairwise, k):
         factor = r.graph.add("Gather", system, np.array([i]), axis=2)
         row = row / r.graph.add("Gather", row, np.array([i]), axis=2)
         system = system - (factor - eye[:, [i]]) * row
-    p = r.graph.add("Gather", system, np.array([k]), axis=2).reshaped(0, k).at_least(0.0)
+    p = np.maximum(r.graph.add("Gather", system, np.array([k]), axis=2).reshaped(0, k), 0.0)
     return GraphRows(p / p.sum(), k)
 
 
 @written.register
 def _(node: nodes.Cells, rows):
     graph, k = rows.p.graph, rows.k
-    levels = graph.add("Floor", rows.p * float(node.n_levels) + node.slack)
+    levels = np.floor(rows.p * float(node.n_levels) + node.slack)
     if node.keep:
         out = rows.p
     else:
@@ -551,13 +509,11 @@ def _(node: nodes.Cells, rows):
 
         def order(position):
             """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
-            sign = graph.add("Sign", levels - keys.entries(position))
-            return sign.entry(sign.abs().top()).reshaped(-1)
+            sign = np.sign(levels - keys.entries(position))
+            return sign.entry(abs(sign).top()).reshaped(-1)
 
-        after = graph.search(
-            len(node.keys), lambda position: graph.add("LessOrEqual", 0.0, order(position))
-        )
-        cell = after.at_least(np.array(1)) - np.array(1)
-        found = order(cell).equal(0.0).reshaped(-1, 1)
+        after = graph.search(len(node.keys), lambda position: np.less_equal(0.0, order(position)))
+        cell = np.maximum(after, np.array(1)) - np.array(1)
+        found = (order(cell) == 0.0).reshaped(-1, 1)
         out = found.where(graph.tensor(node.rows).entries(cell), out)
     return _divided(out, rows)
