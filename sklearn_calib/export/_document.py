@@ -38,6 +38,8 @@ _CHANGED = (
     + setting("edited", True)
 )
 _LARGEST_INTEGER = 2**64
+# what JSON has for labels of each type; bytes are written in base64
+_LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
 # What ends or nests comments, ends statements, or is a placeholder for some driver. None of it
 # stands in JSON but inside texts.
 _UNSAFE = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
@@ -308,9 +310,9 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
     """Labels as values of JSON, and the name of their type."""
     values = np.asarray(classes).tolist()  # of an object array, perhaps numpy's own numbers
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
-    for kind, of in (("bool", bool), ("int", int), ("float", float), ("str", str)):
-        if all(type(value) is of for value in values):
-            return values, kind
+    kind = type(values[0]).__name__
+    if all(type(value) is _LABELS.get(kind) for value in values):
+        return values, kind
     if all(isinstance(value, bytes) for value in values):
         return [base64.b64encode(value).decode() for value in values], "bytes"
     refuse(
@@ -324,14 +326,12 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
 
 def read_classes(names: Any, kind: Any) -> AnyArray:
     """The labels that `written_classes` wrote."""
-    types: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
-    if not isinstance(kind, str) or kind not in types:
-        wrong("classes_type", f"one of {', '.join(types)}", shown(kind))
+    if not isinstance(kind, str) or kind not in _LABELS:
+        wrong("classes_type", f"one of {', '.join(_LABELS)}", shown(kind))
     if not isinstance(names, list) or len(names) < 2:
         wrong("classes", "a list of at least two labels", shown(names))
     for i, name in enumerate(names):
-        found = type(name)
-        if found is not types[kind]:
+        if type(name) is not _LABELS[kind]:
             wrong(f"classes[{i}]", f"a label of type {kind}", shown(name))
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
             wrong(f"classes[{i}]", "an integer of 64 bits", "another")
@@ -398,7 +398,7 @@ def json_schema() -> dict[str, Any]:
         "schema": {"const": SCHEMA},
         "package": {"type": "string"},
         "classes": {"type": "array", "items": label, "minItems": 2, "uniqueItems": True},
-        "classes_type": {"enum": ["bool", "int", "float", "str", "bytes"]},
+        "classes_type": {"enum": [*_LABELS]},
         "estimator": {"type": "object"},
         "input": {"enum": [*KINDS]},
         "map": {"$ref": "#/$defs/node"},
@@ -428,9 +428,7 @@ def json_schema() -> dict[str, Any]:
 
 def _node_schema(name, cls):
     fields = kinds_of(cls)
-    described = {
-        field: kind.schema() | {"description": kind.text} for field, (kind, _) in fields.items()
-    }
+    described = {field: kind.described() for field, (kind, _) in fields.items()}
     return {
         "type": "object",
         "description": " ".join((cls.__doc__ or "").split()),

@@ -36,17 +36,24 @@ def bounded(whole: bool, low: float | None, high: float | None) -> dict[str, Any
 
 @dataclass(frozen=True)
 class Field:
-    """What a field of a node may hold; `text` is its line in the documentation."""
+    """What a field of a node may hold, or null where `optional`; `text` is for its readers."""
 
     text: str = ""
+    optional: bool = dataclasses.field(default=False, kw_only=True)
 
     def read(self, value: Any, at: str) -> Any:
         """The value as the node keeps it; ValueError names the place where it is wrong."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the field."""
+        """The JSON Schema of what is not null."""
         raise NotImplementedError
+
+    def described(self) -> dict[str, Any]:
+        """The JSON Schema of the field, with its text."""
+        found = self.schema()
+        found = {"anyOf": [found, {"type": "null"}]} if self.optional else found
+        return found | {"description": self.text}
 
 
 @dataclass(frozen=True)
@@ -64,33 +71,28 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Choice(Field):
-    """One of a few texts, or null where `optional`."""
+    """One of a few texts."""
 
-    options: tuple[str, ...] = ()
-    optional: bool = False
+    options: tuple[str | None, ...] = ()
 
     def read(self, value: Any, at: str) -> Any:
-        known = (*self.options, None) if self.optional else self.options
-        if not (value is None or isinstance(value, str)) or value not in known:
-            wrong(at, f"one of {', '.join(repr(option) for option in known)}", shown(value))
+        if not (value is None or isinstance(value, str)) or value not in self.options:
+            wrong(at, f"one of {', '.join(map(repr, self.options))}", shown(value))
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"enum": [*self.options, None] if self.optional else [*self.options]}
+        return {"enum": [*self.options]}
 
 
 @dataclass(frozen=True)
 class Number(Field):
-    """A finite number within closed limits, whole where `whole`, or null where `optional`."""
+    """A finite number within closed limits, whole where `whole`."""
 
     low: float | None = None
     high: float | None = None
     whole: bool = False
-    optional: bool = False
 
     def read(self, value: Any, at: str) -> Any:
-        if value is None and self.optional:
-            return None
         number = float(number_table(value, at, 0)[()])
         outside = (self.low is not None and number < self.low) or (
             self.high is not None and number > self.high
@@ -106,8 +108,7 @@ class Number(Field):
         return f"{kind}{low}{' and' * bool(low and high)}{high}"
 
     def schema(self) -> dict[str, Any]:
-        found = bounded(self.whole, self.low, self.high)
-        return {"anyOf": [found, {"type": "null"}]} if self.optional else found
+        return bounded(self.whole, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,8 @@ class Numbers(Field):
     least: int = 0
     shapes: tuple[int, ...] = (1,)
     whole: bool = False
-    optional: bool = False
 
     def read(self, value: Any, at: str) -> Any:
-        if value is None and self.optional:
-            return None
         table = number_table(value, at, *self.shapes)
         if table.ndim and len(table) < self.least:
             wrong(at, f"at least {self.least} numbers", f"{len(table)}")
@@ -158,8 +156,6 @@ class Numbers(Field):
                 found |= {"minItems": self.length, "maxItems": self.length}
             elif dimensions == 0 and self.least:
                 found["minItems"] = self.least
-        if self.optional:
-            kinds.append({"type": "null"})
         return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 

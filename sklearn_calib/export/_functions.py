@@ -93,7 +93,7 @@ SCALE = Choice(
     ("input", "proba"),
 )
 LINK = Choice(
-    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid",), True
+    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid", None)
 )
 
 

@@ -39,16 +39,6 @@ class Origin:
     ends: tuple[float, float]
     rows: Callable[[FloatArray], FloatArray]
 
-    def edges(
-        self, function: Callable[[FloatArray], FloatArray], targets: FloatArray
-    ) -> FloatArray:
-        """The least numbers for whose rows an increasing function reaches the targets."""
-        return least_reaching(lambda number: function(self.rows(number)), targets, *self.ends)
-
-    def after(self, node: Node) -> "Origin":
-        """The same number as the origin of what an increasing node gives."""
-        return replace(self, rows=lambda number: node(self.rows(number)))
-
 
 def of_probability(p: Any) -> Origin:
     """Rows (1 - p, p)."""
@@ -98,11 +88,8 @@ def _pairs_of_order(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
     beyond = (2.0 - np.clip(order / INVERSE, 1.0, 2.0)) / INVERSE
     zero = np.where(order < INVERSE, zero, beyond)
-    return np.where((order < 1.0)[:, None], _pair(1.0 - one, one), _pair(zero, 1.0 - zero))
-
-
-def _pair(zero, one):
-    return np.column_stack([zero, one])
+    small = order < 1.0
+    return np.column_stack([np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)])
 
 
 def score(rows: ExprRows, kind: str) -> Expr:
@@ -136,7 +123,9 @@ def edges_of(
     moved: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     """The least numbers of an origin at which moved(x) reaches the targets."""
-    return origin.edges(lambda pairs: moved(score_of(pairs, node.input)), targets)
+    return least_reaching(
+        lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
+    )
 
 
 def least_reaching(
@@ -323,7 +312,9 @@ def _lower(node: Node, rows: ExprRows) -> ExprRows:
     """The row that a node gives for one."""
     found = _node(node, rows)
     if len(rows.p) == 2 and found is not rows and never_falls(node):
-        return replace(found, origin=rows.pair_origin().after(node))
+        before = rows.pair_origin()
+        origin = replace(before, rows=lambda number: node(before.rows(number)))
+        return replace(found, origin=origin)
     return found
 
 
@@ -356,9 +347,7 @@ def _raised(node: nodes.Raised, rows):
 def _squeezed(node: nodes.Squeezed, rows):
     log = _logs(rows)
     from_top = 1.0 + ops.largest(log)
-    shares = [1.0 / (from_top - one) for one in log]
-    whole = ops.total(shares)
-    return ExprRows([one / whole for one in shares])
+    return ExprRows(ops.shares([1.0 / (from_top - one) for one in log]))
 
 
 @_node.register
@@ -395,9 +384,7 @@ def _cumulative_affine(node: nodes.CumulativeAffine, rows):
     eta = [float(node.slope) * (up - down) + shift for up, down, shift in pairs]
     higher = [ops.sigmoid(one) for one in eta]
     inner = [ops.larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
-    table = [ops.sigmoid(-eta[0]), *inner, higher[-1]]
-    whole = ops.total(table)
-    return ExprRows([one / whole for one in table])
+    return ExprRows(ops.shares([ops.sigmoid(-eta[0]), *inner, higher[-1]]))
 
 
 @_node.register
@@ -467,9 +454,7 @@ def _coupled(r, k):
     for i in reversed(range(k)):
         known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
         p.append((right[i] - ops.total(known) if known else right[i]) / table[i][i])
-    positive = [ops.larger(one, 0.0) for one in reversed(p)]
-    whole = ops.total(positive)
-    return ExprRows([one / whole for one in positive])
+    return ExprRows(ops.shares([ops.larger(one, 0.0) for one in reversed(p)]))
 
 
 @_node.register
@@ -498,12 +483,10 @@ def _shares_of_others(first, logs, exponent):
     top = ops.largest([ops.where(mine, _LEAST, one) for mine, one in pairs])
     z = [exponent * (ops.where(mine, top, one) - top) for mine, one in pairs]
     highest = ops.largest(z)
-    parts = [
-        ops.where(mine, 0.0, ops.exp_of_negative(one - highest))
-        for mine, one in zip(first, z, strict=True)
-    ]
-    whole = ops.total(parts)
-    return [part / whole for part in parts]
+    pairs = zip(first, z, strict=True)
+    return ops.shares(
+        [ops.where(mine, 0.0, ops.exp_of_negative(one - highest)) for mine, one in pairs]
+    )
 
 
 def _is_first_largest(p):

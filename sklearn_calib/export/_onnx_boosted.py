@@ -84,20 +84,8 @@ def package_of(estimator: Estimator) -> str | None:
     return next((name for name in ("xgboost", "lightgbm") if name in roots), None)
 
 
-def parse_margins(
-    scope: Any, model: BoostedMargins, inputs: Any, custom_parsers: Any = None
-) -> Any:
-    """One output, of shape (n, n_classes), or (n, 1) for two classes."""
-    from skl2onnx.common.data_types import FloatTensorType
-
-    operator = scope.declare_local_operator("SklearnCalibBoostedMargins", model)
-    operator.inputs = inputs
-    operator.outputs.append(scope.declare_local_variable("margins", FloatTensorType()))
-    return operator.outputs
-
-
 def shape_of_margins(operator: Any) -> None:
-    """For skl2onnx."""
+    """For skl2onnx: (n, n_classes), or (n, 1) for two classes."""
     k = len(operator.raw_operator.classes_)
     operator.outputs[0].type.shape = [None, 1 if k == 2 else k]
 

@@ -76,7 +76,6 @@ def register_onnx_converters() -> None:
         "SklearnCalibBoostedMargins",
         boosted.shape_of_margins,
         boosted.convert_margins,
-        parser=boosted.parse_margins,
     )
 
 
@@ -135,7 +134,9 @@ def _convert_model(scope, operator, container):
     for pair in model.calibrated_pairs_:
         document = document_of(pair.recalibrator, tabulate=tabulate)
         rows = _scores(model, pair, scope, operator, container, graph)
-        parts.append(_aligned(written(document.root, rows), document.classes, model.classes_))
+        found = written(document.root, rows)
+        places = np.searchsorted(model.classes_, document.classes)
+        parts.append(_widened(GraphRows(found.p, found.k), places, len(model.classes_)).p)
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
@@ -165,14 +166,6 @@ def _into_container(graph, container):
             op_version=version,
             **step.attributes,
         )
-
-
-def _aligned(rows, classes, all_classes):
-    """One column for each class of the model; those that the map does not know get 0."""
-    if len(classes) == len(all_classes):
-        return rows.p
-    places = np.searchsorted(all_classes, classes)
-    return _columns(rows.p, rows.p.column(0) * 0.0, places, len(all_classes))
 
 
 def _columns(table, other, places, k):
@@ -210,7 +203,7 @@ def _scores(model, pair, scope, operator, container, graph):
         rows = of_logits(scores, own)
     if kind == "margins" and model.response_method == "predict_proba":
         rows = _as_predicted(rows, last)
-    return rows if own == k else _widened(rows, pair.columns, k)
+    return _widened(rows, pair.columns, k)
 
 
 def _as_predicted(rows, margins):
@@ -224,7 +217,9 @@ def _as_predicted(rows, margins):
 
 
 def _widened(rows, places, k):
-    """`take_columns`: classes that the classifier has not seen get probability 0."""
+    """`take_columns`: classes that the classifier, or its map, has not seen get probability 0."""
+    if rows.k == k:
+        return rows
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
         return GraphRows(p, k)

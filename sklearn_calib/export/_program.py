@@ -251,9 +251,13 @@ def softmax(z: Sequence[Expr]) -> list[Expr]:
     if len(z) == 2:
         return [sigmoid(z[0] - z[1]), sigmoid(z[1] - z[0])]
     top = largest(z)
-    parts = [exp_of_negative(one - top) for one in z]
-    whole = total(parts)
-    return [part / whole for part in parts]
+    return shares([exp_of_negative(one - top) for one in z])
+
+
+def shares(terms: Sequence[Expr]) -> list[Expr]:
+    """Each divided by the sum of all."""
+    whole = total(terms)
+    return [term / whole for term in terms]
 
 
 def rounded(x: Expr, least: float) -> Expr:

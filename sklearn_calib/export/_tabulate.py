@@ -78,31 +78,26 @@ def table_of(curve: Any, bound: float, where: str) -> Any:
     """The table of one curve, a dict with "function", "points", "piece", "input" and "name"."""
     value, piece = curve["function"], curve["piece"]
     farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve["points"]).max(initial=0.0)))
-    end = np.arcsinh(farthest / _FINEST)
-    grid = _FINEST * np.sinh(np.linspace(-end, end, _N_GRID))
+    widest = np.arcsinh(farthest / _FINEST)
+    grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
     x = np.unique(without_rounding_noise(np.append(grid, curve["points"]), 0))
-    y, p = value(x), piece(x)
-    low, high = x[:-1], x[1:]
-    ends = [y[:-1], y[1:], p[:-1], p[1:]]
-    knots, heights = [x], [y]
+    knots = [np.array([x, value(x), piece(x)])]  # a row of each
+    begin, end = knots[0][:, :-1], knots[0][:, 1:]
     total = len(x)
-    while len(low):
-        left, right, before, after = ends
-        good = (before == after) & (_error(value, low, high, left, right) <= _SHARE * bound)
+    while begin.shape[1]:
+        low, high = begin[0], end[0]
+        good = (begin[2] == end[2]) & (_error(value, begin, end) <= _SHARE * bound)
         middle = without_rounding_noise(low + (high - low) / 2, 0)
         split = ~good & (low < middle) & (middle < high)
-        low, high, middle = low[split], high[split], middle[split]
-        left, right, before, after = (one[split] for one in ends)
-        y, p = value(middle), piece(middle)
-        knots.append(middle)
-        heights.append(y)
-        total += len(middle)
+        x = middle[split]
+        knots.append(np.array([x, value(x), piece(x)]))
+        total += len(x)
         if total > _MOST_KNOTS:
             got = f"more than {_MOST_KNOTS} for {curve['name']}"
             refuse(where, "a table of fewer knots", got, "Raise tabulate")
-        low, high = np.append(low, middle), np.append(middle, high)
-        ends = [np.append(left, y), np.append(y, right), np.append(before, p), np.append(p, after)]
-    x, y = np.concatenate(knots), np.concatenate(heights)
+        begin = np.hstack([begin[:, split], knots[-1]])
+        end = np.hstack([knots[-1], end[:, split]])
+    x, y, _ = np.hstack(knots)
     order = np.argsort(x)
     return {
         "node": "piecewise_linear",
@@ -115,8 +110,9 @@ def table_of(curve: Any, bound: float, where: str) -> Any:
     }
 
 
-def _error(value, low, high, left, right):
-    """The largest difference of probabilities at the probes."""
+def _error(value, begin, end):
+    """The largest difference of probabilities at the probes of pieces: x and value of the ends."""
+    (low, left), (high, right) = begin[:2], end[:2]
     worst = np.zeros(len(low))
     for share in _PROBES:
         x = without_rounding_noise(low + share * (high - low), 0)

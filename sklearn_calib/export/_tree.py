@@ -56,6 +56,8 @@ def _read(tree, k, at, depth, budget):
         if field not in tree:
             if needed:
                 wrong(f"{at}.{field}", "a value", "nothing")
+        elif tree[field] is None and kind.optional:
+            found[field] = None
         elif isinstance(kind, Parts):
             inner = 2 if cls.splits else k
             found[field] = _read_parts(tree[field], kind, inner, f"{at}.{field}", depth, budget)
