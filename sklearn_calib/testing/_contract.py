@@ -85,11 +85,14 @@ def contract_checks(
     """
     kind, numbers = _kind_of(thing)
     module = import_module(f"{__package__}._{kind}")
+    checks = {name: one for name, one in vars(module).items() if name.startswith("check_")}
     if kind == "displays":
-        return [(one.__name__, partial(one, copy(thing))) for one in module.CHECKS]
-    every = [(one, k) for one in module.CHECKS for k in n_classes or numbers]
-    given = module.given
-    return [(f"{one.__name__}[{k}]", partial(_run, one, thing, k, given)) for one, k in every]
+        return [(name, partial(one, copy(thing))) for name, one in checks.items()]
+    return [
+        (f"{name}[{k}]", partial(_run, one, thing, k, module.given))
+        for name, one in checks.items()
+        for k in n_classes or numbers
+    ]
 
 
 def _run(check, thing, k, given):
@@ -120,11 +123,6 @@ def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
     """A clone, fitted; what it cautions against is no matter here."""
     with no_cautions():
         return clone(recalibrator).fit(*rows, **options)
-
-
-def checks_in(names: dict[str, Any]) -> list[Callable[..., None]]:
-    """The checks among the names of a module."""
-    return [one for key, one in names.items() if key.startswith("check_")]
 
 
 def assert_simplex(proba: AnyArray, shape: tuple[int, ...]) -> None:

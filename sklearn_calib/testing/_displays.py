@@ -11,7 +11,6 @@ import numpy as np
 from joblib import hash as digest
 
 from ..exceptions import require
-from ._contract import checks_in
 
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
@@ -291,6 +290,3 @@ def _changed(thing, change):
             object.__setattr__(twin, key, _changed(value, change))
         return twin
     return change(thing)
-
-
-CHECKS = checks_in(globals())

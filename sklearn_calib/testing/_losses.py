@@ -11,7 +11,7 @@ from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
 from ..metrics import Case, ProperLoss, get_loss
-from ._contract import assert_refused, checks_in
+from ._contract import assert_refused
 
 
 def given(k: int) -> tuple[FloatArray, FloatArray]:
@@ -148,6 +148,3 @@ def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     for term in ("risk", "calibration", "refinement", "sharpness", "uncertainty"):
         ends = parts.interval(term)
         assert ends is not None and np.isfinite(ends).all(), f"interval of {term}: {ends}"
-
-
-CHECKS = checks_in(globals())

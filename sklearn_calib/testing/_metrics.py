@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 from .._typing import AnyArray
 from ..datasets import make_overconfident
 from ..metrics import Case, Measure, get_scorer
-from ._contract import assert_refused, checks_in
+from ._contract import assert_refused
 
 #: The rows that each check is given.
 given = make_overconfident
@@ -178,6 +178,3 @@ def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     value = get_scorer(metric.spec.scorer_name)(model, np.zeros((len(y), 1)), labels)
     sign = 1 if metric.spec.greater_is_better else -1
     assert abs(sign * value - metric(labels, model.predict_proba(np.zeros((len(y), 1))))) < 1e-12
-
-
-CHECKS = checks_in(globals())

@@ -17,7 +17,7 @@ from ..datasets import make_overconfident
 from ..exceptions import no_cautions
 from ..metrics import log_loss
 from ..recalibrators import Recalibrator
-from ._contract import assert_refused, assert_same, assert_simplex, checks_in, fit
+from ._contract import assert_refused, assert_same, assert_simplex, fit
 
 #: The rows that each check is given.
 given = make_overconfident
@@ -415,6 +415,3 @@ def _largest_jump(fitted):
 
 def _fitted(recalibrator, k):
     return fit(recalibrator, *make_overconfident(k, 300, random_state=10))
-
-
-CHECKS = checks_in(globals())

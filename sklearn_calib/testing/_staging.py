@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from .._typing import AnyArray, Estimator
 from ..canonical import canonical_proba
 from ..staging import Staging, own_logits, staging_of
-from ._contract import TOLERANCE, assert_same, checks_in
+from ._contract import TOLERANCE, assert_same
 
 
 def given(k: int) -> tuple[AnyArray, AnyArray]:
@@ -186,6 +186,3 @@ def check_tables_and_pipelines(estimator: Estimator, k: int, X: AnyArray, y: Any
         assert len(scores) == staging.n_stages(model)
         if _own(model, features) is not None:
             assert_same(own[-1], _own(model, features))
-
-
-CHECKS = checks_in(globals())
