@@ -126,7 +126,7 @@ def to_onnx(
             refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
-    graph = Graph(np.dtype(dtype), opset)
+    graph = Graph(onnx.helper.make_node, np.dtype(dtype), opset)
     result = _calibrated(document, graph.named(INPUT))
     model = _model(onnx, graph, document, result)
     if dtype == "float32":
@@ -150,12 +150,7 @@ def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
 
 def _model(onnx, graph, document, result):
     helper, k = onnx.helper, len(document.classes)
-    nodes = [
-        # onnxruntime 1.20 makes names from those of the nodes, which must differ
-        helper.make_node(step.op, step.inputs, [step.output], step.output, **step.attributes)
-        for step in graph.steps
-    ]
-    nodes.append(helper.make_node("Identity", [result.name], [OUTPUT], OUTPUT))
+    nodes = [*graph.nodes, helper.make_node("Identity", [result.name], [OUTPUT], OUTPUT)]
     constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]

@@ -18,9 +18,9 @@ from .._typing import AnyArray, Estimator
 from ..exceptions import refuse, require
 from ..staging import own_logits
 
-_ML = "ai.onnx.ml"
-_ML_VERSION = 3  # from which on trees may hold float64
-_DOUBLE = 11  # of onnx.TensorProto
+DOMAIN = "ai.onnx.ml"
+VERSION = 3  # from which on trees may hold float64
+DOUBLE = 11  # of onnx.TensorProto
 _DOUBLES = ("nodes_values", "target_weights", "base_values")
 
 
@@ -109,7 +109,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     if double:
         for key in [key for key in _DOUBLES if key in trees]:
             values = np.asarray(trees.pop(key), dtype=np.float64)
-            trees[f"{key}_as_tensor"] = make_tensor(key, _DOUBLE, [len(values)], values)
+            trees[f"{key}_as_tensor"] = make_tensor(key, DOUBLE, [len(values)], values)
     out = operator.outputs[0].full_name
     factor = _factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
@@ -117,8 +117,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         "TreeEnsembleRegressor",
         [name],
         [summed],
-        op_domain=_ML,
-        op_version=_ML_VERSION if double else 1,
+        op_domain=DOMAIN,
+        op_version=VERSION if double else 1,
         name=scope.get_unique_operator_name("margins"),
         **trees,
     )
@@ -185,7 +185,7 @@ def _converter(package):
         )
 
         # from this version on it keeps the thresholds in float64
-        return partial(convert_sklearn_random_forest_classifier, op_version=_ML_VERSION)
+        return partial(convert_sklearn_random_forest_classifier, op_version=VERSION)
     folder = "onnxmltools.convert"
     if package == "xgboost":
         path, name = f"{folder}.xgboost.operator_converters.XGBoost", "convert_xgboost"

@@ -24,8 +24,7 @@ from ._document import document_of
 from ._onnx_nodes import Graph, GraphRows, of_logits, of_margin, side_by_side, written
 
 METADATA = "sklearn_calib_maps"
-_ML_VERSION = 3
-_FLOAT, _DOUBLE = 1, 11  # of onnx.TensorProto
+_FLOAT = 1  # of onnx.TensorProto
 _ROWS = 1000  # of the sample, on which the result is compared
 _FAR, _SHARE = 1e-3, 0.05  # a difference that more than this share of them must not have
 
@@ -101,7 +100,7 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         rows = X.toarray() if issparse(X) else np.asarray(X)
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
-    versions = {"": opset, "ai.onnx.ml": _ML_VERSION}
+    versions = {"": opset, boosted.DOMAIN: boosted.VERSION}
     found = skl2onnx.to_onnx(fitted, rows[:1], target_opset=versions, options=options)
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
     documents = [document_of(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
@@ -124,11 +123,12 @@ def _shape_of_model(operator):
 
 
 def _convert_model(scope, operator, container):
+    from onnx.helper import make_node
     from skl2onnx.common.data_types import guess_proto_type
 
     model = operator.raw_operator
     prefix = scope.get_unique_variable_name("map")
-    graph = Graph(np.dtype(np.float64), container.target_opset, prefix)
+    graph = Graph(make_node, np.dtype(np.float64), container.target_opset, prefix)
     tabulate = container.get_options(model, {"tabulate": None})["tabulate"]
     parts = []
     for pair in model.calibrated_pairs_:
@@ -148,7 +148,7 @@ def _convert_model(scope, operator, container):
 
 
 def _into_container(graph, container):
-    from onnx import TensorProto, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 
     for name, array in graph.constants.items():
         if array.dtype.kind == "U":
@@ -157,15 +157,10 @@ def _into_container(graph, container):
         else:
             container.add_initializer(name, None, None, numpy_helper.from_array(array))
     version = container.target_opset
-    for step in graph.steps:
-        container.add_node(
-            step.op,
-            list(step.inputs),
-            [step.output],
-            name=step.output,
-            op_version=version,
-            **step.attributes,
-        )
+    for node in graph.nodes:
+        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+        names = list(node.input), list(node.output)
+        container.add_node(node.op_type, *names, name=node.name, op_version=version, **attributes)
 
 
 def _columns(table, other, places, k):
@@ -192,7 +187,7 @@ def _scores(model, pair, scope, operator, container, graph):
     for place in (scope, container):
         place.add_options(id(last), options)
     outputs = _parse_sklearn(scope, estimator, operator.inputs)
-    scores = graph.add("Cast", graph.named(outputs[-1].full_name), to=_DOUBLE)
+    scores = graph.add("Cast", graph.named(outputs[-1].full_name), to=boosted.DOUBLE)
     k, own = len(model.classes_), len(last.classes_)
     if kind == "proba":
         p = np.clip(scores, 0.0, 1.0)
@@ -212,7 +207,7 @@ def _as_predicted(rows, margins):
     if rows.k == 2:
         p = side_by_side(1.0 - p.column(1), p.column(1))
     if boosted.package_of(margins.estimator) == "xgboost":
-        p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=_DOUBLE)
+        p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=boosted.DOUBLE)
     return GraphRows(p / p.sum(), rows.k)
 
 

@@ -24,22 +24,14 @@ _AXES_ARE_INPUT = 18
 Operand = Union["Tensor", float, AnyArray]
 
 
-@dataclass(frozen=True)
-class Step:
-    """One operation of a graph."""
-
-    op: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: dict[str, Any]
-
-
 @dataclass(eq=False)
 class Graph:
     """Operations in the order of their computation.
 
     Parameters
     ----------
+    make_node : callable
+        That of ``onnx.helper``.
     dtype : dtype
         Of the tensors that hold scores: float64 or float32.
     opset : int
@@ -49,14 +41,15 @@ class Graph:
 
     Attributes
     ----------
-    steps : list of Step
+    nodes : list of NodeProto
     constants : dict of str to ndarray
     """
 
+    make_node: Callable[..., Any]
     dtype: Any
     opset: int
     prefix: str = "t"
-    steps: list[Step] = field(default_factory=list)
+    nodes: list[Any] = field(default_factory=list)
     constants: dict[str, AnyArray] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict)
 
@@ -69,8 +62,9 @@ class Graph:
         names = tuple(self.tensor(value).name for value in inputs)
         key = (op, names, *sorted((name, str(value)) for name, value in attributes.items()))
         if key not in self._known:
-            self._known[key] = f"{self.prefix}{len(self._known)}"
-            self.steps.append(Step(op, names, self._known[key], attributes))
+            self._known[key] = new = f"{self.prefix}{len(self._known)}"
+            # onnxruntime 1.20 makes names from those of the nodes, which must differ
+            self.nodes.append(self.make_node(op, names, [new], new, **attributes))
         return Tensor(self, self._known[key])
 
     def tensor(self, value: Operand) -> "Tensor":
@@ -113,7 +107,7 @@ def _almost_one(value):
     return np.size(value) == 1 and bool(value != 1 and np.float32(min(value, 2.0)) == 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tensor(NDArrayOperatorsMixin):
     """A tensor of a graph, with operators and functions of numpy; shapes are those of numpy."""
 
@@ -124,12 +118,7 @@ class Tensor(NDArrayOperatorsMixin):
         """Write what an operator, or a function of numpy or SciPy, would compute."""
         if ufunc in _UFUNCS:
             return _UFUNCS[ufunc](*given)
-        op = _OPERATIONS[ufunc]
-        for place, value in enumerate(given):
-            if op in ("Mul", "Div") and _almost_one(value):
-                twice = [*given[:place], 2 * np.asarray(value), *given[place + 1 :]]
-                return self.graph.add(op, *twice) * (2.0 if (op, place) == ("Div", 1) else 0.5)
-        return self.graph.add(op, *given)
+        return self.graph.add(_OPERATIONS[ufunc], *given)
 
     def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
         return _FUNCTIONS[function](*given, **options)
@@ -187,6 +176,19 @@ class Tensor(NDArrayOperatorsMixin):
         return self.graph.add("Softmax", self, axis=1)
 
 
+def _product(a, b):
+    a, b = (a, b) if isinstance(a, Tensor) else (b, a)
+    if _almost_one(b):
+        return a * (2 * np.asarray(b)) * 0.5
+    return a.graph.add("Mul", a, b)
+
+
+def _quotient(a, b):
+    if _almost_one(b):
+        return a / (2 * np.asarray(b)) * 2.0
+    return (a if isinstance(a, Tensor) else b).graph.add("Div", a, b)
+
+
 def side_by_side(*columns: Tensor) -> Tensor:
     """Tensors of the same number of rows as one."""
     return columns[0].graph.add("Concat", *columns, axis=1)
@@ -219,7 +221,6 @@ _OPERATIONS = {
     np.absolute: "Abs",
     np.add: "Add",
     np.bitwise_and: "And",
-    np.divide: "Div",
     np.equal: "Equal",
     np.exp: "Exp",
     np.floor: "Floor",
@@ -230,14 +231,15 @@ _OPERATIONS = {
     np.matmul: "MatMul",
     np.maximum: "Max",
     np.minimum: "Min",
-    np.multiply: "Mul",
     np.negative: "Neg",
     np.sign: "Sign",
     np.subtract: "Sub",
     np.tanh: "Tanh",
 }
 _UFUNCS: dict[Any, Callable[..., Tensor]] = {
+    np.divide: _quotient,
     np.expm1: expm1,
+    np.multiply: _product,
     expit: sigmoid,
     log_expit: log_sigmoid,
 }
