@@ -1,5 +1,6 @@
 """Maps as documents: dicts, JSON and its files, and the map that is read from them."""
 
+import itertools
 import json
 import os
 import re
@@ -240,6 +241,7 @@ MAX_BYTES = 1_000_000_000
 _MAX_BRACKETS = 2 * MAX_DEPTH + 10
 # a bracket, or a text with the brackets in it; one that never ends goes on to the end of the file
 _TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def to_dict(
@@ -472,15 +474,9 @@ def _parsed(content):
 
 def _check_depth(content):
     """Refuse brackets inside brackets before anything recurses into them."""
-    depth = 0
-    for found in _TOKEN.finditer(content):
-        token = found[0]
-        if token in (b"[", b"{"):
-            depth += 1
-            if depth > _MAX_BRACKETS:
-                wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
-        elif token in (b"]", b"}"):
-            depth -= 1
+    steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
+    if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
+        wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
 
 
 def _once(pairs):

@@ -132,15 +132,14 @@ class Numbers(Field):
             wrong(at, f"at least {self.least} numbers", f"{len(table)}")
         if self.length is not None and len(table) != self.length:
             wrong(at, f"{self.length} numbers", f"{len(table)}")
-        for limit, beyond in ((self.low, np.less), (self.high, np.greater)):
-            if limit is not None and beyond(table, limit).any():
-                rule = f"numbers {'>=' if beyond is np.less else '<='} {limit:g}"
-                _refuse_first(at, rule, table, beyond(table, limit))
-        if self.increasing and not (np.diff(table) > 0).all():
-            _refuse_first(at, "increasing numbers", table, np.append(False, np.diff(table) <= 0))
+        if self.low is not None:
+            _refuse_any(at, f"numbers >= {self.low:g}", table, table < self.low)
+        if self.high is not None:
+            _refuse_any(at, f"numbers <= {self.high:g}", table, table > self.high)
+        if self.increasing:
+            _refuse_any(at, "increasing numbers", table, np.diff(table, prepend=-np.inf) <= 0)
         if self.whole:
-            if (table != np.floor(table)).any():
-                _refuse_first(at, "whole numbers", table, table != np.floor(table))
+            _refuse_any(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
         table.flags.writeable = False
         return table
@@ -204,9 +203,7 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         words = {0: "a number", 1: "a list of numbers", 2: "a list of lists of numbers"}
         wrong(at, " or ".join(words[d] for d in sorted(dimensions)), shown(value))
     table = table.astype(np.float64)
-    bad = ~np.isfinite(table)
-    if bad.any():
-        _refuse_first(at, "finite numbers", table, bad)
+    _refuse_any(at, "finite numbers", table, ~np.isfinite(table))
     return table
 
 
@@ -228,7 +225,8 @@ def _all_of(values, *kinds):
     return set(map(type, values)) <= set(kinds)
 
 
-def _refuse_first(at, rule, table, bad):
-    place = np.argwhere(bad)[0]
-    path = "".join(f"[{i}]" for i in place)
-    wrong(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")
+def _refuse_any(at, rule, table, bad):
+    if bad.any():
+        place = np.argwhere(bad)[0]
+        path = "".join(f"[{i}]" for i in place)
+        wrong(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")

@@ -1,6 +1,5 @@
 """Maps as ONNX models."""
 
-import json
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from .._typing import Features
 from ..canonical import SLACK
 from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, MapDocument, document_of
+from ._exported import to_json
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
 from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, written
 
@@ -129,8 +129,10 @@ def to_onnx(
     graph = Graph(onnx.helper.make_node, np.dtype(dtype), opset)
     result = _calibrated(document, graph.named(INPUT))
     model = _model(onnx, graph, document, result)
+    said = {METADATA: to_json(document)}
     if dtype == "float32":
-        onnx.helper.set_model_props(model, _properties(document) | {ERROR: _error(model, document)})
+        said[ERROR] = _error(model, document)
+    onnx.helper.set_model_props(model, said)
     return model
 
 
@@ -155,19 +157,13 @@ def _model(onnx, graph, document, result):
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]
     imports = [helper.make_opsetid("", graph.opset)]
-    model = helper.make_model(
+    return helper.make_model(
         helper.make_graph(nodes, "calibration", ends[:1], ends[1:], constants),
         producer_name="sklearn_calib",
         producer_version=document.package,
         opset_imports=imports,
         ir_version=helper.find_min_ir_version_for(imports),
     )
-    helper.set_model_props(model, _properties(document))
-    return model
-
-
-def _properties(document):
-    return {METADATA: json.dumps(document.to_dict(), allow_nan=False, ensure_ascii=False)}
 
 
 # -- what float32 costs -----------------------------------------------------------------------
@@ -198,11 +194,8 @@ def _rows_at_knots(document):
     most = _MOST_ROWS // k
     if len(margin) > most:
         margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
-    blocks = []
-    for c in range(1 if k == 2 else 0, k):
-        block = np.repeat(expit(-margin)[:, None] / (k - 1), k, axis=1)
-        block[:, c] = expit(margin)
-        blocks.append(block)
+    one, others = expit(margin)[:, None], expit(-margin)[:, None] / (k - 1)
+    blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
     rng = np.random.default_rng(0)
     spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MOST_ROWS, 1))
     rows = np.vstack([*blocks, softmax(spread * rng.normal(size=(_MOST_ROWS, k)), axis=1)])
