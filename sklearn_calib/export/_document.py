@@ -331,7 +331,8 @@ def read_classes(names: Any, kind: Any) -> AnyArray:
     if not isinstance(names, list) or len(names) < 2:
         wrong("classes", "a list of at least two labels", shown(names))
     for i, name in enumerate(names):
-        if type(name) is not _LABELS[kind]:
+        found = type(name)
+        if found is not _LABELS[kind]:
             wrong(f"classes[{i}]", f"a label of type {kind}", shown(name))
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
             wrong(f"classes[{i}]", "an integer of 64 bits", "another")

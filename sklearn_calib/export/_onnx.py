@@ -10,10 +10,10 @@ from .._simplex import log_proba
 from .._typing import Features
 from ..canonical import SLACK
 from ..exceptions import check_known, is_number, refuse, require
-from ._document import Kind, MapDocument, document_of
+from ._document import Kind, document_of
 from ._exported import to_json
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, written
+from ._onnx_nodes import Graph, GraphRows, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
@@ -136,7 +136,7 @@ def to_onnx(
     return model
 
 
-def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
+def _calibrated(document, scores):
     """What the map of a document gives for scores; NaN for rows that are no scores."""
     k, name = len(document.classes), scores.graph.dtype.name
     if document.input == "logits":

@@ -194,17 +194,17 @@ def side_by_side(*columns: Tensor) -> Tensor:
     return columns[0].graph.add("Concat", *columns, axis=1)
 
 
-def sigmoid(x: Tensor) -> Tensor:
+def _sigmoid(x):
     """1 / (1 + exp(-x)), right to the last digit of small results too."""
     return 1.0 / (np.exp(-x) + 1.0)
 
 
-def log_sigmoid(x: Tensor) -> Tensor:
+def _log_sigmoid(x):
     """log(1 / (1 + exp(-x)))."""
     return np.minimum(x, 0.0) - np.log(np.exp(-abs(x)) + 1.0)
 
 
-def expm1(x: Tensor) -> Tensor:
+def _expm1(x):
     """exp(x) - 1 for x <= 0, right to the last digits of small results."""
     return np.tanh(x * 0.5) * (np.exp(x) + 1.0)
 
@@ -238,10 +238,10 @@ _OPERATIONS = {
 }
 _UFUNCS: dict[Any, Callable[..., Tensor]] = {
     np.divide: _quotient,
-    np.expm1: expm1,
+    np.expm1: _expm1,
     np.multiply: _product,
-    expit: sigmoid,
-    log_expit: log_sigmoid,
+    expit: _sigmoid,
+    log_expit: _log_sigmoid,
 }
 _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
@@ -262,7 +262,7 @@ class GraphRows:
         Their logarithms, where the rows carry them.
     """
 
-    p: Tensor
+    p: Any
     k: int
     exact: Tensor | None = None
 
@@ -284,7 +284,7 @@ class GraphRows:
 
 def of_margin(margin: Tensor) -> GraphRows:
     """Rows of two classes from the log-odds of the second."""
-    log = side_by_side(log_sigmoid(-margin), log_sigmoid(margin))
+    log = side_by_side(_log_sigmoid(-margin), _log_sigmoid(margin))
     return GraphRows(np.exp(log), 2, log)
 
 
@@ -339,8 +339,8 @@ def _(node: nodes.CumulativeAffine, rows):
         for sums in zip(*((np.arange(c), np.arange(c, k)) for c in range(1, k)), strict=True)
     )
     eta = (above - below) * float(node.slope) + node.shifts
-    higher = sigmoid(eta)
-    lower = sigmoid(-eta.column(0))
+    higher = _sigmoid(eta)
+    lower = _sigmoid(-eta.column(0))
     inner = [np.maximum(higher.column(c) - higher.column(c + 1), 0.0) for c in range(k - 2)]
     table = side_by_side(lower, *inner, higher.column(k - 2))
     return GraphRows(table / table.sum(), k)
