@@ -17,11 +17,7 @@ _EXACT = 1e-12  # of a mean that was met
 def description(document: MapDocument) -> str:
     """One sentence or two a line: the method, the rows, the mean, an offset, the checksum."""
     record = document.record
-    lines = [_of_method(document)]
-    if "rows" in record:
-        lines.append(_of_rows(document, record))
-    else:
-        lines.append("It has no record of the rows that it was fitted to.")
+    lines = [_of_method(document), _of_rows(document, record)]
     if "columns" in record:
         said = (
             f"{plain(role)} {', '.join(quoted(name) for name in names[:_NAMES])}"
@@ -63,6 +59,8 @@ def _of_method(document):
 
 
 def _of_rows(document, record):
+    if "rows" not in record:
+        return "It has no record of the rows that it was fitted to."
     rows, events = record["rows"], record.get("events")
     if events is None:
         return f"It was adapted to {rows} rows without labels."
