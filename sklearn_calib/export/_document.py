@@ -413,7 +413,6 @@ def json_schema() -> dict[str, Any]:
             "integers above 2^53 in full.",
         },
     }
-    optional = ("estimator", "largest_error")
     definitions = {name: _node_schema(name, cls) for name, cls in sorted(NODES.items())}
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
     return {
@@ -421,7 +420,7 @@ def json_schema() -> dict[str, Any]:
         "title": "A calibration map of sklearn-calib",
         "type": "object",
         "properties": properties,
-        "required": [name for name in properties if name not in optional],
+        "required": [*_NEEDED, RECORD, ENTRY],
         "additionalProperties": False,
         "$defs": {"node": choice} | definitions,
     }

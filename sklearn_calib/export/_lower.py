@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -27,6 +27,9 @@ _NEVER = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
 INVERSE = 2.0**1022  # of the smallest normal number
 
+#: What is done to an array of numbers.
+Moved: TypeAlias = Callable[[FloatArray], FloatArray]
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -37,7 +40,7 @@ class Origin:
 
     number: Any
     ends: tuple[float, float]
-    rows: Callable[[FloatArray], FloatArray]
+    rows: Moved
 
 
 def of_probability(p: Any) -> Origin:
@@ -102,12 +105,7 @@ def score(rows: ExprRows, kind: str) -> Expr:
     return log(rows.p[1]) - log(rows.p[0])
 
 
-def found_by(
-    node: Function,
-    rows: ExprRows,
-    targets: FloatArray,
-    moved: Callable[[FloatArray], FloatArray],
-) -> Expr:
+def found_by(node: Function, rows: ExprRows, targets: FloatArray, moved: Moved) -> Expr:
     """How many of the targets moved(x) reaches."""
     if node.input == "proba" and rows.origin is None:
         origin = of_probability(rows.p[1])
@@ -116,21 +114,14 @@ def found_by(
     return ops.search(origin.number, edges_of(node, origin, targets, moved))
 
 
-def edges_of(
-    node: Function,
-    origin: Origin,
-    targets: FloatArray,
-    moved: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
+def edges_of(node: Function, origin: Origin, targets: FloatArray, moved: Moved) -> FloatArray:
     """The least numbers of an origin at which moved(x) reaches the targets."""
     return least_reaching(
         lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
     )
 
 
-def least_reaching(
-    function: Callable[[FloatArray], FloatArray], targets: FloatArray, low: float, high: float
-) -> FloatArray:
+def least_reaching(function: Moved, targets: FloatArray, low: float, high: float) -> FloatArray:
     """The smallest float64 numbers of [low, high] at which an increasing function reaches targets.
 
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
@@ -266,7 +257,7 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
 
 
 def _one_number(kind):
-    x = ops.entry_of(0)
+    x = Expr("input", data=0)
     if kind == "proba":
         return ops.both(ops.at_most(0.0, x), ops.at_most(x, 1.0)), ExprRows(
             [1.0 - x, x], origin=of_probability(x)
@@ -276,7 +267,7 @@ def _one_number(kind):
 
 def _all_numbers(kind, k):
     """As `canonical_proba`."""
-    x = [ops.entry_of(c) for c in range(k)]
+    x = [Expr("input", data=c) for c in range(k)]
     if kind == "logits":
         valid = ops.both(*(ops.at_most(ops.size(one), LARGEST_LOGIT) for one in x))
         x = [ops.clipped(one, -LARGEST_LOGIT, LARGEST_LOGIT) for one in x]

@@ -13,7 +13,7 @@ from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, document_of
 from ._exported import to_json
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import Graph, GraphRows, of_logits, written
+from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
@@ -127,7 +127,7 @@ def to_onnx(
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
     graph = Graph(onnx.helper.make_node, np.dtype(dtype), opset)
-    result = _calibrated(document, graph.named(INPUT))
+    result = _calibrated(document, Tensor(graph, INPUT))
     model = _model(onnx, graph, document, result)
     said = {METADATA: to_json(document)}
     if dtype == "float32":

@@ -21,7 +21,7 @@ from .._typing import Features
 from ..exceptions import refuse, require
 from . import _onnx_boosted as boosted
 from ._document import document_of
-from ._onnx_nodes import Graph, GraphRows, of_logits, of_margin, side_by_side, written
+from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, of_margin, side_by_side, written
 
 METADATA = "sklearn_calib_maps"
 _FLOAT = 1  # of onnx.TensorProto
@@ -187,7 +187,7 @@ def _scores(model, pair, scope, operator, container, graph):
     for place in (scope, container):
         place.add_options(id(last), options)
     outputs = _parse_sklearn(scope, estimator, operator.inputs)
-    scores = graph.add("Cast", graph.named(outputs[-1].full_name), to=boosted.DOUBLE)
+    scores = graph.add("Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE)
     k, own = len(model.classes_), len(last.classes_)
     if kind == "proba":
         p = np.clip(scores, 0.0, 1.0)

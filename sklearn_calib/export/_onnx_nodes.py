@@ -53,10 +53,6 @@ class Graph:
     constants: dict[str, AnyArray] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict)
 
-    def named(self, name: str) -> "Tensor":
-        """A tensor that the graph is given."""
-        return Tensor(self, name)
-
     def add(self, op: str, *inputs: Operand, **attributes: Any) -> "Tensor":
         """The result of an operation; that of an equal one if there was one."""
         names = tuple(self.tensor(value).name for value in inputs)
@@ -109,7 +105,7 @@ def _almost_one(value):
 
 @dataclass(eq=False)
 class Tensor(NDArrayOperatorsMixin):
-    """A tensor of a graph, with operators and functions of numpy; shapes are those of numpy."""
+    """A tensor that a graph has or is given, with numpy's operators, functions and shapes."""
 
     graph: Graph
     name: str

@@ -107,11 +107,6 @@ def number(value: float) -> Expr:
     return Expr("number", data=float(value))
 
 
-def entry_of(position: int) -> Expr:
-    """A number of the row that is given."""
-    return Expr("input", data=position)
-
-
 def smaller(a: Expr, b: Expr | float) -> Expr:
     """The smaller of two."""
     return Expr("min", a, as_expr(b))

@@ -11,7 +11,7 @@ MAX_DEPTH = 50
 MAX_NODES = 100_000
 
 
-def read_nodes(tree: Any, n_classes: int, at: str = "map") -> Node:
+def read_nodes(tree: Any, n_classes: int) -> Node:
     """The nodes of a description, checked.
 
     Parameters
@@ -19,8 +19,6 @@ def read_nodes(tree: Any, n_classes: int, at: str = "map") -> Node:
     tree : dict
         With "node", the kind, and its fields: lists or arrays of numbers, and dicts of this form.
     n_classes : int
-    at : str, default="map"
-        What the tree is called in messages.
 
     Raises
     ------
@@ -28,7 +26,7 @@ def read_nodes(tree: Any, n_classes: int, at: str = "map") -> Node:
         An unknown kind, a field that is missing or unknown or holds something else than it says,
         more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names the place.
     """
-    return _read(tree, n_classes, at, MAX_DEPTH, iter(range(MAX_NODES)))
+    return _read(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))
 
 
 def _read(tree, k, at, depth, budget):

@@ -23,14 +23,14 @@ def check_value(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     assert low <= value <= high, f"{value} outside [{low}, {high}]"
 
 
-def check_range(metric: Measure, k: int, *_: AnyArray) -> None:
+def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """Predictions of every kind stay inside the declared range, the better end being perfect."""
     low, high = metric.spec.range
     values = []
-    for y, proba in _predictions(k):
+    for labels, rows in _predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
             options = {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
-            value = metric(y, proba, labels=range(k), **options)
+            value = metric(labels, rows, labels=range(k), **options)
             assert np.isfinite(value), f"{value} for predictions that are wrong or certain"
             assert low <= value <= high, f"{value} outside [{low}, {high}]"
             values.append(value)
@@ -41,9 +41,8 @@ def check_range(metric: Measure, k: int, *_: AnyArray) -> None:
     assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
 
 
-def _predictions(k):
+def _predictions(k, proba, y):
     """Labels with certain and wrong, undecided, overconfident, and nearly certain predictions."""
-    proba, y = make_overconfident(k)
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]
     yield y, np.full((len(y), k), 1 / k)
