@@ -55,8 +55,8 @@ class Graph:
 
     def add(self, op: str, *inputs: Operand, **attributes: Any) -> "Tensor":
         """The result of an operation; that of an equal one if there was one."""
-        names = tuple(self.tensor(value).name for value in inputs)
-        key = (op, names, *sorted((name, str(value)) for name, value in attributes.items()))
+        names = [self.tensor(value).name for value in inputs]
+        key = (op, *names, str(attributes))
         if key not in self._known:
             self._known[key] = new = f"{self.prefix}{len(self._known)}"
             # onnxruntime 1.20 makes names from those of the nodes, which must differ
