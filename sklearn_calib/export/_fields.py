@@ -137,7 +137,7 @@ class Numbers(Field):
         if self.high is not None:
             _refuse_any(at, f"numbers <= {self.high:g}", table, table > self.high)
         if self.increasing:
-            _refuse_any(at, "increasing numbers", table, np.diff(table, prepend=-np.inf) <= 0)
+            _refuse_any(at, "increasing numbers", table, np.append(False, table[1:] <= table[:-1]))
         if self.whole:
             _refuse_any(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
