@@ -168,29 +168,19 @@ class Calibration:
     def _calibrated(self, scores, first):
         from ..canonical import canonical_proba
 
-        kind, tolerance = self.options.kind, self.options.sum_tolerance
-        absent = self.options.absent
-        if len(self.codes) == 1:
-            flip = self.codes[0] == 0
-            proba = canonical_proba(
-                -scores if flip and kind == "logits" else scores,
-                kind=kind,
-                tolerance=tolerance,
-                absent=absent,
-                _where="apply",
-                _first=first,
-            )
-            proba = proba[:, ::-1] if flip and kind == "proba" else proba
-        else:
-            places = np.argsort(self.codes)
-            proba = canonical_proba(
-                scores[:, places],
-                kind=kind,
-                tolerance=tolerance,
-                absent=absent,
-                _where="apply",
-                _first=first,
-            )
+        kind, absent = self.options.kind, self.options.absent
+        flip = self.codes == [0]  # the one column is of the first class
+        given = scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
+        proba = canonical_proba(
+            -given if flip and kind == "logits" else given,
+            kind=kind,
+            tolerance=self.options.sum_tolerance,
+            absent=absent,
+            _where="apply",
+            _first=first,
+        )
+        if flip and kind == "proba":
+            proba = proba[:, ::-1]
         found = np.asarray(self.map.predict_proba(proba))[:, self.codes]
         return found if absent is None else np.where(np.isnan(scores), np.nan, found)
 

@@ -157,10 +157,8 @@ def _audit_rows(files, options, conditions):
                 **settings_of(files, options, conditions),
             )
     if _were_divided(rows.scores):
-        options.normalize, options.sums = (
-            True,
-            ["any"],
-        )  # fit and apply, which are printed, divide no rows unasked
+        options.normalize = True  # fit and apply, which are printed, divide no rows unasked
+        options.sums = ["any"]
     return finish(screen, report, options, conditions)
 
 

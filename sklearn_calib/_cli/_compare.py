@@ -136,7 +136,7 @@ def _measured(pairs, options, advance):
     n_classes, several = len(pairs.classes), len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
-    functions = {n: f for n, f in _means().items() if n in _MEASURES}
+    functions = _means()
     losses = {name: PairedLosses() for name in functions}
     kept: list[PairRows] = []  # of clusters, whose calibration error cells do not tell
     for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(done / 2)):

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._files.whole import write_whole
 from ._map import DIALECTS, EDITED, add_map, read_map
 from ._options import add_allow, examples
-from ._printing import Output, check_writable, refuse_out, standard_output
+from ._printing import Output, check_writable, standard_output, write_text
 from ._request import Request, split_names
 from ._wording import refuse
 
@@ -102,10 +101,7 @@ def export(options: Request) -> int:
         with standard_output("map", "Name a file with --out") as stream:
             stream.write(content)  # a map is UTF-8 whatever the terminal shows
         return 0
-    try:
-        write_whole(options.out, content)
-    except OSError as error:
-        refuse_out(options.out, error.strerror or error)
+    write_text(content, options.out, "--out")
     return Output().finish({options.to: options.out})
 
 

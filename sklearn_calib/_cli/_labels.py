@@ -12,7 +12,7 @@ from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
 from ._options import add_draws, add_files, add_reading, add_scale, add_weight, examples
-from ._printing import EXTRAS, Screen, check_outputs, progress, write_json, write_report, write_text
+from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._result import Condition, add_report, conditions_of, judged, settings_of
@@ -107,12 +107,8 @@ def _finish(
     page: Any = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")
-    if options.json is not None:
-        write_json(report.to_dict(), options.json)
-    if options.markdown is not None:
-        write_text(report.to_markdown(), options.markdown, "--markdown")
+    written = write_results(options, report.to_dict, report.to_markdown)
     code = judged(screen, conditions, _averages(report), "macro", "of the mean over labels, ")
-    written = {"numbers": options.json, "text": options.markdown}
     return screen.finish({"report": page, **written}, code)
 
 

@@ -12,7 +12,7 @@ from ..exceptions import Refusal
 from ..groups import audit_pairs, group_calibration, partition_of_values
 from ..summary import count_values, find_classes, is_summary_file, summarize, summarize_groups
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
-from ._printing import Screen, progress
+from ._printing import Screen, progress, refuse_out
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
 from ._rows import check_two_classes, in_order, named_classes, soft_classes
@@ -288,9 +288,8 @@ def _check_of_summaries(summary, options):
             "Leave --weight out, or give the rows",
         )
     words = {"--cluster": "group", "--scale": "numbers", "--tolerance": "sums"}
-    given = {option: getattr(options, name) is not None for option, name in words.items()}
-    for option, there in given.items():
-        if there:
+    for option, name in words.items():
+        if getattr(options, name) is not None:
             refuse(f"rows for {option}", "summaries", "Leave it out, or give the rows")
     known = summary.positive_label
     if options.positive is not None and plain(options.positive) != plain(known):
@@ -355,8 +354,4 @@ def _save(summary, path):
     try:
         summary.to_parquet(path)
     except OSError as error:
-        refuse(
-            f"a place to write {quoted(path, 200)}",
-            plain(error.strerror or error, 200),
-            "Choose one with --save",
-        )
+        refuse_out(path, error.strerror or error, "--save")

@@ -10,7 +10,7 @@ import numpy as np
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
 from ._options import add_files, add_numbers, add_reading, any_number, examples, share
-from ._printing import EXTRAS, Screen, check_writable, progress, write_json, write_text
+from ._printing import EXTRAS, Screen, check_writable, progress, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import Tables, check_scale, joined, with_order
@@ -323,11 +323,7 @@ def _shown(means, gaps, plans, options):
             {"system": name, "less": first, **found.to_dict()} for name, found in gaps.items()
         ],
     }
-    if options.json is not None:
-        write_json(content, options.json)
-    if options.markdown is not None:
-        write_text(markdown_of(sections), options.markdown, "--markdown")
-    return screen.finish({"numbers": options.json, "text": options.markdown})
+    return screen.finish(write_results(options, lambda: content, lambda: markdown_of(sections)))
 
 
 def _said(plan):

@@ -162,12 +162,8 @@ class Pairs:
             found += model.columns
             if model.needs_label or {*labels} <= {*present}:
                 found += labels
-            if model.needs_label and options.weight is not None:
-                found.append(options.weight)
-            if model.needs_label and options.group is not None:
-                found.append(options.group)
-            if model.needs_label and options.prediction is not None:
-                found.append(options.prediction)
+            if model.needs_label:
+                found += filter(None, (options.weight, options.group, options.prediction))
         if options.id is not None and not self.one_file:
             found.append(options.id)
         return [*dict.fromkeys(found)]

@@ -19,7 +19,7 @@ from ._options import (
     any_number,
     examples,
 )
-from ._printing import EXTRAS, Screen, check_outputs, progress, write_json, write_text
+from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._tables import Tables, probability
@@ -84,12 +84,10 @@ def plan(options: Request) -> int:
         check_outputs(options, files)
         size = _size(files, options)
     screen = Screen()
-    screen.show(*sections_of(size))
-    if options.json is not None:
-        write_json({"plan": size.to_dict()}, options.json)
-    if options.markdown is not None:
-        write_text(markdown_of(sections_of(size)), options.markdown, "--markdown")
-    return screen.finish({"numbers": options.json, "text": options.markdown})
+    sections = sections_of(size)
+    screen.show(*sections)
+    numbers, text = lambda: {"plan": size.to_dict()}, lambda: markdown_of(sections)
+    return screen.finish(write_results(options, numbers, text))
 
 
 def _check_rows(files):

@@ -212,7 +212,7 @@ def refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
     )
 
 
-def write_text(text: str, out: str, option: str) -> None:
+def write_text(text: str | bytes, out: str, option: str) -> None:
     """Write a text whole or not at all."""
     try:
         write_whole(out, text)
@@ -223,6 +223,17 @@ def write_text(text: str, out: str, option: str) -> None:
 def write_json(content: dict[str, Any], out: str) -> None:
     """Write the numbers that ``--json`` asks for."""
     write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json")
+
+
+def write_results(
+    options: Request, numbers: Callable[[], dict[str, Any]], text: Callable[[], str]
+) -> dict[str, str | None]:
+    """Write what ``--json`` and ``--markdown`` ask for; returns where they are."""
+    if options.json is not None:
+        write_json(numbers(), options.json)
+    if options.markdown is not None:
+        write_text(text(), options.markdown, "--markdown")
+    return {"numbers": options.json, "text": options.markdown}
 
 
 def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:

@@ -22,7 +22,7 @@ from ._options import (
     add_soft_labels,
     as_number,
 )
-from ._printing import Screen, note, progress, write_json, write_report, write_text
+from ._printing import Screen, note, progress, write_report, write_results
 from ._remote import source_of
 from ._request import Request
 from ._wording import refuse
@@ -217,15 +217,17 @@ def finish(
     page = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {model}")
-    if options.json is not None:
+
+    def numbers():
         content = report.to_dict()
         content["models"] += [] if after is None else after.to_dict()["models"]
-        write_json(content, options.json)
-    if options.markdown is not None:
-        texts = [each.to_markdown() for each in (report, after) if each is not None]
-        write_text("\n".join(texts), options.markdown, "--markdown")
-    written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
-    return screen.finish({"report": page, **written}, judged(screen, conditions, report, model))
+        return content
+
+    def text():
+        return "\n".join(each.to_markdown() for each in (report, after) if each is not None)
+
+    written = {"report": page, "summary": options.save, **write_results(options, numbers, text)}
+    return screen.finish(written, judged(screen, conditions, report, model))
 
 
 def judged(

@@ -28,11 +28,11 @@ from .._files.arrow import (
 from .._files.columns import Block
 from .._files.csv_text import cells_of_any_length
 from .._files.opened import kind_of, opened
-from .._files.tables import CsvText, check_columns, table_blocks, unreadable
+from .._files.tables import CsvText, check_columns, reading, table_blocks
 from .._files.whole import whole_file
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
-from ..exceptions import Refusal, require
+from ..exceptions import require
 from ._printing import refuse_out, standard_output
 from ._wording import refuse
 
@@ -210,15 +210,11 @@ def copy(
 
 def _kind(file):
     """The kind of a table, which `kind_of` names."""
-    try:
+    with reading(file):
         with open(file, "rb") as stream:
             begun = kind_of(stream, file)
         with opened(file) as stream:
             kind = kind_of(stream, file)
-    except Refusal:
-        raise
-    except Exception as error:  # the compressions and the system
-        raise unreadable(error, file) from error
     if kind in ("parquet", "arrow") and begun != kind:
         refuse("text or plain parquet", f"a packed table in {plain(file)}", "Unpack it first")
     return kind
@@ -326,7 +322,7 @@ class _Typed:
 
     @staticmethod
     def _source(file):
-        try:
+        with reading(file):
             kind = _kind(file)
             if kind == "parquet":
                 return parquet_file(file)
@@ -334,10 +330,6 @@ class _Typed:
                 return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
             with open(file, "rb") as stream:
                 return ArrowTable(workbook_table(stream, file))
-        except Refusal:
-            raise
-        except Exception as error:  # pyarrow and the system
-            raise unreadable(error, file) from error
 
     def repeating(self):
         """The columns whose values may come again: all but numbers with a fraction."""
@@ -369,10 +361,8 @@ def _without_fractions(schema):
 
 
 def _next(batches, file):
-    try:
+    with reading(file):  # which may be cut off
         return next(batches, None)
-    except Exception as error:  # a file that was cut off
-        raise unreadable(error, file) from error
 
 
 # -- text -----------------------------------------------------------------------------------------

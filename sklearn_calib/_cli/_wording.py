@@ -66,8 +66,6 @@ _CHOICES = {
 #: The same cure of commands that can do something else.
 KEEP_THEM = {"fill": "Fill them, or keep them with --missing keep"}
 WITHOUT_LABEL = {
-    "exchange": "name it with --positive, or exchange the columns of --prob or the two names in "
-    "--classes",
     "fill": "Give such rows when their labels come, or leave them out with --missing drop",
 }
 

@@ -94,14 +94,6 @@ def batches_of(
         yield batch, done / total
 
 
-def read_parquet(stream: Any, file: str, needed: Sequence[str]) -> Any:
-    """Some columns of a parquet file as a pandas DataFrame."""
-    source = parquet_file(stream)
-    check_columns(needed, source.schema_arrow.names, file)
-    check_types(needed, source.schema_arrow, file)
-    return arrow_frame(source.read(columns=needed).select(needed))
-
-
 def arrow_frame(table: Any) -> Any:
     """An Arrow table as a pandas DataFrame, categories as what they stand for."""
     import pyarrow as pa

@@ -403,12 +403,10 @@ def coded(block: Block, name: str, what: str | None = "value") -> Coded:
         values, codes = _coded_objects(column)
     values, codes = _without_missing(values, codes)
     holes = codes < 0
-    if what is not None:
-        if holes.any():
-            check_filled(block, name, what, holes)
-        return Coded(array_of(values), codes)
     if not holes.any():
         return Coded(array_of(values), codes)
+    if what is not None:
+        check_filled(block, name, what, holes)  # refuses
     holed = np.empty(len(values) + 1, dtype=object)
     holed[:-1] = values
     return Coded(holed, np.where(holes, len(values), codes))

@@ -122,9 +122,7 @@ def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
         yield from _guarded(fetch())
     elif callable(getattr(data, "fetchmany", None)):
         yield from _guarded(_fetched(data))
-    elif hasattr(data, "__next__") and not hasattr(data, "__arrow_c_stream__") | hasattr(
-        data, "read"
-    ):
+    elif hasattr(data, "__next__"):
         yield from _guarded(_gathered(data, names))
     else:
         yield data

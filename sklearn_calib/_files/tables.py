@@ -3,6 +3,7 @@
 import codecs
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .._show import plain, quoted
@@ -13,7 +14,6 @@ from .arrow import (
     batches_of,
     check_types,
     parquet_file,
-    read_parquet,
     read_workbook,
 )
 from .columns import Block
@@ -91,24 +91,19 @@ def table_blocks(
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
     rows, forms = 0, dict[tuple[str, str], Any]()
-    try:
-        with opened(file) as stream:
-            kind = kind_of(stream, file)
-            if kind == "csv":
-                form = sep, decimal, encoding, header
-                tables = _read_csv(stream, file, pick, form, size, as_text)
-            else:
-                found = _typed(kind, stream, file, pick, encoding, size)
-                has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
-                tables = (t._replace(decimal=decimal) if has_text else t for t in found)
-            for table in tables:
-                if table.n_rows:
-                    yield table._replace(forms=forms)
-                rows += table.n_rows
-    except Refusal:
-        raise
-    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
-        raise unreadable(error, file) from error
+    with reading(file), opened(file) as stream:
+        kind = kind_of(stream, file)
+        if kind == "csv":
+            form = sep, decimal, encoding, header
+            tables = _read_csv(stream, file, pick, form, size, as_text)
+        else:
+            found = _typed(kind, stream, file, pick, encoding, size)
+            has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
+            tables = (t._replace(decimal=decimal) if has_text else t for t in found)
+        for table in tables:
+            if table.n_rows:
+                yield table._replace(forms=forms)
+            rows += table.n_rows
     if not rows:
         refuse("", f"rows in {plain(file)}", "none", "Check the export")
 
@@ -121,21 +116,16 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
         found[:] = present
         return pick(present)
 
-    try:
-        with opened(file) as stream:
-            kind = kind_of(stream, file)
-            if kind in ("parquet", "arrow"):
-                source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
-                return list(source.schema_arrow.names)
-            given = [form.get(name) for name in FORM]
-            if kind == "csv":
-                next(_read_csv(stream, file, note, given, _FEW, ()), None)
-            else:
-                next(_typed(kind, stream, file, note, form.get("encoding"), _FEW), None)
-    except Refusal:
-        raise
-    except Exception as error:
-        raise unreadable(error, file) from error
+    with reading(file), opened(file) as stream:
+        kind = kind_of(stream, file)
+        if kind in ("parquet", "arrow"):
+            source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
+            return list(source.schema_arrow.names)
+        given = [form.get(name) for name in FORM]
+        if kind == "csv":
+            next(_read_csv(stream, file, note, given, _FEW, ()), None)
+        else:
+            next(_typed(kind, stream, file, note, form.get("encoding"), _FEW), None)
     return found
 
 
@@ -146,12 +136,8 @@ def weigh_more(files: Sequence[str], most: int) -> bool:
     """
     total = 0
     for file in files:
-        try:
+        with reading(file):
             total += max(os.path.getsize(file), _unpacked(file, most - total))
-        except Refusal:
-            raise
-        except Exception as error:
-            raise unreadable(error, file) from error
         if total > most:
             return True
     return False
@@ -171,6 +157,17 @@ def _unpacked(file, most):
         while n_bytes <= most and (piece := stream.read(_HEAD)):
             n_bytes += len(piece)
         return n_bytes
+
+
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """What goes wrong inside is refused in one sentence about the file."""
+    try:
+        yield
+    except Refusal:
+        raise
+    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
+        raise unreadable(error, file) from error
 
 
 def unreadable(error: Exception, file: str) -> Refusal:
@@ -194,9 +191,9 @@ def _typed(kind, stream, file, pick, encoding, size):
         yield from _typed_blocks(kind, stream, file, pick, encoding, size)
         return
     if kind == "parquet":  # at once in half the time
-        names = parquet_file(stream).schema_arrow.names
-        frame = read_parquet(stream, file, list(dict.fromkeys(pick(names))))
-        yield Block(frame, file, ".")
+        source = parquet_file(stream)
+        needed = _needed(source, file, pick)
+        yield Block(arrow_frame(source.read(columns=needed).select(needed)), file, ".")
         return
     frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, encoding, _BLOCK)]
     if frames:
@@ -217,12 +214,18 @@ def _typed_blocks(kind, stream, file, pick, encoding, size):
         first += len(frame)
 
 
-def _arrow_frames(source, file, pick):
-    import pyarrow as pa
-
+def _needed(source, file, pick):
+    """The columns to read of a parquet or Arrow file, which it has."""
     needed = list(dict.fromkeys(pick(source.schema_arrow.names)))
     check_columns(needed, source.schema_arrow.names, file)
     check_types(needed, source.schema_arrow, file)
+    return needed
+
+
+def _arrow_frames(source, file, pick):
+    import pyarrow as pa
+
+    needed = _needed(source, file, pick)
     for batch, share in batches_of(source, _ROWS, needed):
         yield arrow_frame(pa.Table.from_batches([batch]).select(needed)), share, None
 
