@@ -35,9 +35,9 @@ class Counting(NamedTuple):
             first + name.replace(last, 2 * last) + last
             for name in (*self.columns, self.counts or "", self.into)
         )
-        number, names = f"SUM({counts})" if self.counts else "COUNT(*)", ", ".join(names)
+        number, given = f"SUM({counts})" if self.counts else "COUNT(*)", ", ".join(names)
         inner = query.strip().rstrip(";")
-        return f"SELECT {names}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {names}"
+        return f"SELECT {given}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {given}"
 
 
 def _marks(source):

@@ -14,8 +14,11 @@ PAGE = GUIDE / "large_data.rst"
 
 
 def queries():
-    text = PAGE.read_text(encoding="utf-8").split(".. code-block:: sql\n\n")[1:]
-    return [re.match(r"(?:(?:   .*)?\n)+", block)[0] for block in text]
+    """That for the counts of both labels, and the coarser one."""
+    text = PAGE.read_text(encoding="utf-8")
+    (coarse,) = re.findall(r"code-block:: sql\n\n((?:(?:   .*)?\n)+)", text)
+    (exact,) = re.findall(r'query = "(SELECT p, sum.+)"', text)
+    return exact, coarse
 
 
 def rows(p):
