@@ -10,8 +10,8 @@ import pytest
 
 from sklearn_calib import displays
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.testing import _displays as checks
 from sklearn_calib.testing import check_contract, contract_checks
-from sklearn_calib.testing._displays import CHECKS
 
 CLASSES = [getattr(displays, name) for name in displays.__all__]
 
@@ -36,7 +36,7 @@ def test_every_display_is_a_display():
     assert all(issubclass(cls, displays.Display) for cls in CLASSES)
 
 
-@pytest.mark.parametrize("check", [check.__name__ for check in CHECKS])
+@pytest.mark.parametrize("check", [name for name in vars(checks) if name.startswith("check_")])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_display(cls, check, made):
     assert cls is displays.Display or type(made[cls]) is cls
