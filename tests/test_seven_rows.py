@@ -420,7 +420,7 @@ SUMMARIZED = {
         },
     ],
 }
-NO_ROWS = ("query", "data", "progress", "_draw")
+NO_ROWS = ("query", "in_database", "data", "progress", "_draw")
 
 
 @pytest.mark.filterwarnings("ignore:.*left out:sklearn_calib.exceptions.CalibrationWarning")

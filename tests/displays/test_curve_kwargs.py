@@ -1,6 +1,7 @@
 """What curves look like: one word for all displays, and each of its options shows."""
 
 import re
+from inspect import signature
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,7 +56,7 @@ MADE |= {
 MADE |= {
     cls.__name__: lambda cls=cls: made_by_its_docstring(cls)
     for cls in CLASSES
-    if cls.__name__ not in MADE
+    if cls.__name__ not in MADE and "curve_kwargs" in signature(cls.plot).parameters
 }
 
 

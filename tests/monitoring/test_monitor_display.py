@@ -19,7 +19,7 @@ def test_lines_limits_and_alarms(unit):
         monitor.update(y[rows], proba[rows], time=time)
     upper, lower = MonitorDisplay.from_monitor(monitor).axes_
     history, alarms = monitor.history_, monitor.alarms_
-    evidence, enough, detector, bound, *vertical = upper.lines
+    evidence, detector, enough, bound, *vertical = upper.lines
     assert_array_equal(evidence.get_ydata(), history.log_e_value / np.log(10))
     known = np.isfinite(history.log_detector)
     assert_array_equal(detector.get_ydata()[known], history.log_detector[known] / np.log(10))
