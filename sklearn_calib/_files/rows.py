@@ -15,7 +15,7 @@ _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
 _SERVER_SIDE = "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
 
 
-_BACKTICKS = "pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks"  # quote names
+_BACKTICKS = "pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks"  # quote names so
 
 
 class Counting(NamedTuple):

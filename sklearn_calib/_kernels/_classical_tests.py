@@ -1,5 +1,7 @@
 """Classical tests of calibration from sums at each score: (statistic, p-value).
 
+`rank_correlation` is of rows: (correlation, statistic).
+
 `score` are scores in increasing order, equal ones together or apart; `rows` the numbers of rows
 there, `events` of those with the event.
 """
