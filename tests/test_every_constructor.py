@@ -136,7 +136,8 @@ def classes():
     """Public classes that a user builds: with options, and neither results nor pictures."""
     for name, thing in offered():
         built = inspect.isclass(thing) and not issubclass(thing, (tuple, Display, Exception))
-        result = dataclasses.is_dataclass(thing) and thing is not GaussianLogisticModel
+        built_by_fields = hasattr(thing, "get_params") or thing is GaussianLogisticModel
+        result = dataclasses.is_dataclass(thing) and not built_by_fields
         if built and not result and not {thing, name} & {*ELSEWHERE}:
             yield name, thing
 

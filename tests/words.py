@@ -32,7 +32,7 @@ def numbers(result, name="", exact=False):
         parts = result.items()
     elif hasattr(result, "_fields"):
         parts = ((field, getattr(result, field)) for field in result._fields)
-    elif dataclasses.is_dataclass(result):
+    elif dataclasses.is_dataclass(result) and not hasattr(result, "get_params"):
         parts = ((f.name, getattr(result, f.name)) for f in dataclasses.fields(result))
     elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
         parts = ((getattr(one, "quantity", str(i)), one) for i, one in enumerate(result))

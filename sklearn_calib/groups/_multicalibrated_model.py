@@ -1,5 +1,6 @@
 """MulticalibratedModel: a classifier and the correction of its probabilities in many groups."""
 
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
@@ -8,29 +9,29 @@ import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._show import plain, quoted
 from .._simplex import stack_rows
-from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
+from .._sklearn_compat import with_options
+from .._typing import AnyArray, ArrayLike, Features, FloatArray, Self
 from ..exceptions import refuse
 from ..meta import (
-    GIVES_SCORES,
-    RESPONSE_METHODS,
     CalibratedClassifier,
     CalibratedPair,
+    GivesScores,
     aligned_scores,
 )
 from ..recalibrators import (
-    BOOSTER_CONSTRAINTS,
+    BoosterOptions,
     MulticalibratedScores,
     table_columns,
     whole_or_not_at_all,
 )
 
 
-class MulticalibratedModel(CalibratedClassifier):
+@with_options
+class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     """A classifier whose probabilities are corrected to be right in many groups at once.
 
     `MulticalibratedScores` on rows that the classifier was not trained on, with the groups taken
@@ -111,48 +112,13 @@ class MulticalibratedModel(CalibratedClassifier):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "estimator": GIVES_SCORES,
-        "groups": [str, "array-like", Integral, callable],
-        **BOOSTER_CONSTRAINTS,
-        "response_method": [StrOptions(set(RESPONSE_METHODS))],
-    }
-    recalibrator = "identity"  # none beside the correction
+    estimator: GivesScores
+    groups: Any = "all"
+    _: KW_ONLY
+    response_method: Literal["auto", "decision_function", "predict_proba"] = "auto"
 
-    def __init__(
-        self,
-        estimator: Estimator,
-        groups: Any = "all",
-        *,
-        n_rounds: int = 20,
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int = 5,
-        min_samples_leaf: float | Literal["auto"] = "auto",
-        l2: float = 1.0,
-        min_gain: float = 0.15,
-        n_bins: int = 64,
-        cv: CV = 5,
-        patience: int = 1,
-        monotone: bool = False,
-        use_score: bool = True,
-        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.groups = groups
-        self.n_rounds = n_rounds
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_samples_leaf = min_samples_leaf
-        self.l2 = l2
-        self.min_gain = min_gain
-        self.n_bins = n_bins
-        self.cv = cv
-        self.patience = patience
-        self.monotone = monotone
-        self.use_score = use_score
-        self.response_method = response_method
+    _parameter_constraints = {"groups": [str, "array-like", Integral, callable]}  # noqa: RUF012
+    recalibrator = "identity"  # none beside the correction
 
     def fit(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any

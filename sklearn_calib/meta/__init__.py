@@ -4,11 +4,10 @@ from ._angular import AngularCalibratedClassifier
 from ._attributions import calibrated_attributions
 from ._brought import check_gives_proba as check_gives_proba
 from ._calibrated_model import CalibratedModel
-from ._pairs import GIVES_SCORES as GIVES_SCORES
 from ._pairs import CalibratedClassifier as CalibratedClassifier
 from ._pairs import CalibratedPair as CalibratedPair
+from ._pairs import GivesScores as GivesScores
 from ._refine_then_calibrate import RefineThenCalibrateCV
-from ._scores import RESPONSE_METHODS as RESPONSE_METHODS
 from ._scores import aligned_scores as aligned_scores
 
 __all__ = [

@@ -1,14 +1,14 @@
 """The classifier calibrated by the angle to the truth."""
 
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import KW_ONLY, field, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from .._kernels._expected_link import LINKS
 from .._random import legacy_generator
+from .._sklearn_compat import Finite, Positive, with_options
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ..linear import (
@@ -23,6 +23,7 @@ from ..recalibrators import whole_or_not_at_all
 from ._pairs import CalibratedClassifier, CalibratedPair
 
 
+@with_options
 class AngularCalibratedClassifier(CalibratedClassifier):
     """A linear classifier, calibrated from one fit without held-out rows (angular calibration).
 
@@ -109,46 +110,28 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     True
     """
 
-    theta_: float
-    cos_theta_: float
-    inner_product_: float
-    link_params_: dict[str, Any]
-    method_: str
-    diagnostics_: dict[str, Any]
+    estimator: Annotated[Estimator, HasMethods(["fit", "decision_function"])]
+    _: KW_ONLY
+    link: Link = "logit"
+    link_slope: Positive | Literal["auto"] = "auto"
+    link_intercept: Finite | Literal["auto"] = "auto"
+    covariance: ArrayLike | Estimator = "auto"
+    sign: Literal["positive", "holdout", "cv"] = "positive"
+    assume_centered: bool = False
+    random_state: RandomStateLike = 0
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "estimator": [HasMethods(["fit", "decision_function"])],
-        "link": [StrOptions(set(LINKS)), callable],
-        "link_slope": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "link_intercept": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"})],
-        "covariance": ["array-like", HasMethods(["fit"]), StrOptions({"auto", "identity"})],
-        "sign": [StrOptions({"positive", "holdout", "cv"})],
-        "assume_centered": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
+    theta_: float = field(init=False)
+    cos_theta_: float = field(init=False)
+    inner_product_: float = field(init=False)
+    link_params_: dict[str, Any] = field(init=False)
+    method_: str = field(init=False)
+    diagnostics_: dict[str, Any] = field(init=False)
+
+    _parameter_constraints = {  # noqa: RUF012
+        "covariance": ["array-like", HasMethods(["fit"]), StrOptions({"auto", "identity"})]
     }
     recalibrator = "angular"
     cv = None
-
-    def __init__(
-        self,
-        estimator: Estimator,
-        *,
-        link: Link = "logit",
-        link_slope: float | Literal["auto"] = "auto",
-        link_intercept: float | Literal["auto"] = "auto",
-        covariance: ArrayLike | Estimator = "auto",
-        sign: Literal["positive", "holdout", "cv"] = "positive",
-        assume_centered: bool = False,
-        random_state: RandomStateLike = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.link = link
-        self.link_slope = link_slope
-        self.link_intercept = link_intercept
-        self.covariance = covariance
-        self.sign = sign
-        self.assume_centered = assume_centered
-        self.random_state = random_state
 
     def fit(self, X: Features, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier, and find the angle on the same rows.

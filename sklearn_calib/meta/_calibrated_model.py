@@ -1,7 +1,7 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from inspect import signature
 from numbers import Integral
 from typing import Any, Literal
@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -22,6 +21,7 @@ from .._sklearn_compat import (
     routing_enabled,
     safe_indexing,
     with_callbacks,
+    with_options,
 )
 from .._typing import (
     CV,
@@ -42,16 +42,16 @@ from ._brought import fresh, frozen_with_classes
 from ._concerns import groups_of_copies
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import (
-    GIVES_SCORES,
     CalibratedClassifier,
     CalibratedPair,
+    GivesScores,
     Job,
     check_fitted,
     every_recalibrator_has,
     folds_of_rows,
     splits_of,
 )
-from ._scores import RESPONSE_METHODS, says_what_to_write
+from ._scores import says_what_to_write
 
 _Input = tuple[Features, AnyArray, FloatArray, dict[str, Any]]
 
@@ -97,6 +97,8 @@ def _refuse_without_weights(part, where):
     )
 
 
+@says_what_to_write
+@with_options
 class CalibratedModel(CalibratedClassifier):
     """A classifier whose probabilities are recalibrated on rows it was not trained on.
 
@@ -225,32 +227,13 @@ class CalibratedModel(CalibratedClassifier):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "estimator": GIVES_SCORES,
-        "recalibrator": "no_validation",
-        "cv": ["cv_object", StrOptions({"alo"})],
-        "ensemble": ["boolean", StrOptions({"auto"})],
-        "response_method": [StrOptions(set(RESPONSE_METHODS))],
-        "n_jobs": [Integral, None],
-    }
-
-    @says_what_to_write
-    def __init__(
-        self,
-        estimator: Estimator,
-        recalibrator: RecalibratorLike = "default",
-        *,
-        cv: CV | Literal["alo"] | None = None,
-        ensemble: bool | Literal["auto"] = "auto",
-        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.recalibrator = recalibrator
-        self.cv = cv
-        self.ensemble = ensemble
-        self.response_method = response_method
-        self.n_jobs = n_jobs
+    estimator: GivesScores
+    recalibrator: RecalibratorLike = "default"
+    _: KW_ONLY
+    cv: CV | Literal["alo"] | None = None
+    ensemble: bool | Literal["auto"] = "auto"
+    response_method: Literal["auto", "decision_function", "predict_proba"] = "auto"
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(

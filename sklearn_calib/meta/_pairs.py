@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -162,7 +162,8 @@ def _without(arrays, number, kept):
     return values if isinstance(arrays, dict) else type(arrays)(values.values())
 
 
-GIVES_SCORES = [
+GivesScores: TypeAlias = Annotated[
+    Estimator,
     HasMethods(["fit", "predict_proba"]),
     HasMethods(["fit", "decision_function"]),
     FrozenEstimator,

@@ -2,21 +2,21 @@
 
 from functools import wraps
 from inspect import signature
-from typing import cast
+from typing import TypeVar
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._simplex import take_columns
-from .._typing import Estimator, Features, FloatArray, Function, IntArray
+from .._typing import Estimator, Features, FloatArray, IntArray
 from ..canonical import canonical_proba
 from ..exceptions import refuse
 from ..recalibrators import all_recalibrators, suggestion
 from ..staging import own_logits
 
+Class = TypeVar("Class", bound=type)
 ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
-RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
 
 
 def classifier_scores(
@@ -109,9 +109,10 @@ _HERE = {
 }
 
 
-def says_what_to_write(init: Function) -> Function:
-    """A constructor whose error for an unknown argument names the one that is meant."""
-    known = [name for name in signature(init).parameters if name != "self"]
+def says_what_to_write(cls: Class) -> Class:
+    """A class whose error for an unknown argument names the one that is meant."""
+    init = vars(cls)["__init__"]
+    known = [*signature(cls).parameters]
 
     @wraps(init)
     def checked(self, *args, **kwargs):
@@ -126,7 +127,8 @@ def says_what_to_write(init: Function) -> Function:
                 )
         init(self, *args, **kwargs)
 
-    return cast("Function", checked)
+    cls.__init__ = checked  # type: ignore[misc]
+    return cls
 
 
 def _cure(name, value, known):

@@ -43,9 +43,9 @@ from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
-from ._multicalibrated_scores import BOOSTER_CONSTRAINTS as BOOSTER_CONSTRAINTS
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
+from ._multicalibrated_scores import BoosterOptions as BoosterOptions
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning

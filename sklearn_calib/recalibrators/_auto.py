@@ -1,21 +1,23 @@
 """A mixture of methods, weighted by cross-validation."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, field
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils._param_validation import Interval
 
 from .._show import quoted
 from .._simplex import absent_of, carries_log, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     CallbackSupportMixin,
+    NonNegative,
     callback_fit,
     callback_task,
     callback_tasks,
     with_callbacks,
+    with_options,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from ..canonical import rows_per_weight
@@ -55,6 +57,7 @@ _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
 
 
+@with_options
 class StackedCalibration(CallbackSupportMixin, Recalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
@@ -161,9 +164,16 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     ... }
     """
 
-    weights_: dict[str, float]
-    recalibrators_: dict[str, Any]
-    cv_losses_: dict[str, tuple[float, float]]
+    recalibrators: Literal["auto"] | Candidates = "auto"
+    cv: CV = 5
+    _: KW_ONLY
+    monotone: bool = False
+    alpha: NonNegative = 1.0
+    n_jobs: int | None = None
+
+    weights_: dict[str, float] = field(init=False)
+    recalibrators_: dict[str, Any] = field(init=False)
+    cv_losses_: dict[str, tuple[float, float]] = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native",
@@ -175,28 +185,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         absent=True,
         cost="cv + 1 fits of each",
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "recalibrators": "no_validation",
-        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-        "monotone": ["boolean"],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [None, Integral],
-    }
-
-    def __init__(
-        self,
-        recalibrators: Literal["auto"] | Candidates = "auto",
-        cv: CV = 5,
-        *,
-        monotone: bool = False,
-        alpha: float = 1.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.recalibrators = recalibrators
-        self.cv = cv
-        self.monotone = monotone
-        self.alpha = alpha
-        self.n_jobs = n_jobs
+    _parameter_constraints = {"recalibrators": "no_validation"}  # noqa: RUF012
 
     @with_callbacks
     def fit(

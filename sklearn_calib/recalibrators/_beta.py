@@ -1,16 +1,18 @@
 """Beta calibration."""
 
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex import log_proba
+from .._sklearn_compat import with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
+@with_options
 class BetaCalibration(Recalibrator):
     """Beta calibration, three parameters: log-odds = a log p - b log(1 - p) + c.
 
@@ -61,19 +63,15 @@ class BetaCalibration(Recalibrator):
     array([[0.32, 0.68]])
     """
 
-    a_: float
-    b_: float
-    c_: float
+    parameters: Literal["abm", "am", "ab"] = "abm"
+
+    a_: float = field(init=False)
+    b_: float = field(init=False)
+    c_: float = field(init=False)
 
     capabilities = Capabilities(
         array_api=True, monotone=True, increasing=True, continuous=True, takes_logarithm=True
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "parameters": [StrOptions({"abm", "am", "ab"})]
-    }
-
-    def __init__(self, parameters: Literal["abm", "am", "ab"] = "abm") -> None:
-        self.parameters = parameters
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)

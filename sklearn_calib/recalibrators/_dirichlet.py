@@ -1,23 +1,23 @@
 """Dirichlet calibration."""
 
-from dataclasses import replace
-from numbers import Real
+from dataclasses import KW_ONLY, field, replace
 from typing import Literal
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
+from .._sklearn_compat import NonNegative, with_options
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
 from ._describe import IDENTITY, chain
 from ._softmax_family import FittedSoftmax
 
 
+@with_options
 class DirichletCalibration(FittedSoftmax):
     """Softmax regression on log-probabilities, with off-diagonal and intercept regularisation.
 
@@ -87,24 +87,15 @@ class DirichletCalibration(FittedSoftmax):
     True
     """
 
-    off_diagonal_penalty_: float
-    own_penalty_: float
-    leave_one_out_loss_: float
+    penalty: Literal["auto"] | NonNegative = "auto"
+    _: KW_ONLY
+    intercept_penalty: NonNegative | None = None
+
+    off_diagonal_penalty_: float = field(init=False)
+    own_penalty_: float = field(init=False)
+    leave_one_out_loss_: float = field(init=False)
 
     capabilities = replace(FittedSoftmax.capabilities, weights="rows", max_classes=100)
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        penalty: float | Literal["auto"] = "auto",
-        *,
-        intercept_penalty: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.intercept_penalty = intercept_penalty
 
     def _fit(self, proba, codes, weight):
         k, z = proba.shape[1], log_proba(np.asarray(proba))

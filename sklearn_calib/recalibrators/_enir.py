@@ -1,10 +1,11 @@
 """Ensemble of nearly-isotonic regressions."""
 
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
+from .._sklearn_compat import with_options
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._near_isotonic import OnLogOdds
@@ -19,6 +20,7 @@ from ._paths import (
 )
 
 
+@with_options
 class ENIR(OnLogOdds):
     """Average of nearly-isotonic fits along their path, weighted by an information criterion.
 
@@ -74,15 +76,10 @@ class ENIR(OnLogOdds):
     True
     """
 
-    penalties_: FloatArray
-    weights_: FloatArray
+    criterion: Literal["bic", "aic"] = "bic"
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "criterion": [StrOptions({"bic", "aic"})],
-    }
-
-    def __init__(self, criterion: Literal["bic", "aic"] = "bic") -> None:
-        self.criterion = criterion
+    penalties_: FloatArray = field(init=False)
+    weights_: FloatArray = field(init=False)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints

@@ -1,11 +1,10 @@
 """Histogram binning."""
 
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import (
     ON_EDGE,
@@ -19,12 +18,14 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import middle
 from .._simplex import rank_score
+from .._sklearn_compat import Count, NonNegative, with_options
 from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import steps, steps_of_rank
 
 
+@with_options
 class HistogramBinning(Recalibrator):
     """Replace each score by the share of positives in its bin.
 
@@ -96,28 +97,17 @@ class HistogramBinning(Recalibrator):
     (array([0.5]), array([0.29, 0.89]))
     """
 
-    n_bins_: int
-    bin_edges_: FloatArray
-    bin_values_: FloatArray
-    bin_weights_: FloatArray
+    n_bins: Count | Literal["bdeu"] = 10
+    _: KW_ONLY
+    strategy: Strategy = "quantile"
+    prior_weight: NonNegative = 5.0
+
+    n_bins_: int = field(init=False)
+    bin_edges_: FloatArray = field(init=False)
+    bin_values_: FloatArray = field(init=False)
+    bin_weights_: FloatArray = field(init=False)
 
     capabilities = Capabilities(flexible=True, weights="rows", cost="O(k n log n)")
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
-        "strategy": [StrOptions({"quantile", "uniform"})],
-        "prior_weight": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_bins: int | Literal["bdeu"] = 10,
-        *,
-        strategy: Strategy = "quantile",
-        prior_weight: float = 5.0,
-    ) -> None:
-        self.n_bins = n_bins
-        self.strategy = strategy
-        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)

@@ -1,20 +1,22 @@
 """Isotonic calibration."""
 
+from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
-from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
+from .._sklearn_compat import with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import linear_in_proba, steps_of_rank
 
 
+@with_options
 class IsotonicCalibration(Recalibrator):
     """The best non-decreasing map from scores to probabilities.
 
@@ -66,8 +68,12 @@ class IsotonicCalibration(Recalibrator):
     [0.0, 0.25, 0.5]
     """
 
-    knots_: FloatArray
-    values_: FloatArray
+    prediction: Literal["linear", "step"] = "linear"
+    _: KW_ONLY
+    centred: bool = False
+
+    knots_: FloatArray = field(init=False)
+    values_: FloatArray = field(init=False)
 
     capabilities = Capabilities(
         monotone=True,
@@ -77,16 +83,6 @@ class IsotonicCalibration(Recalibrator):
         nonparametric=True,
         cost="O(k n log n)",
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "prediction": [StrOptions({"linear", "step"})],
-        "centred": ["boolean"],
-    }
-
-    def __init__(
-        self, prediction: Literal["linear", "step"] = "linear", *, centred: bool = False
-    ) -> None:
-        self.prediction = prediction
-        self.centred = centred
 
     def _fit(self, proba, codes, weight):
         knots, row_knot = distinct(rank_score(proba))

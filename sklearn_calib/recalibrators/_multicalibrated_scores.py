@@ -1,15 +1,17 @@
 """MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from .._simplex import learned_floor, log_odds, raised, with_log
+from .._sklearn_compat import Count, NonNegative, Positive, with_options
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ._anybody import check_pairs, folds_of, warn_of_repeated_rows
@@ -18,26 +20,34 @@ from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
 
 MOST_COLUMNS = 1000
-STEP = 10  # trees, after which the folds are judged
 SCORE = "(score)"  # the name of the score among the features
 
-BOOSTER_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_rounds": [Interval(Integral, 0, None, closed="left")],
-    "n_trees": [Interval(Integral, 1, None, closed="left")],
-    "learning_rate": [Interval(Real, 0, 1, closed="right")],
-    "max_leaves": [Interval(Integral, 2, 256, closed="both")],
-    "min_samples_leaf": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
-    "l2": [Interval(Real, 0, None, closed="neither")],
-    "min_gain": [Interval(Real, 0, None, closed="left")],
-    "n_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
-    "cv": ["cv_object"],
-    "patience": [Interval(Integral, 1, None, closed="left")],
-    "monotone": ["boolean"],
-    "use_score": ["boolean"],
-}
+STEP = 10  # trees, after which the folds are judged
 
 
-class MulticalibratedScores(ByGroup):
+_Rows: TypeAlias = Annotated[float, Interval(Real, 1, None, closed="left")]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BoosterOptions:
+    """The options of whoever is corrected by rounds of trees."""
+
+    n_rounds: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
+    n_trees: Count = 100
+    learning_rate: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.1
+    max_leaves: Annotated[int, Interval(Integral, 2, 256, closed="both")] = 5
+    min_samples_leaf: _Rows | Literal["auto"] = "auto"
+    l2: Positive = 1.0
+    min_gain: NonNegative = 0.15
+    n_bins: Annotated[int, Interval(Integral, 2, MOST_BINS, closed="both")] = 64
+    cv: CV = 5
+    patience: Count = 1
+    monotone: bool = False
+    use_score: bool = True
+
+
+@with_options
+class MulticalibratedScores(BoosterOptions, ByGroup):
     """Probabilities corrected so that they are right in many groups at once.
 
     A few rounds of small boosted trees look for groups, and for ranges of the probability inside
@@ -160,43 +170,13 @@ class MulticalibratedScores(ByGroup):
     (True, True)
     """
 
-    n_rounds_: int
-    n_trees_: int
-    floor_: float
-    cv_losses_: FloatArray
-    feature_gains_: dict[Any, float]
+    n_rounds_: int = field(init=False)
+    n_trees_: int = field(init=False)
+    floor_: float = field(init=False)
+    cv_losses_: FloatArray = field(init=False)
+    feature_gains_: dict[Any, float] = field(init=False)
 
     _turned = 0  # 1 where the trees see the classes in the other order
-    _parameter_constraints: dict = BOOSTER_CONSTRAINTS
-
-    def __init__(
-        self,
-        *,
-        n_rounds: int = 20,
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int = 5,
-        min_samples_leaf: float | Literal["auto"] = "auto",
-        l2: float = 1.0,
-        min_gain: float = 0.15,
-        n_bins: int = 64,
-        cv: CV = 5,
-        patience: int = 1,
-        monotone: bool = False,
-        use_score: bool = True,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_samples_leaf = min_samples_leaf
-        self.l2 = l2
-        self.min_gain = min_gain
-        self.n_bins = n_bins
-        self.cv = cv
-        self.patience = patience
-        self.monotone = monotone
-        self.use_score = use_score
 
     def _fit(self, given: Given) -> None:
         _check_number(given)

@@ -1,16 +1,17 @@
 """Recalibration of many labels per row, rare ones with the help of the others."""
 
+from dataclasses import KW_ONLY, field
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, stack_rows
-from .._sklearn_compat import check_feature_names
+from .._sklearn_compat import check_feature_names, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from ..canonical import (
     BOTH,
@@ -28,6 +29,7 @@ from ._platt import PlattScaling
 from ._refit import whole_or_not_at_all
 
 
+@with_options
 class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     """Recalibrate many labels per row, such as the genres of a film; rare labels borrow from all.
 
@@ -101,29 +103,17 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     [0.4, 0.4, 0.4]
     """
 
-    recalibrators_: list[Any]
-    pooled_: Any
-    shrinkage_: float
-    leave_one_out_: dict[float, float]
-    classes_: list[AnyArray]
-    n_features_in_: int
+    recalibrator: RecalibratorLike = "platt"
+    pooling: Literal["none", "all", "shrink"] = "shrink"
+    _: KW_ONLY
+    shrinkage: Literal["auto"] | Annotated[float, Interval(Real, 0, None, closed="both")] = "auto"
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "recalibrator": "no_validation",
-        "pooling": [StrOptions({"none", "all", "shrink"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both")],
-    }
-
-    def __init__(
-        self,
-        recalibrator: RecalibratorLike = "platt",
-        pooling: Literal["none", "all", "shrink"] = "shrink",
-        *,
-        shrinkage: float | Literal["auto"] = "auto",
-    ) -> None:
-        self.recalibrator = recalibrator
-        self.pooling = pooling
-        self.shrinkage = shrinkage
+    recalibrators_: list[Any] = field(init=False)
+    pooled_: Any = field(init=False)
+    shrinkage_: float = field(init=False)
+    leave_one_out_: dict[float, float] = field(init=False)
+    classes_: list[AnyArray] = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(
         self, X: ArrayLike | list[Any], y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -1,15 +1,15 @@
 """Nearly-isotonic regression."""
 
-from numbers import Real
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import log_evidence
 from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
+from .._sklearn_compat import NonNegative, with_options
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -38,6 +38,7 @@ class OnLogOdds(Recalibrator):
         return linear_in_proba(self.log_odds_, self.values_)
 
 
+@with_options
 class NearIsotonicCalibration(OnLogOdds):
     """Isotonic regression that allows small decreases, at a penalty.
 
@@ -97,15 +98,10 @@ class NearIsotonicCalibration(OnLogOdds):
     [0.0, 0.8, 0.1, 0.1, 1.0, 1.0]
     """
 
-    penalty_: float
-    breakpoints_: FloatArray
+    penalty: NonNegative | Literal["bic", "bdeu"] = "bic"
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
-    }
-
-    def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:
-        self.penalty = penalty
+    penalty_: float = field(init=False)
+    breakpoints_: FloatArray = field(init=False)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints

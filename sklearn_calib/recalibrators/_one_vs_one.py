@@ -1,18 +1,21 @@
 """Recalibrate each pair of classes and couple the pairs."""
 
 import itertools
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from .._kernels._coupling import couple_pairs
 from .._simplex import one_against_one
+from .._sklearn_compat import with_options
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
 
 
+@with_options
 class OneVsOne(Recalibrator):
     """Recalibrate each pair of classes by itself, and combine the pairs (pairwise coupling).
 
@@ -58,7 +61,9 @@ class OneVsOne(Recalibrator):
     (4, 3)
     """
 
-    recalibrators_: dict[tuple[int, int], Any]
+    recalibrator: RecalibratorLike = "default"
+
+    recalibrators_: dict[tuple[int, int], Any] = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native",
@@ -68,10 +73,6 @@ class OneVsOne(Recalibrator):
         cost="k^2/2 fits",
         max_classes=200,
     )
-    _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
-
-    def __init__(self, recalibrator: RecalibratorLike = "default") -> None:
-        self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):
         self.recalibrators_ = {}

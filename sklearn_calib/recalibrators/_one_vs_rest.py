@@ -1,16 +1,19 @@
 """Recalibrate each class against the others."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 
 from .._simplex import each_against_rest, one_against_rest, stack_rows
+from .._sklearn_compat import with_options
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator, normalised_rows
 from ._describe import map_nodes
 
 
+@with_options
 class OneVsRest(Recalibrator):
     """Recalibrate each class against all others, and divide each row by its sum.
 
@@ -55,19 +58,15 @@ class OneVsRest(Recalibrator):
     [0, 1, 2, 0]
     """
 
-    recalibrators_: list[Any]
+    recalibrator: RecalibratorLike = "default"
+    _: KW_ONLY
+    shared: bool = False
+
+    recalibrators_: list[Any] = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "recalibrator": "no_validation",
-        "shared": ["boolean"],
-    }
-
-    def __init__(self, recalibrator: RecalibratorLike = "default", *, shared: bool = False) -> None:
-        self.recalibrator = recalibrator
-        self.shared = shared
 
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]

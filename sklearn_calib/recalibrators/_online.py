@@ -1,12 +1,15 @@
 """Online recalibration: a mixture of logistic maps that learns row by row."""
 
+from dataclasses import field
 from numbers import Real
+from typing import Annotated
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
+from .._sklearn_compat import with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
@@ -17,6 +20,7 @@ _LARGEST = 30.0  # log-odds beyond count as that
 _BLOCK = 256  # rows whose likelihoods are made at once
 
 
+@with_options
 class OnlineCalibration(Recalibrator):
     """Learn a logistic map row by row, and follow changes: a mixture weighted by likelihood.
 
@@ -79,7 +83,9 @@ class OnlineCalibration(Recalibrator):
     True
     """
 
-    log_weights_: FloatArray
+    share: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1e-3
+
+    log_weights_: FloatArray = field(init=False)
 
     capabilities = Capabilities(
         monotone=True,
@@ -89,12 +95,6 @@ class OnlineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n)",
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "share": [Interval(Real, 0, 1, closed="both")],
-    }
-
-    def __init__(self, share: float = 1e-3) -> None:
-        self.share = share
 
     def partial_fit(
         self,

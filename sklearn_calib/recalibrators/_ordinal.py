@@ -1,12 +1,12 @@
 """Recalibration of classes that have an order."""
 
-from numbers import Real
+from dataclasses import KW_ONLY, field
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
+from .._sklearn_compat import Positive, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, canonical_labels, has_own_order
 from ..exceptions import caution, refuse, setting
@@ -14,6 +14,7 @@ from ._base import Capabilities, Recalibrator, check_converged, falling_by
 from ._describe import chain
 
 
+@with_options
 class OrdinalCalibration(Recalibrator):
     """For ordered classes, such as grades: one slope, and one shift for each boundary of classes.
 
@@ -94,9 +95,13 @@ class OrdinalCalibration(Recalibrator):
     (['poor', 'fair', 'good'], True)
     """
 
-    slope_: float
-    order_: AnyArray
-    shifts_: FloatArray
+    prior_weight: Positive = 1.0
+    _: KW_ONLY
+    order: ArrayLike | None = None
+
+    slope_: float = field(init=False)
+    order_: AnyArray = field(init=False)
+    shifts_: FloatArray = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native",
@@ -108,14 +113,6 @@ class OrdinalCalibration(Recalibrator):
         cost="O(n k)",
         max_classes=500,
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "prior_weight": [Interval(Real, 0, None, closed="neither")],
-        "order": ["array-like", None],
-    }
-
-    def __init__(self, prior_weight: float = 1.0, *, order: ArrayLike | None = None) -> None:
-        self.prior_weight = prior_weight
-        self.order = order
 
     def _falling(self, proba, codes, weight):
         if self._are_of_the_scale(proba, codes):

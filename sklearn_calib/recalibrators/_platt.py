@@ -1,11 +1,10 @@
 """Platt scaling."""
 
-from numbers import Real
+from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._logistic import (
     fit_logistic,
@@ -14,9 +13,11 @@ from .._kernels._logistic import (
     threshold_separates,
 )
 from .._simplex import log_odds, two_classes_of_margin
+from .._sklearn_compat import NonNegative, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
+@with_options
 class PlattScaling(Recalibrator):
     """Logistic regression on the score: P = sigmoid(slope * score + intercept).
 
@@ -78,28 +79,17 @@ class PlattScaling(Recalibrator):
     (True, array(['yes'], dtype='<U3'))
     """
 
-    slope_: float
-    intercept_: float
+    scale: Literal["logit", "proba"] = "logit"
+    _: KW_ONLY
+    smooth_targets: bool = True
+    prior_weight: NonNegative = 0.0
+
+    slope_: float = field(init=False)
+    intercept_: float = field(init=False)
 
     capabilities = Capabilities(
         array_api=True, monotone=True, continuous=True, takes_logarithm=True, weights="counts"
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "scale": [StrOptions({"logit", "proba"})],
-        "smooth_targets": ["boolean"],
-        "prior_weight": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        scale: Literal["logit", "proba"] = "logit",
-        *,
-        smooth_targets: bool = True,
-        prior_weight: float = 0.0,
-    ) -> None:
-        self.scale = scale
-        self.smooth_targets = smooth_targets
-        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ from .._kernels._confusion import (
 )
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
+from .._sklearn_compat import NonNegative, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight
 from ..exceptions import caution, check_level, named, refuse
@@ -116,6 +118,7 @@ ESTIMATED = ("bbse", "em", "rlls")
 _GAP = 1e-7  # nats a row
 
 
+@with_options
 class PriorShift(Recalibrator):
     """Move probabilities to other class frequencies, or to a mean that is given.
 
@@ -239,17 +242,24 @@ class PriorShift(Recalibrator):
     [0.965, 0.035]
     """
 
-    prior_: FloatArray
-    training_prior_: FloatArray
-    prior_se_: FloatArray
-    prior_interval_: FloatArray
-    offset_: FloatArray
-    mean: Frequencies | None = None  # of objects that were stored before there was one
+    prior: Frequencies | str = "em"
+    training_prior: Frequencies | None = None
+    _: KW_ONLY
+    strength: NonNegative = 1.0
+    confusion: Literal["soft", "hard"] = "soft"
+    penalty: NonNegative = 0.01
+    mean: Frequencies | None = None
+
+    prior_: FloatArray = field(init=False)
+    training_prior_: FloatArray = field(init=False)
+    prior_se_: FloatArray = field(init=False)
+    prior_interval_: FloatArray = field(init=False)
+    offset_: FloatArray = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012
         "prior": [
             StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
             "array-like",
@@ -257,28 +267,8 @@ class PriorShift(Recalibrator):
             Interval(Real, 0, 1, closed="both"),
         ],
         "training_prior": ["array-like", dict, Interval(Real, 0, 1, closed="neither"), None],
-        "strength": [Interval(Real, 0, None, closed="left")],
-        "confusion": [StrOptions({"soft", "hard"})],
-        "penalty": [Interval(Real, 0, None, closed="left")],
         "mean": ["array-like", dict, Real, None],
     }
-
-    def __init__(
-        self,
-        prior: Frequencies | str = "em",
-        training_prior: Frequencies | None = None,
-        *,
-        strength: float = 1.0,
-        confusion: Literal["soft", "hard"] = "soft",
-        penalty: float = 0.01,
-        mean: Frequencies | None = None,
-    ) -> None:
-        self.prior = prior
-        self.training_prior = training_prior
-        self.strength = strength
-        self.confusion = confusion
-        self.penalty = penalty
-        self.mean = mean
 
     @classmethod
     def from_class_weight(

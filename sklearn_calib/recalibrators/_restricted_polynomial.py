@@ -1,15 +1,17 @@
 """Shape-restricted polynomial regression."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
+from .._sklearn_compat import Positive, with_options
 from .._typing import AnyArray, FloatArray, Self
 from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
@@ -21,6 +23,10 @@ _MAX_CONSTRAINTS = 200
 _WHERE = "RestrictedPolynomialRegression.fit"
 
 
+_Degree: TypeAlias = Annotated[int, Interval(Integral, 1, 60, closed="both")]
+
+
+@with_options
 class RestrictedPolynomialRegression(Recalibrator):
     """The best polynomial that rises with the score and stays within 0 and 1 (RPR).
 
@@ -131,12 +137,21 @@ class RestrictedPolynomialRegression(Recalibrator):
     True
     """
 
-    degree_: int
-    l1_: float
-    coef_: FloatArray
-    domain_: FloatArray
-    optimality_gap_: float
-    constraint_gap_: float
+    degree: _Degree | Literal["cv"] | Sequence[int] = "cv"
+    _: KW_ONLY
+    l1: Positive | Sequence[float] | None = None
+    scale: Literal["proba", "logit"] = "proba"
+    selection: Literal["brier", "mce"] = "brier"
+    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto"
+    constraints: Sequence[tuple[str, float, str, float]] | None = None
+
+    degree_: int = field(init=False)
+    l1_: float = field(init=False)
+    coef_: FloatArray = field(init=False)
+    domain_: FloatArray = field(init=False)
+    optimality_gap_: float = field(init=False)
+    constraint_gap_: float = field(init=False)
 
     capabilities = Capabilities(
         monotone=True,
@@ -146,34 +161,6 @@ class RestrictedPolynomialRegression(Recalibrator):
         cost="O(k n)",
         max_classes=200,
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "degree": [Interval(Integral, 1, 60, closed="both"), StrOptions({"cv"}), "array-like"],
-        "l1": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
-        "scale": [StrOptions({"proba", "logit"})],
-        "selection": [StrOptions({"brier", "mce"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "solver": [StrOptions({"auto", "ipm", "clarabel", "cvxpy"})],
-        "constraints": [None, "array-like"],
-    }
-
-    def __init__(
-        self,
-        degree: int | Literal["cv"] | Sequence[int] = "cv",
-        *,
-        l1: float | Sequence[float] | None = None,
-        scale: Literal["proba", "logit"] = "proba",
-        selection: Literal["brier", "mce"] = "brier",
-        cv: int = 5,
-        solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto",
-        constraints: Sequence[tuple[str, float, str, float]] | None = None,
-    ) -> None:
-        self.degree = degree
-        self.l1 = l1
-        self.scale = scale
-        self.selection = selection
-        self.cv = cv
-        self.solver = solver
-        self.constraints = constraints
 
     @classmethod
     def paper(cls) -> Self:

@@ -2,12 +2,12 @@
 
 import builtins
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._passes import fit_temperature_passes, temperature_pass
 from .._kernels._temperature import (
@@ -16,6 +16,7 @@ from .._kernels._temperature import (
     fit_temperature_of_options,
 )
 from .._simplex import absent_of, log_of_options, row_blocks
+from .._sklearn_compat import with_options
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, device_scores
 from ..exceptions import caution, named, refuse
@@ -28,6 +29,7 @@ _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
 _DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
 
 
+@with_options
 class TemperatureScaling(Recalibrator):
     """Divide the logits by one number, the temperature.
 
@@ -110,11 +112,16 @@ class TemperatureScaling(Recalibrator):
     array([[0.5, 0.5]])
     """
 
-    temperature_: float
-    inverse_temperature_: float
-    loss_: float
-    n_samples_: float
-    n_iter_: int
+    laplace: bool = False
+    _: KW_ONLY
+    warm_start: bool = False
+    criterion: Literal["log_loss", "expectation_consistency"] = "log_loss"
+
+    temperature_: float = field(init=False)
+    inverse_temperature_: float = field(init=False)
+    loss_: float = field(init=False)
+    n_samples_: float = field(init=False)
+    n_iter_: int = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native",
@@ -124,22 +131,6 @@ class TemperatureScaling(Recalibrator):
         absent=True,
         array_api=True,
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "laplace": ["boolean"],
-        "warm_start": ["boolean"],
-        "criterion": [StrOptions({"log_loss", "expectation_consistency"})],
-    }
-
-    def __init__(
-        self,
-        laplace: bool = False,
-        *,
-        warm_start: bool = False,
-        criterion: Literal["log_loss", "expectation_consistency"] = "log_loss",
-    ) -> None:
-        self.laplace = laplace
-        self.warm_start = warm_start
-        self.criterion = criterion
 
     def _fit_unread(self, X, y, sample_weight, classes, where):
         if self.criterion != "log_loss":

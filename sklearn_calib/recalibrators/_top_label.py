@@ -1,19 +1,21 @@
 """Recalibrate the confidence of the predicted class."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba, top_against_rest
+from .._sklearn_compat import with_options
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
 
 
+@with_options
 class TopLabel(Recalibrator):
     """Recalibrate the probability of the predicted class, and share out the rest.
 
@@ -69,8 +71,13 @@ class TopLabel(Recalibrator):
     True
     """
 
-    recalibrators_: dict[int, Any]
-    rest_inverse_temperature_: float
+    recalibrator: RecalibratorLike = "default"
+    _: KW_ONLY
+    per_class: bool = False
+    rest: Literal["temperature", "proportional"] = "temperature"
+
+    recalibrators_: dict[int, Any] = field(init=False)
+    rest_inverse_temperature_: float = field(init=False)
 
     capabilities = Capabilities(
         multiclass="native",
@@ -79,22 +86,6 @@ class TopLabel(Recalibrator):
         weights="counts",
         cost="1 or k fits",
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "recalibrator": "no_validation",
-        "per_class": ["boolean"],
-        "rest": [StrOptions({"temperature", "proportional"})],
-    }
-
-    def __init__(
-        self,
-        recalibrator: RecalibratorLike = "default",
-        *,
-        per_class: bool = False,
-        rest: Literal["temperature", "proportional"] = "temperature",
-    ) -> None:
-        self.recalibrator = recalibrator
-        self.per_class = per_class
-        self.rest = rest
 
     def _fit(self, proba, codes, weight):
         top, groups = self._groups(proba)

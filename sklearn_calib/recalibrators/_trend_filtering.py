@@ -1,15 +1,15 @@
 """Linear trend filtering as a recalibrator."""
 
 from collections.abc import Iterator
-from numbers import Real
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import ON_EDGE, middles
 from .._simplex import second_score
+from .._sklearn_compat import NonNegative, with_options
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -55,6 +55,7 @@ class TrendLine(NamedTuple):
 Line = TrendLine  # its name in pickles of version 0.1.0
 
 
+@with_options
 class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).
 
@@ -121,11 +122,13 @@ class TrendFiltering(Recalibrator):
     True
     """
 
-    penalty_: float
-    knots_: FloatArray
-    values_: FloatArray
-    df_: int
-    line_: TrendLine
+    penalty: NonNegative | Literal["aicc", "bic"] = "aicc"
+
+    penalty_: float = field(init=False)
+    knots_: FloatArray = field(init=False)
+    values_: FloatArray = field(init=False)
+    df_: int = field(init=False)
+    line_: TrendLine = field(init=False)
 
     capabilities = Capabilities(
         continuous=True,
@@ -135,12 +138,6 @@ class TrendFiltering(Recalibrator):
         cost="O(k n log n)",
         max_classes=200,
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
-    }
-
-    def __init__(self, penalty: float | Literal["aicc", "bic"] = "aicc") -> None:
-        self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
         if isinstance(self.penalty, str):

@@ -1,11 +1,12 @@
 """Ensemble of linear trend estimations."""
 
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from .._simplex import second_score
+from .._sklearn_compat import with_options
 from .._typing import FloatArray
 from ._base import Recalibrator, two_columns
 from ._describe import mixture
@@ -15,6 +16,7 @@ from ._trend_filtering import TrendFiltering, TrendLine, lines
 _MIN_WEIGHT = 1e-10
 
 
+@with_options
 class TrendFilteringEnsemble(Recalibrator):
     """Average of 50 piecewise linear fits, rough to smooth, weighted by an information criterion.
 
@@ -60,17 +62,13 @@ class TrendFilteringEnsemble(Recalibrator):
     True
     """
 
-    penalties_: FloatArray
-    weights_: FloatArray
-    lines_: list[TrendLine]
+    criterion: Literal["aicc", "bic"] = "aicc"
+
+    penalties_: FloatArray = field(init=False)
+    weights_: FloatArray = field(init=False)
+    lines_: list[TrendLine] = field(init=False)
 
     capabilities = TrendFiltering.capabilities
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "criterion": [StrOptions({"aicc", "bic"})],
-    }
-
-    def __init__(self, criterion: Literal["aicc", "bic"] = "aicc") -> None:
-        self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         models = list(lines(proba, codes, weight, self.criterion))

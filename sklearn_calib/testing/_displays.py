@@ -247,7 +247,9 @@ def _texts(figure):
 
 
 def _is_record(thing):
-    return is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
+    """Whether this is a dataclass that holds its fields, and no estimator."""
+    fields = is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
+    return fields and not hasattr(thing, "get_params")
 
 
 def _names(display):
