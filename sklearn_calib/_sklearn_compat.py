@@ -4,7 +4,9 @@ import copy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import KW_ONLY as KW_ONLY
 from dataclasses import dataclass, fields
+from dataclasses import field as field
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType

@@ -18,20 +18,17 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from .._kernels._coupling import couple_pairs
 from .._kernels._level_sets import rounded
 from .._kernels._ordinal import probabilities, thresholds
 from .._simplex import (
     absent_of,
-    each_against_rest,
     log_of_options,
     log_proba,
-    one_against_one,
     raised,
     top_against_rest,
 )
 from .._typing import FloatArray, IntArray
-from ..recalibrators import normalised_rows
+from ..recalibrators import coupled, joined_against_rest, normalised_rows, with_confidence
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import NODES as NODES
 from ._functions import Node as Node
@@ -200,8 +197,7 @@ class OneVsRest(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         k = rows.shape[1]
         parts = self.parts * (k if len(self.parts) == 1 else 1)
-        pairs = zip(parts, each_against_rest(rows), strict=True)
-        return normalised_rows(np.column_stack([part(pair)[:, 1] for part, pair in pairs]), rows)
+        return joined_against_rest(parts, rows, lambda part, pair: part(pair))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -228,16 +224,7 @@ class OneVsOne(Node):
             wrong(f"{at}.parts", f"{k * (k - 1) // 2} nodes", f"{len(self.parts)}")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        n, k = rows.shape
-        pairwise = np.zeros((n, k, k))
-        pairs = itertools.combinations(range(k), 2)
-        for part, (first, second) in zip(self.parts, pairs, strict=True):
-            pair = one_against_one(rows, first, second)
-            value = np.asarray(pair) if part is None else part(pair)
-            pairwise[:, first, second], pairwise[:, second, first] = value.T
-        if k == 2:
-            return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
-        return couple_pairs(pairwise)
+        return coupled(self.parts, rows, lambda part, pair: part(pair))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,17 +253,9 @@ class TopLabel(Node):
         for c, part in enumerate(self.parts):
             chosen = np.flatnonzero(top == c) if len(self.parts) > 1 else np.arange(len(out))
             if part is not None and len(chosen):
-                out[chosen] = self._joined(part, rows[chosen], top[chosen])
-        return out
-
-    def _joined(self, part, rows, top):
-        pair = part(top_against_rest(rows, top))
-        others = np.arange(rows.shape[1]) != top[:, None]
-        log = np.asarray(log_proba(rows))[others].reshape(len(rows), -1)
-        shares = softmax(self.rest * (log - log.max(axis=1, keepdims=True)), axis=1)
-        out = np.empty(others.shape)
-        out[~others] = pair[:, 1]
-        out[others] = (pair[:, [0]] * shares).ravel()
+                given, predicted = rows[chosen], top[chosen]
+                pair = part(top_against_rest(given, predicted))
+                out[chosen] = with_confidence(pair, given, predicted, self.rest)
         return out
 
 

@@ -1,6 +1,5 @@
 """MulticalibratedModel: a classifier and the correction of its probabilities in many groups."""
 
-from dataclasses import KW_ONLY
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._show import plain, quoted
 from .._simplex import stack_rows
-from .._sklearn_compat import with_options
+from .._sklearn_compat import KW_ONLY, with_options
 from .._typing import AnyArray, ArrayLike, Features, FloatArray, Self
 from ..exceptions import refuse
 from ..meta import (

@@ -1,6 +1,6 @@
 """The classifier calibrated by the angle to the truth."""
 
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from .._random import legacy_generator
-from .._sklearn_compat import Finite, Positive, with_options
+from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ..linear import (

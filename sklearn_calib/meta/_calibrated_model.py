@@ -1,7 +1,7 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
 import copy
-from dataclasses import KW_ONLY, replace
+from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._sklearn_compat import (
+    KW_ONLY,
     callback_fit,
     callback_task,
     callback_tasks,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._random import legacy_generator
 from .._simplex import stack_rows
 from .._sklearn_compat import (
+    KW_ONLY,
     Count,
     callback_fit,
     callback_task,
     callback_tasks,
+    field,
     with_callbacks,
     with_options,
 )

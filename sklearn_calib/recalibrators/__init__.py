@@ -27,6 +27,7 @@ from ._anybody import warn_of_shared_rows as warn_of_shared_rows
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
+from ._base import joined_against_rest as joined_against_rest
 from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
@@ -52,6 +53,7 @@ from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
+from ._one_vs_one import coupled as coupled
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._online import OnlineCalibration as OnlineCalibration
 from ._ordinal import OrdinalCalibration as OrdinalCalibration
@@ -72,6 +74,7 @@ from ._temperature import TemperatureScaling as TemperatureScaling
 from ._threshold import Threshold as Threshold
 from ._threshold import thresholds_section as thresholds_section
 from ._top_label import TopLabel as TopLabel
+from ._top_label import with_confidence as with_confidence
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble
 from ._vector import VectorScaling as VectorScaling

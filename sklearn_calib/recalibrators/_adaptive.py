@@ -1,6 +1,5 @@
 """Adaptive calibration of predictions."""
 
-from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from .._kernels._binning import pool
 from .._kernels._log_odds import interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex import log_odds, rank_score
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import rows_per_weight
 from ..exceptions import named, refuse

@@ -1,6 +1,5 @@
 """Angular calibration."""
 
-from dataclasses import KW_ONLY, field
 from itertools import compress, product
 from numbers import Real
 from typing import Annotated
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from .._kernels._expected_link import CENTRE, both_probabilities, log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
-from .._sklearn_compat import Finite, Positive, with_options
+from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import Link
 from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator

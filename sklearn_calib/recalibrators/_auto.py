@@ -1,7 +1,6 @@
 """A mixture of methods, weighted by cross-validation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Any, Literal
 
@@ -11,11 +10,13 @@ from joblib import Parallel, delayed
 from .._show import quoted
 from .._simplex import absent_of, carries_log, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
+    KW_ONLY,
     CallbackSupportMixin,
     NonNegative,
     callback_fit,
     callback_task,
     callback_tasks,
+    field,
     with_callbacks,
     with_options,
 )

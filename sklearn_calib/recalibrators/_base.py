@@ -6,7 +6,7 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -570,11 +570,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         parts = getattr(self, "one_vs_rest_", None)
         if parts is None:
             return self._predict_proba(proba)
-        columns = [
-            part._predict_proba(pair)[:, 1]
-            for part, pair in zip(parts, each_against_rest(proba), strict=True)
-        ]
-        return normalised_rows(np.column_stack(columns), proba)
+        return joined_against_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
 
 
 class FitRows(NamedTuple):
@@ -623,6 +619,18 @@ def fit_rows(
     if has_order:
         warn_of_order(proba, codes, classes, "classes", where)
     return FitRows(proba, codes, weight, classes, items)
+
+
+def joined_against_rest(
+    parts: Iterable[Any], proba: FloatArray, of_pair: Callable[[Any, FloatArray], FloatArray]
+) -> FloatArray:
+    """Each class by the part that tells it from the others, in rows that are divided by their sums.
+
+    ``of_pair(part, pair)`` gives two columns for two columns.
+    """
+    pairs = zip(parts, each_against_rest(proba), strict=True)
+    second = [of_pair(part, pair)[:, 1] for part, pair in pairs]
+    return normalised_rows(np.column_stack(second), proba)
 
 
 def normalised_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:

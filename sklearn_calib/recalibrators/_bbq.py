@@ -1,13 +1,12 @@
 """Bayesian binning into quantiles."""
 
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
 from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
 from .._simplex import second_score
-from .._sklearn_compat import with_options
+from .._sklearn_compat import field, with_options
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns

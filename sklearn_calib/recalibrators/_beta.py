@@ -1,6 +1,5 @@
 """Beta calibration."""
 
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -8,7 +7,7 @@ from scipy.special import expit
 
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex import log_proba
-from .._sklearn_compat import with_options
+from .._sklearn_compat import field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 

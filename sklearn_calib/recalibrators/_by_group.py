@@ -10,7 +10,7 @@ from .._simplex import each_against_rest
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import canonical_proba, rows_per_weight
 from ..exceptions import caution, check_flag, check_sizes
-from ._base import fit_rows, normalised_rows
+from ._base import fit_rows, joined_against_rest
 from ._columns import table_columns
 from ._refit import whole_or_not_at_all
 
@@ -135,11 +135,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         columns = table_columns(groups, len(proba), where)
         if len(self.classes_) == 2:
             return self._predict(proba, columns, where)
-        seconds = [
-            part._predict(pair, columns, where)[:, 1]
-            for part, pair in zip(self.one_vs_rest_, each_against_rest(proba), strict=True)
-        ]
-        return normalised_rows(np.column_stack(seconds), proba)
+        return joined_against_rest(
+            self.one_vs_rest_, proba, lambda part, pair: part._predict(pair, columns, where)
+        )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
         """The class with the largest corrected probability; the first of equals."""

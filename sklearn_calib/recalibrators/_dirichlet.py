@@ -1,6 +1,6 @@
 """Dirichlet calibration."""
 
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
 from ._describe import IDENTITY, chain

@@ -1,11 +1,10 @@
 """Ensemble of nearly-isotonic regressions."""
 
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
-from .._sklearn_compat import with_options
+from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._near_isotonic import OnLogOdds

@@ -1,6 +1,5 @@
 """GroupRecalibration: a line on the log-odds for each group, as a table that a person can read."""
 
-from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import Any
 
@@ -10,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import shrunk_lines
 from .._simplex import learned_floor, log_odds, raised
-from .._sklearn_compat import Positive, with_options
+from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import caution, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator

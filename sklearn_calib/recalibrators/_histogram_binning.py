@@ -1,6 +1,5 @@
 """Histogram binning."""
 
-from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import middle
 from .._simplex import rank_score
-from .._sklearn_compat import Count, NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, Count, NonNegative, field, with_options
 from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns

@@ -1,6 +1,5 @@
 """Isotonic calibration."""
 
-from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.isotonic import isotonic_regression
 from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
-from .._sklearn_compat import with_options
+from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import linear_in_proba, steps_of_rank

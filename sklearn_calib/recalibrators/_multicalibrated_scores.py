@@ -1,7 +1,7 @@
 """MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, TypeAlias
@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
 from .._simplex import learned_floor, log_odds, raised, with_log
-from .._sklearn_compat import Count, NonNegative, Positive, with_options
+from .._sklearn_compat import Count, NonNegative, Positive, field, with_options
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ._anybody import check_pairs, folds_of, warn_of_repeated_rows

@@ -1,6 +1,5 @@
 """Calibration of whole probability vectors, cell by cell."""
 
-from dataclasses import KW_ONLY, field
 from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple
@@ -20,7 +19,7 @@ from .._kernels._level_sets import (
     snap,
 )
 from .._random import legacy_generator
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows

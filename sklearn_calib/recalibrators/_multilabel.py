@@ -1,6 +1,5 @@
 """Recalibration of many labels per row, rare ones with the help of the others."""
 
-from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, stack_rows
-from .._sklearn_compat import check_feature_names, with_options
+from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from ..canonical import (
     BOTH,

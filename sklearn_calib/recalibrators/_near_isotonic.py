@@ -1,6 +1,5 @@
 """Nearly-isotonic regression."""
 
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.special import expit
 from .._kernels._binning import log_evidence
 from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns

@@ -1,15 +1,15 @@
 """Recalibrate each pair of classes and couple the pairs."""
 
 import itertools
-from dataclasses import field
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .._kernels._coupling import couple_pairs
 from .._simplex import one_against_one
-from .._sklearn_compat import with_options
-from .._typing import RecalibratorLike
+from .._sklearn_compat import field, with_options
+from .._typing import FloatArray, RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
@@ -89,16 +89,10 @@ class OneVsOne(Recalibrator):
                 )
 
     def _predict_proba(self, proba):
-        n, k = proba.shape
-        pairwise = np.zeros((n, k, k))
-        for first, second in itertools.combinations(range(k), 2):
-            pair = one_against_one(proba, first, second)
-            part = self.recalibrators_.get((first, second))
-            value = np.asarray(pair) if part is None else aligned_proba(part, pair, [0, 1])
-            pairwise[:, first, second], pairwise[:, second, first] = value.T
-        if k == 2:
-            return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
-        return couple_pairs(pairwise)
+        return coupled(self._parts(), proba, lambda part, pair: aligned_proba(part, pair, [0, 1]))
+
+    def _parts(self):
+        return map(self.recalibrators_.get, itertools.combinations(range(len(self.classes_)), 2))
 
     def __getstate__(self) -> dict[str, Any]:
         """With text as the keys of the parts: formats other than pickle know no others."""
@@ -116,6 +110,24 @@ class OneVsOne(Recalibrator):
         super().__setstate__(state)
 
     def _nodes(self):
-        found = map(self.recalibrators_.get, itertools.combinations(range(len(self.classes_)), 2))
-        parts = [None if part is None else map_nodes(part, "OneVsOne._nodes") for part in found]
+        where = "OneVsOne._nodes"
+        parts = [None if part is None else map_nodes(part, where) for part in self._parts()]
         return {"node": "one_vs_one", "parts": parts}
+
+
+def coupled(
+    parts: Iterable[Any], proba: FloatArray, of_pair: Callable[[Any, FloatArray], FloatArray]
+) -> FloatArray:
+    """What the parts of all pairs of classes i < j say together; None keeps the ratio of a pair.
+
+    ``of_pair(part, pair)`` gives two columns for two columns.
+    """
+    n, k = proba.shape
+    pairwise = np.zeros((n, k, k))
+    for part, (first, second) in zip(parts, itertools.combinations(range(k), 2), strict=True):
+        pair = one_against_one(proba, first, second)
+        value = np.asarray(pair) if part is None else of_pair(part, pair)
+        pairwise[:, first, second], pairwise[:, second, first] = value.T
+    if k == 2:
+        return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
+    return couple_pairs(pairwise)

@@ -1,15 +1,14 @@
 """Recalibrate each class against the others."""
 
-from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 
 from .._simplex import each_against_rest, one_against_rest, stack_rows
-from .._sklearn_compat import with_options
+from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
-from ._base import Capabilities, Recalibrator, normalised_rows
+from ._base import Capabilities, Recalibrator, joined_against_rest
 from ._describe import map_nodes
 
 
@@ -91,11 +90,9 @@ class OneVsRest(Recalibrator):
         if k == 2:
             return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
         parts = self.recalibrators_ * (k if self.shared else 1)
-        values = [
-            aligned_proba(part, pair, [0, 1])[:, 1]
-            for part, pair in zip(parts, each_against_rest(proba), strict=True)
-        ]
-        return normalised_rows(np.column_stack(values), proba)
+        return joined_against_rest(
+            parts, proba, lambda part, pair: aligned_proba(part, pair, [0, 1])
+        )
 
     def _nodes(self):
         parts = [map_nodes(part, "OneVsRest._nodes") for part in self.recalibrators_]

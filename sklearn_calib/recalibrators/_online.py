@@ -1,6 +1,5 @@
 """Online recalibration: a mixture of logistic maps that learns row by row."""
 
-from dataclasses import field
 from numbers import Real
 from typing import Annotated
 
@@ -9,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
-from .._sklearn_compat import with_options
+from .._sklearn_compat import field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns

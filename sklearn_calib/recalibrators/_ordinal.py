@@ -1,12 +1,10 @@
 """Recalibration of classes that have an order."""
 
-from dataclasses import KW_ONLY, field
-
 import numpy as np
 
 from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
-from .._sklearn_compat import Positive, with_options
+from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, canonical_labels, has_own_order
 from ..exceptions import caution, refuse, setting

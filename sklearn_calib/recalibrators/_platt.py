@@ -1,6 +1,5 @@
 """Platt scaling."""
 
-from dataclasses import KW_ONLY, field
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from .._kernels._logistic import (
     threshold_separates,
 )
 from .._simplex import log_odds, two_classes_of_margin
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 

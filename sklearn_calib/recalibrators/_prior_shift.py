@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, field
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +21,7 @@ from .._kernels._confusion import (
 )
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight
 from ..exceptions import caution, check_level, named, refuse

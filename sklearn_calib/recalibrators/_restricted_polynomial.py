@@ -1,7 +1,6 @@
 """Shape-restricted polynomial regression."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -11,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
-from .._sklearn_compat import Positive, with_options
+from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, Self
 from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator, two_columns

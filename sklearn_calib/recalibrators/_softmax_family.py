@@ -1,6 +1,6 @@
 """The bases of the recalibrators that are a softmax regression."""
 
-from dataclasses import field, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import softmax
@@ -8,7 +8,7 @@ from scipy.special import softmax
 from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._describe import chain

@@ -1,6 +1,5 @@
 """Natural cubic splines on the log-odds."""
 
-from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
 from .._simplex import log_odds, without_rounding_noise
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 

@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from .._kernels._temperature import (
     fit_temperature_of_options,
 )
 from .._simplex import absent_of, log_of_options, row_blocks
-from .._sklearn_compat import with_options
+from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, device_scores
 from ..exceptions import caution, named, refuse

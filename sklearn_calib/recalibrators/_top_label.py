@@ -1,6 +1,5 @@
 """Recalibrate the confidence of the predicted class."""
 
-from dataclasses import KW_ONLY, field
 from typing import Any, Literal
 
 import numpy as np
@@ -8,8 +7,8 @@ from scipy.special import softmax
 
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba, top_against_rest
-from .._sklearn_compat import with_options
-from .._typing import RecalibratorLike
+from .._sklearn_compat import KW_ONLY, field, with_options
+from .._typing import FloatArray, IntArray, RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
@@ -114,7 +113,9 @@ class TopLabel(Recalibrator):
             if part is None:
                 continue
             pair = aligned_proba(part, top_against_rest(proba[rows], top[rows]), [0, 1])
-            out[rows] = _joined(pair, proba[rows], top[rows], self.rest_inverse_temperature_)
+            out[rows] = with_confidence(
+                pair, proba[rows], top[rows], self.rest_inverse_temperature_
+            )
         return out
 
     def _nodes(self):
@@ -143,8 +144,8 @@ def _others(proba, top):
     return log[where].reshape(len(log), -1), where
 
 
-def _joined(pair, proba, top, beta):
-    """The recalibrated probability of the predicted class, and shares of the rest."""
+def with_confidence(pair: FloatArray, proba: FloatArray, top: IntArray, beta: float) -> FloatArray:
+    """Rows of what pairs (all others, predicted class) say: the others share the first part."""
     log, where = _others(proba, top)
     shares = softmax(beta * (log - log.max(axis=1, keepdims=True)), axis=1)
     out = np.empty(where.shape)

@@ -1,7 +1,6 @@
 """Linear trend filtering as a recalibrator."""
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.special import xlogy
 
 from .._kernels._binning import ON_EDGE, middles
 from .._simplex import second_score
-from .._sklearn_compat import NonNegative, with_options
+from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns

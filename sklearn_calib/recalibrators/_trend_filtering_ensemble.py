@@ -1,12 +1,11 @@
 """Ensemble of linear trend estimations."""
 
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
 from .._simplex import second_score
-from .._sklearn_compat import with_options
+from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from ._base import Recalibrator, two_columns
 from ._describe import mixture
