@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve, lstsq
+from scipy.linalg import cho_factor, cho_solve, issymmetric, lstsq
 from sklearn.base import clone
 from sklearn.utils import check_array
 
@@ -311,7 +311,7 @@ def _covariance(covariance, X, where):
             "Pass it for the features as the linear model sees them",
         )
     given = check_array(given, dtype=np.float64)
-    if given.shape[0] == d and _symmetric(given):
+    if given.shape[0] == d and issymmetric(given, atol=1e-8, rtol=1e-8):
         return given, 1.0
     rows = len(given)
     if rows <= d + 2:
@@ -323,14 +323,6 @@ def _covariance(covariance, X, where):
         )
     # the mean of an inverse Wishart matrix is too large by that factor
     return np.cov(given, rowvar=False).reshape(d, d), 1 - (d + 1) / (rows - 1)
-
-
-def _symmetric(matrix):
-    """In blocks, without a second matrix."""
-    blocks = range(0, len(matrix), 256)
-    return all(
-        np.allclose(matrix[i : i + 256], matrix[:, i : i + 256].T, rtol=1e-8) for i in blocks
-    )
 
 
 # -- the inner product of estimated and true coefficients, from training data alone ---------------

@@ -177,13 +177,12 @@ def warn_of_harm_to_labels(
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
     if not _FEW_ROWS <= len(rows) <= _LOSS_ROWS:
         return
-    after, before = np.zeros(len(rows)), np.zeros(len(rows))
-    halves = np.arange(len(rows)) % 2 == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for half in (halves, ~halves):
-            part = refit(rows[~half]).predict_proba([pair[rows[half]] for pair in pairs])
-            after[half] = _losses_of_labels(part, table[rows[half]])
+
+    def losses(fitted, half):
+        given = [pair[rows[half]] for pair in pairs]
+        return _losses_of_labels(fitted.predict_proba(given), table[rows[half]])
+
+    after = _left_out(np.arange(len(rows)) % 2 == 1, lambda part: refit(rows[part]), losses)
     before = _losses_of_labels([np.asarray(pair)[rows] for pair in pairs], table[rows])
     _warn_of_loss(where, after, before, weight[rows], ", summed over the labels")
 
@@ -235,14 +234,23 @@ def _losses_of_halves(refit, scores, codes, classes):
     second[np.argsort(codes, kind="stable")] = np.arange(n) % 2 == 1
     if min(len(np.unique(codes[second])), len(np.unique(codes[~second]))) < len(classes):
         return None
-    after = np.empty(n)
+
+    def losses(fitted, half):
+        proba = aligned_proba(fitted, scores[half], classes)
+        return log_losses(proba, (np.arange(len(proba)), codes[half]))
+
+    before = log_losses(np.asarray(scores), (np.arange(n), codes))
+    return _left_out(second, refit, losses), before
+
+
+def _left_out(second, refit, losses):
+    """The losses of each half of the rows by a fit on the other half."""
+    found = np.empty(len(second))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for half in (second, ~second):
-            part = refit(np.flatnonzero(~half))
-            proba = aligned_proba(part, scores[half], classes)
-            after[half] = log_losses(proba, (np.arange(len(proba)), codes[half]))
-    return after, log_losses(np.asarray(scores), (np.arange(n), codes))
+            found[half] = losses(refit(np.flatnonzero(~half)), half)
+    return found
 
 
 def _warn_of_loss(where, after, before, weight, how):

@@ -31,6 +31,7 @@ from ._base import joined_against_rest as joined_against_rest
 from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
+from ._booster import BoosterOptions as BoosterOptions
 from ._by_group import ByGroup as ByGroup
 from ._columns import table_columns as table_columns
 from ._default import DefaultCalibration as DefaultCalibration
@@ -46,7 +47,6 @@ from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
-from ._multicalibrated_scores import BoosterOptions as BoosterOptions
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning

@@ -1,32 +1,46 @@
 """Rounds of small trees on the log-odds: what multicalibration of two classes is made of."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils._param_validation import Interval
 
 from .._kernels._shrunk_lines import shrunk_lines
-from .._typing import AnyArray, FloatArray, IntArray, Self
-from ._columns import Coding, bins_of_values, value_edges
+from .._sklearn_compat import Count, NonNegative, Positive
+from .._typing import CV, AnyArray, FloatArray, IntArray, Self
+from ._columns import MOST_BINS, Coding, bins_of_values, value_edges
 
 FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
+STEP = 10  # trees, after which the folds are judged
 GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
 
+_Rows: TypeAlias = Annotated[float, Interval(Real, 1, None, closed="left")]
 
-class Settings(NamedTuple):
-    """The numbers that trees and rounds need."""
 
-    n_steps: int  # of a round
-    n_trees: int  # of a step
-    learning_rate: float
-    max_leaves: int
-    least: float  # weight of a leaf
-    l2: float
-    min_gain: float
-    n_bins: int
-    monotone: bool
-    use_score: bool
+@dataclass(kw_only=True, eq=False, repr=False)
+class BoosterOptions:
+    """The options of whoever is corrected by rounds of trees."""
+
+    n_rounds: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
+    n_trees: Count = 100
+    learning_rate: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.1
+    max_leaves: Annotated[int, Interval(Integral, 2, 256, closed="both")] = 5
+    min_samples_leaf: _Rows | Literal["auto"] = "auto"
+    l2: Positive = 1.0
+    min_gain: NonNegative = 0.15
+    n_bins: Annotated[int, Interval(Integral, 2, MOST_BINS, closed="both")] = 64
+    cv: CV = 5
+    patience: Count = 1
+    monotone: bool = False
+    use_score: bool = True
+
+    def _steps(self):
+        """How many steps a round has, and trees a step."""
+        return -(-self.n_trees // STEP), min(STEP, int(self.n_trees))
 
 
 class BoosterRows(NamedTuple):
@@ -82,19 +96,25 @@ class _Track:
 class Correction:
     """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
-    def __init__(self, rows: BoosterRows, settings: Settings) -> None:
+    def __init__(self, rows: BoosterRows, n_bins: int) -> None:
         residual = rows.weight * (rows.target - expit(rows.margin))
-        self.settings = settings
-        self.coding = Coding(rows.columns, residual, rows.weight, settings.n_bins)
+        self.coding = Coding(rows.columns, residual, rows.weight, n_bins)
         self.rounds: list[Round] = []
         self.gains: list[FloatArray] = []  # of each column, one array for each step
 
-    def grow(self, track: _Track, followers: Sequence[_Track] = ()) -> None:
-        """One more step on the training rows; other rows follow."""
+    def grow(
+        self,
+        track: _Track,
+        options: BoosterOptions,
+        least: float,
+        followers: Sequence[_Track] = (),
+    ) -> None:
+        """One more step on the training rows, no leaf lighter than `least`; other rows follow."""
         from .._kernels._offset_trees import boost
 
-        s, rows = self.settings, track.rows
-        if not self.rounds or len(self.rounds[-1].trees) == s.n_steps:
+        s, rows = options, track.rows
+        n_steps, n_trees = s._steps()
+        if not self.rounds or len(self.rounds[-1].trees) == n_steps:
             edges = value_edges(track.margin, rows.weight, s.n_bins) if s.use_score else np.empty(0)
             self.rounds.append(Round(edges, [], []))
             for one in (track, *followers):
@@ -105,10 +125,10 @@ class Correction:
             rows.weight,
             track.raised,
             unordered=[*self.coding.unordered, False],  # the last one is the score
-            n_trees=s.n_trees,
+            n_trees=n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,
-            least=s.least,
+            least=least,
             l2=s.l2,
             min_gain=s.min_gain,
             rising=track.codes.shape[1] - 1 if s.monotone else -1,
@@ -142,7 +162,7 @@ class Correction:
         return track.margin
 
 
-def _line(score, rows, settings):
+def _line(score, rows, options):
     """Intercept and slope of the logistic regression on a score, drawn towards 0 and 1.
 
     As strongly as a leaf is drawn towards 0, so that they are finite where the score separates the
@@ -152,10 +172,10 @@ def _line(score, rows, settings):
     spread = weighted_deviation(score, rows.weight)
 
     def fitted(z):
-        return shrunk_lines(z, rows.target, rows.weight, one, 1, (0.0, 1.0), settings.l2, spread)[0]
+        return shrunk_lines(z, rows.target, rows.weight, one, 1, (0.0, 1.0), options.l2, spread)[0]
 
     intercept, slope = fitted(score)
-    if settings.monotone and slope < 0:
+    if options.monotone and slope < 0:
         return float(fitted(np.zeros_like(score))[0]), 0.0
     return float(intercept), float(slope)
 
@@ -175,9 +195,8 @@ def cross_validated(
     rows: BoosterRows,
     before: FloatArray,
     folds: list[Any],
-    settings: Settings,
-    n_rounds: int,
-    patience: int,
+    options: BoosterOptions,
+    least: float,
 ) -> tuple[int, FloatArray, list[Correction]]:
     """The number of steps with the smallest loss of the rows left out, and the losses from 0 on.
 
@@ -186,19 +205,20 @@ def cross_validated(
     """
     if not folds:
         return 0, np.array([loss_sum(before, rows) / rows.weight.sum()]), []
-    corrections = [Correction(rows.take(train), settings) for train, _ in folds]
+    corrections = [Correction(rows.take(train), options.n_bins) for train, _ in folds]
     tracks = [  # of the rows that each learns from, and of those that judge it
         [_Track(rows.take(part), correction.coding) for part in parts]
         for correction, parts in zip(corrections, folds, strict=True)
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)
+    n_steps, _ = options._steps()
     losses, best = [sum(loss_sum(before[test], rows.take(test)) for _, test in folds) / mass], 0
-    for number in range(1, n_rounds * settings.n_steps + 1):
+    for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
-            correction.grow(train, [held])
+            correction.grow(train, options, least, [held])
         losses.append(sum(loss_sum(held.margin, held.rows) for _, held in tracks) / mass)
         if losses[number] < losses[best] - GAIN:
             best = number
-        elif number - best >= patience * settings.n_steps:
+        elif number - best >= options.patience * n_steps:
             break
     return best, np.array(losses), [correction.first(best) for correction in corrections]

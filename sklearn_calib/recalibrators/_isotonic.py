@@ -6,13 +6,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import linear_in_proba, steps_of_rank
+from ._paths import pooled
 
 
 @with_options
@@ -84,9 +84,7 @@ class IsotonicCalibration(Recalibrator):
     )
 
     def _fit(self, proba, codes, weight):
-        knots, row_knot = distinct(rank_score(proba))
-        mass = np.bincount(row_knot, weights=weight)
-        share = np.bincount(row_knot, weights=weight * codes) / mass
+        knots, mass, share = pooled(proba, codes, weight)
         values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         if self.centred:
             knots, values = _centred(knots, values, mass)

@@ -1,49 +1,24 @@
 """MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import zip_longest
-from numbers import Integral, Real
-from typing import Annotated, Any, Literal, TypeAlias
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval
 
 from .._simplex import learned_floor, log_odds, raised, with_log
-from .._sklearn_compat import Count, NonNegative, Positive, field, with_options
-from .._typing import CV, AnyArray, FloatArray
+from .._sklearn_compat import field, with_options
+from .._typing import AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ._anybody import check_pairs, folds_of, warn_of_repeated_rows
-from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
+from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
 from ._by_group import ByGroup, Given
-from ._columns import MOST_BINS, Vocabulary
+from ._columns import Vocabulary
 
 MOST_COLUMNS = 1000
 SCORE = "(score)"  # the name of the score among the features
-
-STEP = 10  # trees, after which the folds are judged
-
-
-_Rows: TypeAlias = Annotated[float, Interval(Real, 1, None, closed="left")]
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class BoosterOptions:
-    """The options of whoever is corrected by rounds of trees."""
-
-    n_rounds: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
-    n_trees: Count = 100
-    learning_rate: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.1
-    max_leaves: Annotated[int, Interval(Integral, 2, 256, closed="both")] = 5
-    min_samples_leaf: _Rows | Literal["auto"] = "auto"
-    l2: Positive = 1.0
-    min_gain: NonNegative = 0.15
-    n_bins: Annotated[int, Interval(Integral, 2, MOST_BINS, closed="both")] = 64
-    cv: CV = 5
-    patience: Count = 1
-    monotone: bool = False
-    use_score: bool = True
 
 
 @with_options
@@ -190,12 +165,14 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             given.codes.astype(float),
             given.weight,
         )
-        settings = self._settings(given.weight.sum())
-        folds = self._folds(given)
+        least = self.min_samples_leaf
+        if least == "auto":
+            least = max(20.0, min(80.0, given.weight.sum() / 50))
         best, self.cv_losses_, self._corrections = cross_validated(
-            rows, _clipped(given.proba), folds, settings, self.n_rounds, self.patience
+            rows, _clipped(given.proba), self._folds(given), self, float(least)
         )
-        self.n_rounds_, self.n_trees_ = -(-best // settings.n_steps), best * settings.n_trees
+        n_steps, n_trees = self._steps()
+        self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
         gains = np.sum([one.gains for one in self._corrections], axis=(0, 1)) if best else []
         names = [*self._vocabulary.names, SCORE]
         self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
@@ -219,21 +196,6 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
 
     def _margin(self, proba):
         return _clipped(raised(proba, self.floor_))
-
-    def _settings(self, total):
-        least, n_steps = self.min_samples_leaf, -(-self.n_trees // STEP)
-        return Settings(
-            n_steps=n_steps,
-            n_trees=min(STEP, int(self.n_trees)),
-            learning_rate=self.learning_rate,
-            max_leaves=self.max_leaves,
-            least=max(20.0, min(80.0, total / 50)) if least == "auto" else float(least),
-            l2=self.l2,
-            min_gain=self.min_gain,
-            n_bins=self.n_bins,
-            monotone=self.monotone,
-            use_score=self.use_score,
-        )
 
     def _folds(self, given):
         """Pairs (train, test) of places among the rows that have a weight."""

@@ -17,9 +17,9 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators._booster import (
+    BoosterOptions,
     BoosterRows,
     Correction,
-    Settings,
     _Track,
     loss_sum,
 )
@@ -108,18 +108,19 @@ def rows_of(p, y, weight=None):
     return BoosterRows(logit(p), [age, np.arange(len(y)) % 5], y.astype(float), weight)
 
 
-SETTINGS = Settings(3, 10, 0.1, 5, 20.0, 1.0, 0.15, 64, False, True)
+SETTINGS = {"n_trees": 30, "n_bins": 64}  # 3 steps of 10 trees
 
 
 @pytest.mark.parametrize("options", [{}, {"learning_rate": 0.7}, {"use_score": False}])
 def test_the_training_loss_never_rises(options):
     p, y, _, _ = draw(800)
     rows = rows_of(p, y)
-    correction = Correction(rows, SETTINGS._replace(**options))
+    settings = BoosterOptions(**SETTINGS, **options)
+    correction = Correction(rows, settings.n_bins)
     track = _Track(rows, correction.coding)
     losses = [loss_sum(track.margin, rows)]
     for _ in range(15):
-        correction.grow(track)
+        correction.grow(track, settings, 20.0)
         losses.append(loss_sum(track.margin, rows))
     assert (np.diff(losses) <= 1e-9).all()
     assert np.array_equal(correction.predict(rows), track.margin)
@@ -491,11 +492,11 @@ def test_a_failing_fit_leaves_nothing(case):
 def test_the_first_steps_are_what_was_fitted_first(case):
     p, y, _, _, _ = case
     rows = rows_of(p, y)
-    long, short = Correction(rows, SETTINGS), Correction(rows, SETTINGS)
+    long, short = Correction(rows, 64), Correction(rows, 64)
     for correction, n_steps in ((long, 8), (short, 4)):
         track = _Track(rows, correction.coding)
         for _ in range(n_steps):
-            correction.grow(track)
+            correction.grow(track, BoosterOptions(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
     assert [len(one.trees) for one in long.first(4).rounds] == [3, 1] and len(long.gains) == 4
     assert np.array_equal(long.predict(rows), short.predict(rows))
