@@ -307,8 +307,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 else:
                     new._fit_each_against_rest(proba, codes, weight)
                 if records_are_kept():
-                    even = sample_weight is None and not soft_labels
-                    keep_record(new, given, proba, codes, weight, even)
+                    keep_record(new, given, proba, codes, weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:

@@ -542,9 +542,9 @@ class PriorShift(Recalibrator):
             )
         return observed
 
-    def _recorded(self, given, proba, codes, weight, even=False):
-        to_mean, rows = "offset_" in vars(self), (given, proba, codes, weight, even)
-        found = fit_record(self, *rows, whole=to_mean, moves=not self._changes_nothing())
+    def _recorded(self, given, proba, codes, weight):
+        to_mean, moves = "offset_" in vars(self), not self._changes_nothing()
+        found = fit_record(self, given, proba, codes, weight, whole=to_mean, moves=moves)
         if to_mean and codes is not None and proba.shape[1] == 2:
             found |= line_of(proba, codes, weight)
         return found

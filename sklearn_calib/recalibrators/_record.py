@@ -39,7 +39,6 @@ class _Rows(NamedTuple):
     proba: FloatArray
     codes: IntArray | None
     weight: FloatArray
-    even: bool = False
 
 
 class RecordOnceAsked:
@@ -66,7 +65,7 @@ def keep_record(model: Any, *rows: Any) -> None:
     proba = found.proba.copy()
     given = proba if found.given is found.proba else found.given.copy()
     codes = None if found.codes is None else found.codes.copy()
-    model._record_later = _Rows(given, proba, codes, found.weight.copy(), found.even)
+    model._record_later = _Rows(given, proba, codes, found.weight.copy())
 
 
 def settle_record(model: Any) -> None:
@@ -89,7 +88,6 @@ def fit_record(
     proba: FloatArray,
     codes: IntArray | None,
     weight: FloatArray,
-    even: bool = False,
     *,
     whole: bool = False,
     moves: bool = True,
@@ -105,8 +103,6 @@ def fit_record(
     codes : ndarray of shape (n,) or None
         None for rows without labels.
     weight : ndarray of shape (n,)
-    even : bool
-        Whether all weights are known to be 1, which saves looking.
     whole : bool
         Whether the mean afterwards is that of all rows, however many they are. Otherwise, of
         many, what the map adds to the mean is that of some rows, evenly spaced.
@@ -116,9 +112,8 @@ def fit_record(
     n, k = proba.shape
     found: dict[str, Any] = {"rows": n}
     if codes is not None:
-        found["events"] = [_number(x) for x in _masses(codes, weight, k, even)]
-    total = float(n) if even else weight.sum()
-    before, after = (weight @ np.asarray(given) / total).tolist(), None
+        found["events"] = [_number(x) for x in _masses(codes, weight, k)]
+    before, after = _mean(np.asarray(given), weight).tolist(), None
     most = n if whole else max(_ENTRIES // k, 1)
     if not moves:
         after = before
@@ -155,14 +150,11 @@ def line_of(proba: FloatArray, codes: IntArray, weight: FloatArray) -> dict[str,
     return {"intercept": float(intercept), "slope": float(slope)}
 
 
-def _masses(codes, weight, k, even):
-    """The weight of each class; several times as fast where all rows have one weight."""
-    if not even and not (weight == weight[0]).all():
-        return np.bincount(codes, weights=weight, minlength=k)
-    if k > 2:
+def _masses(codes, weight, k):
+    """The weight of each class; of equal weights without the rounding of a sum."""
+    if (weight == weight[0]).all():
         return weight[0] * np.bincount(codes, minlength=k)
-    hits = codes.sum()
-    return weight[0] * np.array([len(codes) - hits, hits])
+    return np.bincount(codes, weights=weight, minlength=k)
 
 
 def _mean(rows, weight):
