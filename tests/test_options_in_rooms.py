@@ -37,7 +37,7 @@ from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import MulticlassBinning, MultilabelCalibration
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._label_sections import finding
-from sklearn_calib.report._pictures import comparison, murphy_of
+from sklearn_calib.report._pictures import comparison
 from sklearn_calib.summary import CalibrationSummary, CellSample
 from sklearn_calib.summary._sources import grouped
 
@@ -168,7 +168,7 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
         )
         better = f"at {(found.high < 0).mean():.0%} of the thresholds b is better beyond chance"
         worse = f"at {(found.low > 0).mean():.0%} a is"
-        said = comparison(report, murphy_of(report))
+        said = comparison(report)
         assert better in said and worse in said and f"{level:.0%} interval" in said
 
 

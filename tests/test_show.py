@@ -33,9 +33,8 @@ from sklearn_calib.displays import (
     HeatmapDisplay,
     ReliabilityDisplay,
 )
-from sklearn_calib.report import calibration_report
-from sklearn_calib.report._pictures import Gallery
-from sklearn_calib.report._sections import Pictures, sections_of
+from sklearn_calib.report import _pictures, calibration_report
+from sklearn_calib.report._sections import sections_of
 
 NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "{0}", "_hidden"]
 
@@ -161,15 +160,20 @@ def test_marks_of_a_terminal():
     assert [str(text.style) for each in boxes.columns for text in each.cells] == ["", "bold", ""]
 
 
+def test_an_empty_column_fits_into_a_narrow_terminal():
+    table = Table(("a long name", "a long heading", "b"), [["c", "", "d"], ["e", "", "f"]])
+    (boxes,) = in_terminal([Section(tables=[table])], 20)
+    assert [str(column.header) for column in boxes.columns][1:] == ["a long\nheading", "b"]
+
+
 def test_only_pages_draw_pictures(monkeypatch):
     proba, y = make_overconfident(3, 90)
     report = calibration_report(y, proba, n_resamples=2)
-    pictures = Pictures.of(report)
-    monkeypatch.setattr(Gallery, "drawn", lambda self: "<b>drawn</b>")
-    sections = sections_of(report, pictures)
+    monkeypatch.setattr(_pictures, "gallery", lambda *rows: "<b>drawn</b>")
+    sections = sections_of(report, drawn=True)
     assert html_of(sections).count("<b>drawn</b>") == 2
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
-    monkeypatch.setattr(Gallery, "drawn", lambda self: 1 / 0)
+    monkeypatch.setattr(_pictures, "gallery", lambda *rows: 1 / 0)
     assert str(report) and report.to_markdown()
 
 

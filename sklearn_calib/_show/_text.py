@@ -109,7 +109,8 @@ def _table(table: Table, width: int) -> "list[RenderableType]":
     from rich.text import Text
 
     def taken(column):
-        return 3 + max(cell_len(line) for text in column for line in text.plain.splitlines())
+        lines = (line for text in column for line in text.plain.splitlines())
+        return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
         [Text(plain(head, None)), *map(_text, cells)]

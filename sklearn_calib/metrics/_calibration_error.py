@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from . import Case
 
 OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
-_BLOCK = 1 << 15  # rows at a time
 _OPTIONS = {
     "norm": ("l1", "l2", "max"),
     "strategy": ("quantile", "uniform"),
@@ -162,19 +161,12 @@ def _bin_gaps(problem, n_bins, strategy, debias):
 
 
 def _uniform_sums(problem, n_bins):
-    """Mass and summed residuals of equally wide bins, without any order; blocks fit caches."""
-    mass, total = np.zeros(n_bins), np.zeros(n_bins)
-    sums_of = _uniform_block
-    if len(problem.score) >= MANY_ROWS:
-        from .._kernels._intervals import sums_of_equal_widths as sums_of
-    for start in range(0, len(problem.score), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        sums = sums_of(problem.score[rows], problem.hit[rows], problem.weight[rows], n_bins)
-        mass, total = mass + sums[0], total + sums[1]
-    return mass, total
+    """Mass and summed residuals of equally wide bins, without any order."""
+    score, hit, weight = problem.score, problem.hit, problem.weight
+    if len(score) >= MANY_ROWS:
+        from .._kernels._intervals import sums_of_equal_widths
 
-
-def _uniform_block(score, hit, weight, n_bins):
+        return sums_of_equal_widths(score, hit, weight, n_bins)
     bins = bin_of_distinct(score, None, n_bins, "uniform")
     return bin_sums(bins, n_bins, weight, weight * (hit - score))
 

@@ -73,7 +73,7 @@ class _Layout:
 
     @cached_property
     def sorted(self):
-        """The order of the rows, the runs of each distinct score, and these scores."""
+        """The order of the rows, where each distinct score starts in it, and these scores."""
         order = slice(None)
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
@@ -84,24 +84,14 @@ class _Layout:
         starts = np.flatnonzero(first)
         fresh = ordered.base is None and len(starts) == len(ordered)
         distinct = ordered if fresh else ordered[starts]
-        return order, _Runs(starts, len(ordered)), distinct
+        return order, starts, distinct
 
 
-class _Runs:
-    """Runs of rows of equal score, and sums over them."""
-
-    def __init__(self, starts, n):
-        self.starts = starts
-        size = n // len(starts)
-        equal = n == size * len(starts) and (size == 1 or (np.diff(starts) == size).all())
-        self._size = size if equal and size <= 2 else None  # no ties, or cells of two labels
-
-    def sums(self, values):
-        if self._size is None:
-            return np.add.reduceat(values, self.starts)
-        if self._size == 2:
-            return values[::2] + values[1::2]
-        return values if values.base is None else values.copy()
+def _sums_of_runs(starts, values):
+    """Sums over the runs of rows of equal score; of no ties the values, never a view of others."""
+    if len(starts) < len(values):
+        return np.add.reduceat(values, starts)
+    return values if values.base is None else values.copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +150,12 @@ class BinaryProblem:
             pooled = pooled_rows(np.ascontiguousarray(self.score, dtype=np.float64), self.hit)
             if pooled is not None:
                 return Cells(*pooled)
-        order, runs, score = self._order
-        if (self.weight == 1).all():  # gathering them would take as long as the sort
-            return Cells(score, runs.sums(np.ones(len(self.hit))), runs.sums(self.hit[order]))
-        weight = self.weight[order]
-        return Cells(score, runs.sums(weight), runs.sums(weight * self.hit[order]))
+        order, starts, score = self._order
+        weight, hits = np.ones(len(self.hit)), self.hit[order]
+        if (self.weight != 1).any():  # gathering them takes as long as the sort
+            weight = self.weight[order]
+            hits = weight * hits
+        return Cells(score, _sums_of_runs(starts, weight), _sums_of_runs(starts, hits))
 
     def _no_order_needed(self):
         if len(self.score) < MANY_ROWS or "_order" in self.__dict__:
@@ -195,9 +186,9 @@ class BinaryProblem:
     @cached_property
     def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
-        order, runs, _ = self._order
+        order, starts, _ = self._order
         first = np.zeros(len(self.score), dtype=np.intp)
-        first[runs.starts[1:]] = 1
+        first[starts[1:]] = 1
         out = np.empty_like(first)
         out[order] = np.cumsum(first)
         return out
@@ -326,7 +317,10 @@ class Case:
 
     def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
-        return self._same_rows(self._other(proba, self.codes, self._weight))
+        other = self._other(proba, self.codes, self._weight)
+        for name in ("items", "clusters", "kept", "n_given"):
+            setattr(other, name, getattr(self, name))
+        return other
 
     def in_clusters(self, clusters: IntArray | None) -> "Case":
         """The same rows, of which those of one number belong together."""
@@ -351,17 +345,12 @@ class Case:
     def _other(self, proba, codes, weight):
         return Case(proba, codes, weight, self.classes, self.positive, self.where, self.unit)
 
-    def _same_rows(self, other):
-        for name in ("items", "clusters", "kept", "n_given"):
-            setattr(other, name, getattr(self, name))
-        return other
-
     def _changed(self, codes, weight):
-        changed = self._same_rows(self._other(self._given, codes, weight))
+        """A resample: what depends on the predictions is shared."""
+        changed = copy(self)
+        vars(changed).pop("weight", None)
+        changed.codes, changed._weight, changed._problems = codes, weight, {}
         changed.is_resample = True
-        changed._layouts, changed._derived = self._layouts, self._derived
-        if "proba" in self.__dict__:
-            changed.__dict__["proba"] = self.proba
         return changed
 
     def of_proba(self, function: Callable[..., Any], *options: Any) -> Any:

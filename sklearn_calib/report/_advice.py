@@ -134,9 +134,8 @@ def advise(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-    source: Any = _OfCells(model.summary) if model.two_classes else _OfRows(model)
-    if model.n_clusters is not None:
-        source = _OfClusters(model)
+    of_independent = _OfCells if model.two_classes else _OfRows
+    source = of_independent(model) if model.n_clusters is None else _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
     options = model.case is not None and absent_of(model.case.proba) is not None
@@ -185,40 +184,46 @@ def _row(name, case, losses, error_of, whole):
     return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
-class _OfIndependent:
-    """Rows or cells with the sums of their squared weights."""
+class _Source:
+    """Rows that methods are judged by, with the sums of their squared weights."""
 
     squares: FloatArray
+    n_rows: int
+
+    def __init__(self, model):
+        self._model = model
 
     def error(self, case, deviations):
         return np.sqrt(2 * self.squares @ deviations**2) / case.weight.sum()
 
+    def loss_as_given(self):
+        summary = self._model.summary
+        return summary.totals.log_loss / summary.weight
 
-class _OfCells(_OfIndependent):
+    def summary_of(self, case):
+        return summarised(case)
+
+
+class _OfCells(_Source):
     """Two classes: all rows, in cells."""
 
-    def __init__(self, summary):
+    def __init__(self, model):
+        super().__init__(model)
+        self.n_rows, summary = model.summary.n_samples, model.summary
         self._summary = summary.coarsen(_CELLS) if summary.max_cells > _CELLS else summary
         (self._sample,) = self._summary.samples()
-        self.n_rows = summary.n_samples
 
     def draw(self, rng):
         """Draw the folds, the same for all methods; whether there are enough rows."""
         if self._sample.counts.sum(axis=0).min() < _FEWEST:
             return False
         self._folds = self._sample.folds(_FOLDS, rng)
-        kept = np.concatenate([fold.weight.ravel() for fold in self._folds]) > 0
-        self._counts, self.squares = (
-            np.concatenate([getattr(fold, name).ravel() for fold in self._folds])[kept]
-            for name in ("counts", "squares")
-        )
+        self._counts = np.concatenate([fold.counts[fold.weight > 0] for fold in self._folds])
         return True
 
     def held_out(self, name):
-        return self._sample.held_out(get_recalibrator(name), self._folds)[0]
-
-    def loss_as_given(self):
-        return self._summary.totals.log_loss / self._summary.weight
+        case, self.squares = self._sample.held_out(get_recalibrator(name), self._folds)
+        return case
 
     def stack(self):
         return self._summary.fit("auto")
@@ -230,11 +235,8 @@ class _OfCells(_OfIndependent):
         return summary.update(case.codes, case.proba, given, counts=self._counts)
 
 
-class _OfRows(_OfIndependent):
+class _OfRows(_Source):
     """Several classes: of many rows a sample that their digits draw."""
-
-    def __init__(self, model):
-        self._model = model
 
     def draw(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
@@ -243,8 +245,7 @@ class _OfRows(_OfIndependent):
         if self._sample is None:
             return False
         drawn = self._sample.drawn
-        counts = np.bincount(drawn.codes, drawn.counts, n_classes)
-        if counts[counts > 0].min() < _FEWEST or (counts > 0).sum() < 2:
+        if not _enough(np.bincount(drawn.codes, drawn.counts)):
             return False
         self.n_rows = drawn.n_drawn
         self._folds = self._sample.folds(_FOLDS)
@@ -255,24 +256,15 @@ class _OfRows(_OfIndependent):
         self.squares = held.squares
         return held.case
 
-    def loss_as_given(self):
-        summary = self._model.summary
-        return summary.totals.log_loss / summary.weight
-
     def stack(self):
         case = self._sample.case
         weight = self._sample.drawn.sample_weight
         given = {"sample_weight": weight, "classes": np.arange(len(case.classes))}
         return get_recalibrator("auto").fit(case.proba, case.codes, **given)
 
-    summary_of = staticmethod(summarised)
 
-
-class _OfClusters:
+class _OfClusters(_Source):
     """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
-
-    def __init__(self, model):
-        self._model = model
 
     def draw(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
@@ -285,8 +277,7 @@ class _OfClusters:
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._case = case.take(kept)
         pairs = np.unique(np.column_stack([self._case.codes, self._case.clusters]), axis=0)
-        of_class = np.bincount(pairs[:, 0], minlength=len(case.classes))
-        if of_class[of_class > 0].min() < _FEWEST or (of_class > 0).sum() < 2:
+        if not _enough(np.bincount(pairs[:, 0])):
             return False
         self.n_rows = self._case.n_items
         self._whole = len(kept) == len(groups)
@@ -304,8 +295,7 @@ class _OfClusters:
         return np.sqrt(2) * sum_error(moved, self._case.clusters) / case.weight.sum()
 
     def loss_as_given(self):
-        summary = self._model.summary
-        return summary.totals.log_loss / summary.weight if self._whole else None
+        return super().loss_as_given() if self._whole else None
 
     def stack(self):
         return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given())
@@ -315,4 +305,8 @@ class _OfClusters:
         groups = self._case.clusters
         return {"sample_weight": self._case.weight, "classes": numbers, "groups": groups}
 
-    summary_of = staticmethod(summarised)
+
+def _enough(counts):
+    """Whether there are two classes, and of each that is there as many as needed."""
+    there = counts[counts > 0]
+    return len(there) > 1 and there.min() >= _FEWEST

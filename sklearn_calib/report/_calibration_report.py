@@ -1,20 +1,20 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, Literal, overload
 
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
+from ..canonical import canonical_proba
 from ..exceptions import check_level, check_progress, named, refuse
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
+from ..metrics import canonical_case
 from ..summary import CalibrationSummary
 from ._columns import (
-    case_of_rows,
     check_order,
     check_order_of_summaries,
     code_to_paste,
@@ -277,8 +277,13 @@ def calibration_report(
             check_order_of_summaries(models, where)
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        how = normalize, soft_labels, where
-        read = partial(case_of_rows, y_true, *given, *how)  # type: ignore[arg-type]
+
+        def read(proba):
+            if normalize:  # whatever the sums are, without a warning
+                proba = canonical_proba(proba, tolerance=1 - 1e-6, _where=where)
+            rows = y_true, proba, *given
+            return canonical_case(where, *rows, check_order=False, soft_labels=soft_labels)
+
         models = _models_of_rows(named, read, groups, check_columns, where)
     audited = {} if by is None else _groups(models, by, where)
     graded = {} if grades is None else grades_of_models(models, grades, where)
@@ -329,7 +334,7 @@ def _models_of_rows(named, read, groups, check_columns, where):
     cases = {}
     for key, proba in named.items():
         _check_no_model(proba, where)
-        cases[key] = read(y_proba=proba)
+        cases[key] = read(proba)
         if check_columns:
             check_order(cases[key], plain(key), where)
     clusters = in_clusters(next(iter(cases.values())), groups).clusters

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import better_order, canonical_label_scores, canonical_label_table, canonical_proba
+from ..canonical import better_order, canonical_label_scores, canonical_label_table
 from ..exceptions import named, refuse, setting
 from ..metrics import Case, canonical_case
 from ._models import Model
@@ -128,37 +128,6 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
             cure = setting("other_column", words="Summarise the other column, or 1 - p")
             cure += "; if they are meant, pass " + setting("check_columns", False)
             refuse(where, rule, "those of the other class", cure)
-
-
-def case_of_rows(
-    y_true: ArrayLike,
-    sample_weight: ArrayLike | None,
-    labels: ArrayLike | None,
-    pos_label: object,
-    normalize: bool,
-    soft_labels: bool,
-    where: str,
-    y_proba: ArrayLike,
-) -> Case:
-    """The case of rows that sum to 1 or were rounded, or are to be divided by their sums.
-
-    Parameters
-    ----------
-    y_true, sample_weight, labels, pos_label, soft_labels, y_proba
-        As for `canonical_case`.
-    normalize : bool
-        Divide whatever the sums are, without a warning.
-    where : str
-
-    Warns
-    -----
-    CalibrationWarning
-        Rows were rounded; see `canonical_proba`.
-    """
-    if normalize:
-        y_proba = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
-    given = y_true, y_proba, sample_weight, labels, pos_label
-    return canonical_case(where, *given, check_order=False, soft_labels=soft_labels)
 
 
 def names_of_columns(

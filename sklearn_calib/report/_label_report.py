@@ -27,7 +27,7 @@ from ._table import ReportRow, report_measures, report_rows
 from ._written import NOTEBOOK, WrittenReport, clean, page, write_page
 
 if TYPE_CHECKING:
-    from ..metrics import Case, Measure
+    from ..metrics import Case, Measure, ProperLoss
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
@@ -168,39 +168,39 @@ class LabelTable(NamedTuple):
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
     def interval(
-        self, losses: "Sequence[LabelLoss]", shares: FloatArray, level: float
-    ) -> tuple[float, float]:
+        self,
+        loss: "ProperLoss",
+        cases: "Sequence[Case]",
+        means: Sequence[float],
+        shares: FloatArray,
+        level: float,
+    ) -> FloatArray:
         """Ends for a mean of losses, less the mean; a row counts once, with all of its labels.
 
         Parameters
         ----------
-        losses : list of LabelLoss
-            Of each label.
+        loss : ProperLoss
+        cases : sequence of Case
+            Of each label, the rows that count for it.
+        means : sequence of float
+            What the losses of each label are compared with.
         shares : ndarray of shape (n_labels,)
             What a unit of weight of each label counts.
         level : float
         """
         moved = np.zeros(len(self.weight))
         second = third = 0.0
-        for label, loss in enumerate(losses):
+        for label, (case, mean) in enumerate(zip(cases, means, strict=True)):
             rows = self.rows(label)
             counted = shares[label] * self.weight[rows]
-            moved[rows] += counted * (loss.of_rows - loss.mean)
-            either = counted[:, None] * (loss.of_labels - loss.expected)
-            second += float((loss.proba * either**2).sum())
-            third += float((loss.proba * either**3).sum())
+            moved[rows] += counted * (loss.of_rows(case.proba, case.codes) - mean)
+            of_labels, proba = loss.of_labels(case.proba), np.asarray(case.proba)
+            expected = case.mean((proba * of_labels).sum(axis=1))
+            either = counted[:, None] * (of_labels - expected)
+            second += float((proba * either**2).sum())
+            third += float((proba * either**3).sum())
         kept = moved[self.known.any(axis=1) & (self.weight > 0)]
-        return skewed_ends(kept, third / second if second > 0 else 0.0, level)
-
-
-class LabelLoss(NamedTuple):
-    """A loss of the rows of a label: of the true labels, and of either."""
-
-    of_rows: FloatArray  # of shape (n_known,)
-    of_labels: FloatArray  # of shape (n_known, 2)
-    proba: FloatArray  # of shape (n_known, 2)
-    mean: float  # what the losses are compared with
-    expected: float  # the mean that the probabilities make expect
+        return np.array(skewed_ends(kept, third / second if second > 0 else 0.0, level))
 
 
 def averages_of(
@@ -213,35 +213,22 @@ def averages_of(
 ) -> list[LabelAverage]:
     """The macro and micro mean of each measure."""
     totals = table.weight @ table.known
+    cases = [model.case for model in models.values()]
+    shares = 1 / (len(cases) * totals), np.full(len(cases), 1 / totals.sum())
     found = []
     for function in functions:
-        name = function.spec.name
-        own = [row for row in rows if row.measure == name]
+        own = [row for row in rows if row.measure == function.spec.name]
         values = [row.value for row in own]
         macro, micro = float(np.mean(values)), function.of_case(pooled)
-        ends, micro_ends = (float("nan"),) * 2, (float("nan"),) * 2
+        ends = np.array([np.mean([r.low for r in own]), np.mean([r.high for r in own])])
+        of_micro = np.full(2, np.nan)
+        if (loss := function.spec.loss) is not None:
+            ends = macro + table.interval(loss, cases, values, shares[0], level)
+            of_micro = micro + table.interval(loss, cases, [micro] * len(cases), shares[1], level)
         limit = float(np.mean([row.if_calibrated for row in own]))
-        loss = function.spec.loss
-        if loss is not None:
-            cases = [model.case for model in models.values()]
-            losses = [_label_loss(loss, c, v) for c, v in zip(cases, values, strict=True)]
-            low, high = table.interval(losses, 1 / (len(cases) * totals), level)
-            ends = macro + low, macro + high
-            shares = np.full(len(cases), 1 / totals.sum())
-            moved = [one._replace(mean=micro) for one in losses]
-            low, high = table.interval(moved, shares, level)
-            micro_ends = micro + low, micro + high
-        else:
-            ends = float(np.mean([r.low for r in own])), float(np.mean([r.high for r in own]))
-        found.append(LabelAverage(name, macro, *ends, micro, *micro_ends, limit))
+        means = macro, *ends.tolist(), micro, *of_micro.tolist()
+        found.append(LabelAverage(function.spec.name, *means, limit))
     return found
-
-
-def _label_loss(loss, case, mean):
-    """A loss of a label, whose mean over the rows is known."""
-    either, proba = loss.of_labels(case.proba), np.asarray(case.proba)
-    expected = case.mean((proba * either).sum(axis=1))
-    return LabelLoss(loss.of_rows(case.proba, case.codes), either, proba, mean, expected)
 
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1

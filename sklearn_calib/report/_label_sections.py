@@ -176,7 +176,7 @@ def _estimate(value, low, high):
 def _worst(report):
     """The diagrams of the worst labels."""
     models = {row.group: report._models[row.group] for row in report.worst(_DRAWN)}
-    drawn = gallery_of_labels(models, report.level).drawn()
+    drawn = gallery_of_labels(models, report.level)
     return Section("The worst labels", picture=drawn, kind="whole", only="html")
 
 

@@ -1,8 +1,8 @@
 """The pictures of a report: reliability diagrams, the plane of losses, the Murphy difference."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -29,90 +29,74 @@ _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
-class Figure(NamedTuple):
-    """A diagram with its title, a note, and a name for those who do not see it; not escaped."""
-
-    title: Any  # the name of a class may be a number
-    note: str
-    says: str
-    series: list[Series]
-    frame: Frame = LARGE
-
-    def drawn(self) -> str:
-        """HTML that is safe."""
-        note = f"<span>{in_page(self.note)}</span>" if self.note else ""
-        says = f"Reliability diagram of {plain(self.says)}: {_sentence(self.series)}"
-        return (
-            f"<figure><figcaption><bdi>{in_page(self.title, 60)}</bdi>{note}</figcaption>\n"
-            f"{diagram(self.series, says, self.frame)}</figure>\n"
-        )
+def _figure(
+    title: Any,  # the name of a class may be a number
+    note: str,
+    says: str,
+    series: list[Series],
+    frame: Frame = LARGE,
+) -> str:
+    """A diagram with its title, a note, and a name for those who do not see it; not yet escaped."""
+    below = f"<span>{in_page(note)}</span>" if note else ""
+    label = f"Reliability diagram of {plain(says)}: {_sentence(series)}"
+    return (
+        f"<figure><figcaption><bdi>{in_page(title, 60)}</bdi>{below}</figcaption>\n"
+        f"{diagram(series, label, frame)}</figure>\n"
+    )
 
 
-class Gallery(NamedTuple):
-    """Diagrams whose curves are computed, to be drawn in rows, and the key to their signs.
+def gallery(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pair") -> str:
+    """Figures in rows, and the key to their signs, as HTML that is safe.
 
-    Attributes
+    Parameters
     ----------
-    rows : list of (str, list of Figure)
-        With a heading, not escaped, or "".
+    rows : iterable of (str, list of str)
+        A heading, not escaped, or ""; and figures.
     legend : str
         HTML that is safe.
-    kind : {"pair", "panels"}
+    kind : {"pair", "panels"}, default="pair"
         How a row is laid out.
     """
-
-    rows: list[tuple[str, list[Figure]]]
-    legend: str
-    kind: str = "pair"
-
-    def drawn(self) -> str:
-        """HTML that is safe."""
-        text = ""
-        for heading, figures in self.rows:
-            text += f"<h3><bdi>{in_page(heading, 60)}</bdi></h3>\n" if heading else ""
-            shown = "".join(figure.drawn() for figure in figures)
-            text += f'<div class="{self.kind}">\n{shown}</div>\n'
-        if not self.legend:
-            return text
-        return f'<div class="drawn">\n<ul class="legend">\n{self.legend}</ul>\n{text}</div>'
+    text = ""
+    for heading, figures in rows:
+        text += f"<h3><bdi>{in_page(heading, 60)}</bdi></h3>\n" if heading else ""
+        text += f'<div class="{kind}">\n{"".join(figures)}</div>\n'
+    if not legend:
+        return text
+    return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{text}</div>'
 
 
-def reliability_gallery(report: Any) -> Gallery:
+def reliability_gallery(report: Any) -> str:
     """The diagrams of all models; of a few large ones, before and after recalibration."""
     few, on_log_odds = len(report.accuracy) <= FEW_MODELS, rare(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
     keys += (_KEY_RARE,) if on_log_odds else ()
     legend = "".join(keys).format(level=f"{report.level:.0%}")
-    if not few:
-        return Gallery([("", _in_small(report, on_log_odds))], legend, "panels")
-    pairs: list[tuple[str, list[Figure]]] = []
-    singles: list[Figure] = []
+    pairs: list[tuple[str, list[str]]] = []
+    alone: list[str] = []
     for name, model in report._models.items():
-        event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
         advice = report.advice.get(name)
-        if advice is None:
-            series = [_with_steps(model.summary, report.level, 0, model)]
-            frame = _frame(LARGE, on_log_odds, series)
-            singles.append(Figure(name, event, plain(name), series, frame))
+        shown = [model.summary] if advice is None else advice.summaries().values()
+        make = _with_steps if few else _in_small
+        series = [make(summary, report.level, tone, model) for tone, summary in enumerate(shown)]
+        frame = _frame(LARGE if few else SMALL, on_log_odds, series)
+        event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+        if not few or advice is None:
+            alone.append(_figure(name, event if few else "", plain(name), series, frame))
             continue
-        drawn = [
-            _with_steps(summary, report.level, tone, model)
-            for tone, summary in enumerate(advice.summaries().values())
-        ]
-        frame = _frame(LARGE, on_log_odds, drawn)
         figures = [
-            Figure(when, event, f"{name}, {when}", [one], frame)
-            for when, one in zip((_BEFORE, _AFTER), drawn, strict=True)
+            _figure(when, event, f"{name}, {when}", [one], frame)
+            for when, one in zip((_BEFORE, _AFTER), series, strict=True)
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
-    return Gallery(pairs + ([("", singles)] if singles else []), legend)
+    return gallery(pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels")
 
 
-def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> Gallery:
+def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> str:
     """A large diagram of each of a few two-class problems."""
     figures = [
-        Figure(
+        _figure(
             name,
             f"{model.summary.n_samples:,} rows",
             name,
@@ -120,22 +104,11 @@ def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> Gallery:
         )
         for name, model in models.items()
     ]
-    return Gallery([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
+    return gallery([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
 
 
-def _in_small(report, on_log_odds):
-    """One small diagram per model; before and after share it where there is advice."""
-    figures = []
-    for name, model in report._models.items():
-        advice = report.advice.get(name)
-        shown = [model.summary] if advice is None else advice.summaries().values()
-        options = {"level": report.level, "n_bins": _SMALL_BINS, "n_resamples": 0}
-        series = [
-            Series(_curve(summary, **options), None, tone) for tone, summary in enumerate(shown)
-        ]
-        frame = _frame(SMALL, on_log_odds, series)
-        figures.append(Figure(name, "", plain(name), series, frame))
-    return figures
+def _in_small(summary, level, tone, _):
+    return Series(_curve(summary, level=level, n_bins=_SMALL_BINS, n_resamples=0), None, tone)
 
 
 def rare(report: Any) -> bool:
@@ -156,14 +129,14 @@ def _frame(frame: Frame, on_log_odds: bool, series: list[Series]) -> Frame:
     return frame.on_log_odds(curves) if on_log_odds else frame
 
 
-def gallery_of_classes(report: Any, name: str) -> Gallery | None:
+def gallery_of_classes(report: Any, name: str) -> str:
     """One small diagram per class against the others; of many classes some.
 
-    None of two classes, and of a summary.
+    Empty of two classes, and of a summary.
     """
     advice, case = report.advice.get(name), report._models[name].case
     if len(report.classes) < 3 or case is None:
-        return None
+        return ""
     cases = [case] if advice is None else [advice.given, advice.recalibrated]
     curves = [_of_classes(one, report.level) for one in cases]
     mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))
@@ -173,8 +146,8 @@ def gallery_of_classes(report: Any, name: str) -> Gallery | None:
         label = report.classes[number]
         series = [Series(of_class[number], None, tone) for tone, of_class in enumerate(curves)]
         says = f"{plain(name)}, class {plain(label)}"
-        figures.append(Figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL))
-    return Gallery([("", figures)], "", "panels")
+        figures.append(_figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL))
+    return gallery([("", figures)], "", "panels")
 
 
 def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
@@ -274,30 +247,16 @@ _LETTER = 7.2
 _MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a million
 
 
-def compared(report: Any) -> bool:
-    """Whether there are several models whose losses are known."""
-    return len(report.decomposition) > 1
+def comparison(report: Any) -> str:
+    """Pictures of models beside each other as HTML that is safe.
 
-
-class Murphy(NamedTuple):
-    """Elementary scores of the second of two models less those of the first.
-
-    Attributes
-    ----------
-    difference : NetBenefitDifference
-    axis : LogitAxis or None
-        Of the thresholds, where events are rare.
+    Empty where no losses of several are known.
     """
-
-    difference: "NetBenefitDifference"
-    axis: LogitAxis | None
-
-
-def comparison(report: Any, murphy: Murphy | None) -> str:
-    """The pictures as HTML that is safe."""
-    parts = _plane(report)
-    if murphy is not None:
-        parts += _murphy(report, murphy)
+    if len(report.decomposition) < 2:
+        return ""
+    parts, pair = _plane(report), _pair(report)
+    if pair is not None:
+        parts += _murphy(report, *_difference(report, *pair))
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
 
@@ -330,7 +289,7 @@ def _plane(report):
     names = "".join(f"<li><bdi>{in_page(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
-    return _figure(title, note, says, axes + drawn, f"<ol>{names}</ol>")
+    return _with_names(title, note, says, axes + drawn, f"<ol>{names}</ol>")
 
 
 def _pair(report):
@@ -340,15 +299,12 @@ def _pair(report):
         return None
     cases = [model.case for model in models.values()]
     few = all(case is not None and len(case.codes) <= _MOST_ROWS for case in cases)
-    return cases if few and all(model.two_classes for model in models.values()) else None
+    both = few and all(model.two_classes for model in models.values())
+    return [case.problems()[0] for case in cases] if both else None
 
 
-def murphy_of(report: Any) -> Murphy | None:
-    """What the Murphy diagram shows, where two models can be compared by it."""
-    cases = _pair(report)
-    if cases is None or not compared(report):
-        return None
-    one, other = (case.problems()[0] for case in cases)
+def _difference(report, one, other):
+    """Elementary scores of the second model less the first's; where events are rare, the axis."""
     axis = table = None
     if rare(report):
         axis = LogitAxis.around([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
@@ -363,12 +319,11 @@ def murphy_of(report: Any) -> Murphy | None:
         labels=[0, 1],
         random_state=report._seed,
     )
-    return Murphy(found, axis)
+    return found, axis
 
 
-def _murphy(report, murphy):
+def _murphy(report, found, axis):
     """The picture of the difference."""
-    found, axis = murphy
     scale = 1 - found.threshold
     lines = [scale * line for line in (found.difference, found.low, found.high)]
     low, high = min(lines[1].min(), 0.0), max(lines[2].max(), 0.0)
@@ -393,7 +348,8 @@ def _murphy(report, murphy):
     title = "Which of the two for whom (Murphy diagram)"
     note = f"below 0, the second is better for users who act at that threshold; {report.level:.0%}"
     listed = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
-    return _figure(title, f"{note} interval at each", _said(found, report), axes + drawn, listed)
+    says = _said(found, report)
+    return _with_names(title, f"{note} interval at each", says, axes + drawn, listed)
 
 
 def _said(found: "NetBenefitDifference", report: Any) -> str:
@@ -406,7 +362,7 @@ def _said(found: "NetBenefitDifference", report: Any) -> str:
     )
 
 
-def _figure(title, note, says, drawn, names):
+def _with_names(title, note, says, drawn, names):
     shapes = "\n".join(drawn)
     return (
         f"<figure><figcaption>{in_page(title)}<span>{in_page(note)}</span></figcaption>\n"

@@ -16,7 +16,7 @@ from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
 from ._models import Model
 from ._pictures import to_draw
-from ._sections import Pictures, sections_of
+from ._sections import sections_of
 from ._table import ReportRow, affordable_resamples
 from ._verdict import Verdict, verdict_of
 from ._written import WrittenReport, as_dict, notebook, page, rows_and_classes, write_page
@@ -322,7 +322,7 @@ class CalibrationReport(WrittenReport):
         (True, False)
         """
         _ = self.verdicts  # what is computed is computed before anything is written
-        sections = sections_of(self, Pictures.of(self))
+        sections = sections_of(self, drawn=True)
         return write_page(path, page(self, title, rows_and_classes(self), sections))
 
 

@@ -2,19 +2,15 @@
 
 import html
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
 from ._pictures import (
     FEW_MODELS,
     SHOWN_CLASSES,
-    Gallery,
-    Murphy,
-    compared,
     comparison,
     gallery_of_classes,
-    murphy_of,
     reliability_gallery,
 )
 from ._table import cells
@@ -36,34 +32,20 @@ _YES = {True: "yes", False: "no", None: "too few rows"}
 _WRITTEN = "html markdown"  # too long for text
 
 
-class Pictures(NamedTuple):
-    """What a page draws of a report, computed before any of it is written."""
-
-    reliability: Gallery
-    murphy: Murphy | None
-    classes: Gallery | None
-
-    @classmethod
-    def of(cls, report: Any) -> "Pictures":
-        """With each class against the others of the model with the lowest log loss."""
-        classes = gallery_of_classes(report, _best(report))
-        return cls(reliability_gallery(report), murphy_of(report), classes)
-
-
-def sections_of(report: Any, pictures: Pictures | None = None) -> list[Section]:
-    """All sections, in the order in which they are read."""
+def sections_of(report: Any, drawn: bool = False) -> list[Section]:
+    """All sections, in the order in which they are read; with pictures where these are `drawn`."""
     return [
         _origin(report),
         verdicts(report),
-        Section() if pictures is None else reliability(pictures.reliability),
+        reliability(report) if drawn else Section(),
         measures(report),
-        Section() if pictures is None else _compared(report, pictures.murphy),
+        _compared(report) if drawn else Section(),
         _gains(report),
         _features(report),
         _bins(report),
         _groups(report),
         _grades(report),
-        Section() if pictures is None else _classes(report, pictures.classes),
+        _classes(report) if drawn else Section(),
         described({row.measure for row in report.rows}),
     ]
 
@@ -130,9 +112,10 @@ def _overview(report):
     return Table(header, rows, kind="names")
 
 
-def reliability(gallery: Gallery) -> Section:
+def reliability(report: Any) -> Section:
     """The diagrams."""
-    return Section("Reliability", picture=gallery.drawn(), kind="whole", only="html")
+    drawn = reliability_gallery(report)
+    return Section("Reliability", picture=drawn, kind="whole", only="html")
 
 
 def measures(report: Any) -> Section:
@@ -144,11 +127,11 @@ def measures(report: Any) -> Section:
     return Section("Measures", tables=[_wide(report)], parts=[intervals, note])
 
 
-def _compared(report, murphy):
+def _compared(report):
     """Models beside each other, as pictures."""
-    if not compared(report):
+    drawn = comparison(report)
+    if not drawn:
         return Section()
-    drawn = comparison(report, murphy)
     return Section("Models compared", picture=drawn, kind="whole", only="html")
 
 
@@ -296,17 +279,17 @@ def _grades(report):
     return Section("Grades", parts=_by_model(report, report.grades, table), kind="whole")
 
 
-def _classes(report, gallery):
+def _classes(report):
     """Each class against the others, of the model with the lowest log loss."""
-    if gallery is None:
+    best, count = _best(report), len(report.classes)
+    drawn = gallery_of_classes(report, best)
+    if not drawn:
         return Section()
-    count = len(report.classes)
     shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
     note = (
-        f"{plain(_best(report))}: {shown}. Across: predicted probability of the class; up: how "
+        f"{plain(best)}: {shown}. Across: predicted probability of the class; up: how "
         "often it is true. Bins have equal width."
     )
-    drawn = gallery.drawn()
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 

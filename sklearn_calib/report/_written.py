@@ -11,7 +11,6 @@ import numpy as np
 from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, markdown_of
-from ._pictures import reliability_gallery
 from ._sections import measures, reliability, verdicts
 
 LIGHT = """
@@ -256,8 +255,8 @@ def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
 
 def notebook(report: Any) -> str:
     """Verdict, pictures and measures for a notebook, whose own style the tables keep."""
-    drawn = reliability(reliability_gallery(report))
-    return in_notebook(html_of([verdicts(report), drawn, measures(report)], level=3), NOTEBOOK)
+    sections = [verdicts(report), reliability(report), measures(report)]
+    return in_notebook(html_of(sections, level=3), NOTEBOOK)
 
 
 _FRAME = """<!DOCTYPE html>
