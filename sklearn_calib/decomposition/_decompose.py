@@ -294,11 +294,11 @@ def refinement_error(
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=validate)
-    if in_sample:
-        z = case.proba if kind == "logits" else log_proba(raised_case(case).proba)
+    if in_sample and kind == "logits":
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
-        return fit_temperature(z, case.codes, case.weight, smoothing, start).loss
-    return _refinement(case, rule, recalibrator, cv, start)
+        return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
+    given: dict[str, Any] = {"loss": rule, "recalibrator": recalibrator, "cv": cv}
+    return refinement_of_case(case, **given, smooth=label_smoothing, start=start)
 
 
 def refinement_of_case(
@@ -308,13 +308,27 @@ def refinement_of_case(
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     smooth: bool = False,
+    start: float | None = None,
 ) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
-    rule = get_loss(loss)
-    if _in_sample(case.where, rule, recalibrator, cv, smooth):
-        smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
-        return temperature_of_case(case, smoothing).loss
-    return _refinement(case, rule, recalibrator, cv)
+    rule, where = get_loss(loss), case.where
+    if _in_sample(where, rule, recalibrator, cv, smooth):
+        return temperature_of_case(case, smooth, start).loss
+    plain = _is_plain_temperature(recalibrator)
+    rule.check_classes(len(case.classes), where)
+    if plain and cv is None:  # of another loss than the one that was minimised
+        return loss_after_temperature(case, rule)
+    if equals(recalibrator, "isotonic") and cv is None and len(case.classes) == 2:
+        return isotonic_refinement(case, rule)
+    if plain:
+        case = raised_case(case)
+    if plain and rule.is_likelihood:
+        problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
+        value = None if fold is None else cross_validated_temperature(*problem, fold, start)
+        if value is not None:
+            return value
+    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
+    return float(case.weight @ refined / case.weight.sum())
 
 
 def _in_sample(where, loss, recalibrator, cv, label_smoothing):
@@ -328,24 +342,6 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
             "Set label_smoothing=False",
         )
     return in_sample
-
-
-def _refinement(case, loss, recalibrator, cv, start=None):
-    plain, where = _is_plain_temperature(recalibrator), case.where
-    loss.check_classes(len(case.classes), where)
-    if plain and cv is None:  # of another loss than the one that was minimised
-        return loss_after_temperature(case, loss)
-    if equals(recalibrator, "isotonic") and cv is None and len(case.classes) == 2:
-        return isotonic_refinement(case, loss)
-    if plain:
-        case = raised_case(case)
-    if plain and loss.is_likelihood:
-        problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
-        value = None if fold is None else cross_validated_temperature(*problem, fold, start)
-        if value is not None:
-            return value
-    refined = loss.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
-    return float(case.weight @ refined / case.weight.sum())
 
 
 def proper_calibration_error(

@@ -37,10 +37,13 @@ def _raised(proba):
     return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
 
 
-def temperature_of_case(case: "Case", label_smoothing: float = 0.0) -> TemperatureFit:
-    """The temperature of all rows."""
+def temperature_of_case(
+    case: "Case", smooth: bool = False, start: float | None = None
+) -> TemperatureFit:
+    """The temperature of all rows, whose labels are smoothed or not."""
     problem = case.of_proba(_logits_to_fit), case.codes, case.weight
-    return fit_temperature(*problem, label_smoothing, n_fits=_FITS if case.is_resample else 1)
+    smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
+    return fit_temperature(*problem, smoothing, start, n_fits=_FITS if case.is_resample else 1)
 
 
 def _logits_to_fit(proba):

@@ -46,46 +46,32 @@ class VariationalInterval(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """Whose calibration is asked for: predictions, what was to be predicted, and what is compared.
-
-    `score` and `residual` have a column for each compared class; `top` is the column whose
-    direction counts, of each row.
-    """
+    """Whose calibration is asked for: predictions, and what was to be predicted."""
 
     proba: FloatArray
     codes: IntArray
     weight: FloatArray
-    score: FloatArray
-    residual: FloatArray
-    top: AnyArray
-    column: slice
-    rows: AnyArray | slice
+    key: IntArray  # numbers from 0, equal for rows of one prediction
+    compared: slice  # classes
+    rows: AnyArray | slice  # of the case
     where: str
+    recalibrator: str  # where none is given
+
+    def residual(self, rows: AnyArray | slice) -> FloatArray:
+        """What was to be predicted less what was, of some rows in the compared classes."""
+        truth = np.eye(self.proba.shape[1])[self.codes[rows]]
+        return (truth - self.proba[rows])[:, self.compared]
 
 
 def _of_problem(problem: "BinaryProblem") -> _Question:
-    score, hit = problem.score, problem.hit
-    proba = np.column_stack([1 - score, score])
-    top, column = np.zeros(len(score), np.intp), slice(1, 2)
-    return _Question(
-        proba,
-        hit.astype(np.intp),
-        problem.weight,
-        score[:, None],
-        (hit - score)[:, None],
-        top,
-        column,
-        problem.rows,
-        problem.where,
-    )
+    proba = np.column_stack([1 - problem.score, problem.score])
+    given = proba, problem.hit.astype(np.intp), problem.weight, problem.cell_of_row
+    return _Question(*given, slice(1, 2), problem.rows, problem.where, "isotonic")
 
 
 def _of_vectors(case: "Case") -> _Question:
-    proba = np.asarray(case.proba)
-    residual = -proba
-    residual[np.arange(len(proba)), case.codes] += 1
-    top, all_ = proba.argmax(axis=1), slice(None)
-    return _Question(proba, case.codes, case.weight, proba, residual, top, all_, all_, case.where)
+    given = np.asarray(case.proba), case.codes, case.weight, case.of_proba(_vector_key)
+    return _Question(*given, slice(None), slice(None), case.where, "default")
 
 
 def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
@@ -107,33 +93,34 @@ def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
 
 def _terms(question, rows, recalibrated, norm, direction):
     """t_i, whose mean is the estimate, of some rows."""
-    gap = recalibrated[:, question.column] - question.score[rows]
+    score = question.proba[rows][:, question.compared]
+    gap = recalibrated[:, question.compared] - score
     gap[np.abs(gap) < _EQUAL] = 0.0
-    t = np.einsum("ij,ij->i", dual_unit_vectors(gap, norm), question.residual[rows])
+    t = np.einsum("ij,ij->i", dual_unit_vectors(gap, norm), question.residual(rows))
     if direction is not None:
-        own = gap[np.arange(len(gap)), question.top[rows]]
-        t[~(own < 0) if direction == "over" else ~(own > 0)] = 0.0
+        of_top = gap[np.arange(len(gap)), score.argmax(axis=1)]
+        t[~(of_top < 0) if direction == "over" else ~(of_top > 0)] = 0.0
     return t
 
 
-def _recalibrated(method, question, train, test):
+def _recalibrated(recalibrator, question, train, test):
     """Probabilities of some rows by a fit to others."""
     if not len(train):  # of a predicted class that is in one fold alone
         return question.proba[test]
     proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
+    method = question.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method, question.where)
     return mapped(unfitted, proba, codes, weight, question.proba[test])
 
 
-def _estimate(question, key, norm, recalibrator, cv, direction):
+def _estimate(question, norm, recalibrator, cv, direction):
     """The mean of the terms, each by a fit that has not seen its row."""
     weight = question.weight / question.weight.sum()
-    pairs = _folds(question, key, cv)
+    pairs = _folds(question, cv)
     if not pairs:  # one prediction for all rows: its frequency is all there is
-        mean = np.tile(weight @ question.residual, (len(weight), 1))
-        recalibrated = np.zeros_like(question.proba)
-        recalibrated[:, question.column] = question.score + mean
-        return float(weight @ _terms(question, slice(None), recalibrated, norm, direction))
+        rows, recalibrated = slice(None), question.proba.copy()
+        recalibrated[:, question.compared] += weight @ question.residual(rows)
+        return float(weight @ _terms(question, rows, recalibrated, norm, direction))
     total = 0.0
     for train, test in pairs:
         recalibrated = _recalibrated(recalibrator, question, train, test)
@@ -141,13 +128,13 @@ def _estimate(question, key, norm, recalibrator, cv, direction):
     return float(total)
 
 
-def _folds(question, key, cv) -> _Pairs:
+def _folds(question, cv) -> _Pairs:
     """Pairs of rows (train, test) that test each row once; none where there is one prediction.
 
-    An int deals whole predictions: rows of equal `key`, numbers from 0, stay together, so that the
-    folds depend neither on the order of the rows nor on whether equal rows are counted or repeated.
+    An int deals whole predictions: rows of equal `key` stay together, so that the folds depend
+    neither on the order of the rows nor on whether equal rows are counted or repeated.
     """
-    n = len(question.codes)
+    n, key = len(question.codes), question.key
     if isinstance(cv, bool | float | str) or cv is None:
         refuse(question.where, "cv as a number of folds or a splitter", repr(cv), "Pass cv=5")
     if isinstance(cv, int | np.integer):
@@ -194,9 +181,7 @@ def _check(where, norm, recalibrator, direction):
 def _canonical(case: "Case", *, norm=1.0, recalibrator=None, cv=5, direction=None) -> float:
     """The error of whole vectors."""
     norm = _check(case.where, norm, recalibrator, direction)
-    method = "default" if recalibrator is None else recalibrator
-    key = case.of_proba(_vector_key)
-    return _estimate(_of_vectors(case), key, norm, method, cv, direction)
+    return _estimate(_of_vectors(case), norm, recalibrator, cv, direction)
 
 
 @metric(
@@ -289,9 +274,7 @@ def variational_calibration_error(
     True
     """
     norm = _check(problem.where, norm, recalibrator, direction)
-    method = "isotonic" if recalibrator is None else recalibrator
-    question = _of_problem(problem)
-    return _estimate(question, problem.cell_of_row, norm, method, cv, direction)
+    return _estimate(_of_problem(problem), norm, recalibrator, cv, direction)
 
 
 def variational_calibration_interval(
@@ -384,21 +367,17 @@ def _sequential(case, multiclass, norm, recalibrator, cv, direction):
     """
     if multiclass == "canonical":
         questions = [_of_vectors(case)]
-        keys, method = [_vector_key(questions[0].proba)], "default"
     else:
-        problems = case.problems(multiclass)
-        questions, method = [_of_problem(problem) for problem in problems], "isotonic"
-        if multiclass == "classwise":
-            keys = [_vector_key(np.asarray(case.proba))] * len(problems)
-        else:
-            keys = [problem.cell_of_row for problem in problems]
-    method = method if recalibrator is None else recalibrator
+        questions = [_of_problem(problem) for problem in case.problems(multiclass)]
+    if multiclass == "classwise":
+        key = _vector_key(np.asarray(case.proba))
+        questions = [question._replace(key=key) for question in questions]
     found = []
-    for question, key in zip(questions, keys, strict=True):
+    for question in questions:
         like = questions[0] if multiclass == "classwise" else question
         if multiclass == "classwise" and not isinstance(cv, int | np.integer):
             like = like._replace(codes=case.codes)
-        parts = [*_progressive(question, _folds(like, key, cv), method, norm, direction)]
+        parts = [*_progressive(question, _folds(like, cv), recalibrator, norm, direction)]
         found.append([np.concatenate(part) for part in zip(*parts, strict=True)])
     if multiclass == "classwise":
         return np.mean([t for t, _ in found], axis=0), found[0][1]
@@ -407,7 +386,7 @@ def _sequential(case, multiclass, norm, recalibrator, cv, direction):
 
 
 def _progressive(
-    question, pairs, method, norm, direction
+    question, pairs, recalibrator, norm, direction
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Terms and weights of each fold but the first."""
     n = len(question.codes)
@@ -416,6 +395,6 @@ def _progressive(
     yield np.empty(0), np.empty(0)
     seen = pairs[0][1]
     for _, test in pairs[1:]:
-        recalibrated = _recalibrated(method, question, seen, test)
+        recalibrated = _recalibrated(recalibrator, question, seen, test)
         yield _terms(question, test, recalibrated, norm, direction), question.weight[test]
         seen = np.concatenate([seen, test])

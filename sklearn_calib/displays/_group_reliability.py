@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._show import in_picture, plain
-from ..canonical import canonical_weight
 from ..exceptions import check_count, refuse
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, canonical_case, reliability_curve
@@ -86,9 +85,7 @@ class GroupReliabilityDisplay(ResultDisplay):
         weight, *event = (given.get(key) for key in ("sample_weight", "labels", "pos_label"))
         case = canonical_case(where, y_true, y_proba, weight, *event)
         problems = {one.title: one for one in case.problems(given.get("multiclass", "auto"))}
-        kept = np.arange(len(case.codes))
-        if weight is not None:
-            kept = np.flatnonzero(canonical_weight(weight, len(np.asarray(y_true))))
+        kept = np.arange(len(case.codes)) if case.kept is None else case.kept
         curves = []
         for row, members in _worst(found, n_curves):
             rows, problem = np.searchsorted(kept, members), problems[row.event]

@@ -404,30 +404,24 @@ class Case:
 
     def _make_problems(self, multiclass):
         if multiclass not in self._layouts:
-            self._layouts[multiclass] = self._make_layouts(multiclass)
+            one_column = multiclass == "auto" and self.positive == 1
+            plain = np.asarray(self._given if one_column else self.proba)
+            self._layouts[multiclass] = [
+                _Layout(score, target, title_of_problem(multiclass, self.classes, at), rows)
+                for at, rows, score, target in two_class_problems(multiclass, plain, self.positive)
+            ]
         layouts = self._layouts[multiclass]
         total = self.weight.sum()
         problems = []
         for layout in layouts:
             hit = (self.codes[layout.rows] == layout.target).astype(float)
             weight = self.weight[layout.rows]
-            if multiclass == "top_label":
-                share = weight.sum() / total
-            else:
-                share = 1 / len(layouts)
+            share = weight.sum() / total if multiclass == "top_label" else 1 / len(layouts)
             layout.is_shared |= self.is_resample
             if share > 0:
                 problem = layout.score, hit, weight, share, layout.title, self.where, layout
                 problems.append(BinaryProblem(*problem))
         return problems
-
-    def _make_layouts(self, multiclass):
-        one_column = multiclass == "auto" and self.positive == 1
-        plain = np.asarray(self._given if one_column else self.proba)
-        return [
-            _Layout(score, target, title_of_problem(multiclass, self.classes, number), rows)
-            for number, rows, score, target in two_class_problems(multiclass, plain, self.positive)
-        ]
 
 
 def canonical_case(

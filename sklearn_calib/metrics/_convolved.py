@@ -1,6 +1,5 @@
 """The convolved calibration error ("smECE")."""
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,12 +87,6 @@ def _fixed_point(error):
     return float(np.exp(u))
 
 
-@cache
-def _exponents():
-    """What a frequency is damped by, the logarithm, at the bandwidth 1."""
-    return -((np.pi * np.arange(_CELLS)) ** 2) / 2
-
-
 def _smoother(problem):
     """The integral of the absolute smoothed residuals as a function of the bandwidth.
 
@@ -103,14 +96,10 @@ def _smoother(problem):
     """
     from .._kernels._intervals import linear_bins
 
-    # sums over rows need neither an order nor cells, but the cells may be there
-    if "cells" in vars(problem):
-        mass = linear_bins(problem.cells.score, problem.cells.residual, _CELLS)
-    else:
-        residual = problem.weight * (problem.hit - problem.score)
-        mass = linear_bins(problem.score, residual, _CELLS) / problem.weight.sum()
-    spectrum = dct(mass)
-    exponent = _exponents()
+    # sums over rows need neither an order nor cells
+    residual = problem.weight * (problem.hit - problem.score)
+    spectrum = dct(linear_bins(problem.score, residual, _CELLS) / problem.weight.sum())
+    exponent = -((np.pi * np.arange(_CELLS)) ** 2) / 2  # what is damped by, at the bandwidth 1
 
     def smoothed(bandwidth):
         points = min(_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))

@@ -10,6 +10,7 @@ from .._kernels._cluster_sums import jackknife
 from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import Errors
+from .._simplex import log_odds
 from ..exceptions import check_level
 from ..inference import ClusterSample
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 MOST_BINS = 10
 _ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
 _FEWEST_EVENTS = 10  # of either outcome, for a slope
-_TINY = np.finfo(np.float32).tiny
 
 
 class Bin(NamedTuple):
@@ -230,7 +230,7 @@ def line_of(sample: "Cells") -> Line | None:
     used = np.ones(len(sample.proba), dtype=bool)
     if of_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
-    z = _log_odds(sample.proba)
+    z = log_odds(sample.proba)
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None
@@ -298,10 +298,5 @@ def smallest_seen(
     if not critical > 0:
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
-    errors = Errors(score, rows / rows.sum(), _log_odds(sample.proba), bandwidth)
+    errors = Errors(score, rows / rows.sum(), log_odds(sample.proba), bandwidth)
     return errors.smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
-
-
-def _log_odds(proba):
-    log = np.log(np.maximum(proba, _TINY))
-    return log[:, 1] - log[:, 0]

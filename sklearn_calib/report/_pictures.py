@@ -108,7 +108,9 @@ def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> str:
 
 
 def _in_small(summary, level, tone, _):
-    return Series(_curve(summary, level=level, n_bins=_SMALL_BINS, n_resamples=0), None, tone)
+    given = {"level": level, "n_bins": _SMALL_BINS, "n_resamples": 0}
+    (curve,) = to_draw(summary).reliability_curve(**given)
+    return Series(curve, None, tone)
 
 
 def rare(report: Any) -> bool:
@@ -165,24 +167,18 @@ def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
 
 
 def _with_steps(summary, level, tone, model):
-    steps = _curve(summary, strategy="isotonic", n_resamples=0)
+    cells, given = to_draw(summary), {"level": level, "n_bins": _BINS}
+    (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
-        return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
-    if tone:  # recalibrated: of these clusters nothing is kept
-        curve = _curve(summary, level=level, n_bins=_BINS, n_resamples=0)
+        (curve,) = cells.reliability_curve(**given)
+    elif tone:  # recalibrated: of these clusters nothing is kept
+        (curve,) = cells.reliability_curve(**given, n_resamples=0)
         curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
-        return Series(curve, steps, tone)
-    (problem,) = model.case.problems()
-    rows = CurveOfCells(model.cells(_CELLS), problem.title)
-    rng = np.random.default_rng(0)
-    given = "quantile", _BINS, level, _BANDS, rng, "calibration_report"
-    return Series(curve_of(rows, *given), steps, tone)
-
-
-def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":
-    """The curve of a summary in so many cells as a picture shows."""
-    (curve,) = to_draw(summary).reliability_curve(**options)
-    return curve
+    else:
+        (problem,) = model.case.problems()
+        rows, rng = CurveOfCells(model.cells(_CELLS), problem.title), np.random.default_rng(0)
+        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, rng, "calibration_report")
+    return Series(curve, steps, tone)
 
 
 def to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
