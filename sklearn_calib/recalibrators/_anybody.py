@@ -30,6 +30,7 @@ from ..canonical import (
     warn_of_order,
 )
 from ..exceptions import called, caution, refuse, setting
+from ._columns import is_nothing
 from ._record import without_records
 
 _ROWS, _SCORES = 5, 20  # of a score that counts; such scores at least
@@ -141,6 +142,21 @@ def fit_recalibrator(
     return recalibrator.fit(proba, y, **fit_arguments(recalibrator, **arguments))
 
 
+def fit_copy(
+    recalibrator: RecalibratorLike,
+    where: str,
+    proba: FloatArray,
+    y: ArrayLike,
+    classes: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Estimator:
+    """A copy of a recalibrator given by name or as an instance, fitted on canonical scores."""
+    method = resolve_recalibrator(recalibrator, where)
+    given = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
+    return fit_recalibrator(method, proba, y, **given)
+
+
 def fit_arguments(
     recalibrator: Estimator,
     *,
@@ -197,12 +213,11 @@ def recalibrated_proba(
     classes: IntArray,
 ) -> FloatArray:
     """Rows that anyone's recalibrator has seen, or cross-fitted ones where `cv` says how."""
-    given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
     if cv is not None:
+        given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
         return cross_fitted_proba(recalibrator, proba, codes, cv=cv, where=where, **given)
-    method = resolve_recalibrator(recalibrator, where)
-    fit_recalibrator(method, proba, codes, **given)
-    return aligned_proba(method, proba, classes)
+    fitted = fit_copy(recalibrator, where, proba, codes, classes, sample_weight)
+    return aligned_proba(fitted, proba, classes)
 
 
 def folds_of(
@@ -272,7 +287,7 @@ def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
             "Pass one column, such as the number of the patient",
         )
     if values.dtype.kind == "O":
-        values = np.array(["\0" if _missing(value) else str(value) for value in values])
+        values = np.array(["\0" if is_nothing(value) else str(value) for value in values])
         missing = values == "\0"
     else:
         missing = values != values  # NaN, NaT
@@ -285,10 +300,6 @@ def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
             row=missing.argmax(),
         )
     return np.unique(values, return_inverse=True)[1].ravel()
-
-
-def _missing(value):
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def cross_fitted_proba(
@@ -373,15 +384,9 @@ def cross_fitted_proba(
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state, together):
+        beside = (None if part is None else part[train] for part in (sample_weight, together))
         with without_records():
-            fitted = fit_recalibrator(
-                resolve_recalibrator(recalibrator, where),
-                proba[train],
-                codes[train],
-                classes=numbers,
-                sample_weight=None if sample_weight is None else sample_weight[train],
-                groups=None if together is None else together[train],
-            )
+            fitted = fit_copy(recalibrator, where, proba[train], codes[train], numbers, *beside)
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
         refuse(

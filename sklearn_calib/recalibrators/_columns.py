@@ -131,7 +131,7 @@ class Vocabulary(NamedTuple):
 
 def is_nothing(value: object) -> bool:
     """Whether an entry of a column of objects is missing; an infinite number is not."""
-    return is_missing(value) and value not in (np.inf, -np.inf)
+    return is_none(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
 
 
 def _numbers(column, name, where):

@@ -12,7 +12,7 @@ from .._simplex import learned_floor, log_odds, raised
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import caution, refuse
-from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._anybody import aligned_proba, fit_copy
 from ._booster import weighted_deviation
 from ._by_group import ByGroup, Given
 from ._columns import is_nothing, picked
@@ -137,13 +137,8 @@ class GroupRecalibration(ByGroup):
         return frame
 
     def _fit(self, given: Given) -> None:
-        self.pooled_ = fit_recalibrator(
-            resolve_recalibrator(self.recalibrator, given.where),
-            given.proba,
-            given.codes,
-            classes=np.arange(2),
-            sample_weight=given.weight,
-        )
+        where, proba, codes, weight, *_ = given
+        self.pooled_ = fit_copy(self.recalibrator, where, proba, codes, np.arange(2), weight)
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
         keys = _keys(list(given.columns.values()))

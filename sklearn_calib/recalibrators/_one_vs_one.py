@@ -10,7 +10,7 @@ from .._kernels._coupling import couple_pairs
 from .._simplex import one_against_one
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray, RecalibratorLike
-from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._anybody import aligned_proba, fit_copy
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
 
@@ -78,14 +78,11 @@ class OneVsOne(Recalibrator):
         self.recalibrators_ = {}
         for first, second in itertools.combinations(range(proba.shape[1]), 2):
             rows = (codes == first) | (codes == second)
-            part = resolve_recalibrator(self.recalibrator, "OneVsOne.fit")
             if rows.any():
-                self.recalibrators_[first, second] = fit_recalibrator(
-                    part,
-                    one_against_one(proba[rows], first, second),
-                    (codes[rows] == second).astype(np.intp),
-                    classes=[0, 1],
-                    sample_weight=weight[rows],
+                pair = one_against_one(proba[rows], first, second)
+                hit = (codes[rows] == second).astype(np.intp)
+                self.recalibrators_[first, second] = fit_copy(
+                    self.recalibrator, "OneVsOne.fit", pair, hit, [0, 1], weight[rows]
                 )
 
     def _predict_proba(self, proba):

@@ -7,7 +7,7 @@ import numpy as np
 from .._simplex import each_against_rest, one_against_rest, stack_rows
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
-from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._anybody import aligned_proba, fit_copy
 from ._base import Capabilities, Recalibrator, joined_against_rest
 from ._describe import map_nodes
 
@@ -75,13 +75,7 @@ class OneVsRest(Recalibrator):
             weight = np.tile(weight, len(pairs))
             pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
         self.recalibrators_ = [
-            fit_recalibrator(
-                resolve_recalibrator(self.recalibrator, "OneVsRest.fit"),
-                pair,
-                label,
-                classes=[0, 1],
-                sample_weight=weight,
-            )
+            fit_copy(self.recalibrator, "OneVsRest.fit", pair, label, [0, 1], weight)
             for pair, label in zip(pairs, labels, strict=True)
         ]
 

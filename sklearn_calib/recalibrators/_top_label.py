@@ -9,7 +9,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba, top_against_rest
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray, IntArray, RecalibratorLike
-from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._anybody import aligned_proba, fit_copy
 from ._base import Capabilities, Recalibrator
 from ._describe import map_nodes
 
@@ -90,12 +90,10 @@ class TopLabel(Recalibrator):
         top, groups = self._groups(proba)
         self.recalibrators_ = {}
         for key, rows in groups.items():
-            self.recalibrators_[key] = fit_recalibrator(
-                resolve_recalibrator(self.recalibrator, "TopLabel.fit"),
-                top_against_rest(proba[rows], top[rows]),
-                (codes[rows] == top[rows]).astype(np.intp),
-                classes=[0, 1],
-                sample_weight=weight[rows],
+            pair = top_against_rest(proba[rows], top[rows])
+            hit = (codes[rows] == top[rows]).astype(np.intp)
+            self.recalibrators_[key] = fit_copy(
+                self.recalibrator, "TopLabel.fit", pair, hit, [0, 1], weight[rows]
             )
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top

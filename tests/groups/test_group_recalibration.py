@@ -98,6 +98,9 @@ def test_several_columns_and_missing_values():
     after = model.predict_proba(p, groups=table)
     other = model.predict_proba(p, groups={name: table[name].tolist() for name in table})
     assert np.array_equal(after, other)
+    table["site"] = table["site"].astype(object).where(table["site"].notna(), pd.NA)
+    again = GroupRecalibration().fit(p, y, groups=table)
+    assert np.array_equal(after, again.predict_proba(p, groups=table))
 
 
 def test_any_recalibrator(case):
