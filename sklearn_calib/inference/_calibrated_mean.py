@@ -28,7 +28,7 @@ from ..exceptions import (
     refuse,
     setting,
 )
-from ..recalibrators import aligned_proba, fit_recalibrator, group_codes, resolve_recalibrator
+from ..recalibrators import aligned_proba, fit_copy, group_codes, resolve_recalibrator
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 
 #: The default: a line, logistic where the outcome is a share.
@@ -213,13 +213,8 @@ class Maps:
             rows, codes, weight = rows[kept], codes[kept], weight[kept]
         assert self._proba is not None
         with no_cautions():  # of fits of folds, which no map is kept of
-            fitted = fit_recalibrator(
-                resolve_recalibrator(self._method, "calibrated_mean"),
-                self._proba[rows],
-                codes,
-                classes=_CLASSES,
-                sample_weight=weight,
-            )
+            given = self._proba[rows], codes, _CLASSES, weight
+            fitted = fit_copy(self._method, "calibrated_mean", *given)
             found = aligned_proba(fitted, self._proba, _CLASSES)[:, 1]
         return found if self._of_shares else low + (high - low) * found
 

@@ -20,7 +20,7 @@ from ..exceptions import (
     refuse_unknown,
 )
 from ..metrics import Case, Measure, all_metrics, canonical_case
-from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ..recalibrators import aligned_proba, fit_copy
 from ._clusters import (
     ClusterSample,
     in_clusters,
@@ -311,13 +311,7 @@ def _recalibrated(case, recalibrator, where, rows=None):
     numbers = np.arange(len(case.classes))
     with warnings.catch_warnings():  # a constant or a smoothed law is a law all the same
         warnings.simplefilter("ignore", CalibrationWarning)
-        fitted = fit_recalibrator(
-            resolve_recalibrator(recalibrator, where),
-            case.proba,
-            case.codes,
-            classes=numbers,
-            sample_weight=case.weight,
-        )
+        fitted = fit_copy(recalibrator, where, case.proba, case.codes, numbers, case.weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 

@@ -17,6 +17,7 @@ from ._anybody import check_folds as check_folds
 from ._anybody import check_pairs as check_pairs
 from ._anybody import cross_fitted_proba
 from ._anybody import fit_arguments as fit_arguments
+from ._anybody import fit_copy as fit_copy
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import group_codes as group_codes
