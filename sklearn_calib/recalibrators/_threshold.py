@@ -82,15 +82,7 @@ class Threshold(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The threshold as a dict of numbers, texts and lists."""
-        return {
-            "target": self.target,
-            "score": self.score,
-            "side": self.side,
-            "intervals": [list(ends) for ends in self.intervals],
-            "lowest": self.lowest,
-            "highest": self.highest,
-            "input": self.input,
-        }
+        return vars(self) | {"intervals": [list(ends) for ends in self.intervals]}
 
     def _sections(self):
         return [Section(sentences=[f"p >= {self.target:.6g}: {self.rule}"])]
