@@ -247,8 +247,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             else:
                 splits = splits_of(job, folds_of_rows(new.cv, job))
             new.n_splits_ = len(splits)
-            stages = None if isinstance(new.stages, str) or new.stages is None else new.stages
-            wanted = _checked_stages(stages, job.where)
+            wanted = _checked_stages(new.stages, job.where)
             n_fits = len(candidates) * len(splits)
             with callback_fit(new, n_fits + 1, job.X, job.codes) as context:
                 tasks = callback_tasks(context, n_fits + 1, "fit")
@@ -441,7 +440,8 @@ class _Winner(NamedTuple):
 
 
 def _checked_stages(stages, where):
-    if stages is None:
+    """The stages that are asked for by their numbers, or None."""
+    if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)
     if table.ndim != 1 or not len(table) or table.dtype.kind not in "iu" or table.min() < 1:
