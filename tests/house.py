@@ -26,8 +26,8 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 49_089,
-    "files": 360,
+    "code lines": 48_993,
+    "files": 359,
     "public names": 163,
     "rooms": 30,
     "floors": 11,

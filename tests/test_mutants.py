@@ -29,8 +29,8 @@ MUTANTS = {
     # -- the mean of few labels
     "a power outside the square": Mutant(
         "_kernels._tuned_mean",
-        "min(max(best, 0.0), 1.0)",
-        "best",
+        "(0.0, 1.0), method",
+        "(-np.inf, np.inf), method",
         "inference/test_calibrated_mean.py::test_the_best_power",
     ),
     "shares of labels by the normal law whatever their number": Mutant(

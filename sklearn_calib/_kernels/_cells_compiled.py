@@ -214,37 +214,17 @@ def _weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, room, shift, ids, distance, y):
-    """Add rows of weight 1, as long as their cells find room.
+def add_rows(slots, filled, room, shift, ids, distance, y, weight, count):
+    """Add rows with a weight and a number of repetitions, as long as their cells find room.
 
-    Returns (how many were added, the number of filled slots).
+    Neither of the two is 0. Returns (how many were added, the number of filled slots).
     """
     table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
-    return _add_rows(*table, ids, distance, y)
-
-
-def add_weighted(slots, filled, room, shift, ids, distance, y, weight, count):
-    """As `add_rows`, with a weight and a number of repetitions for each row; none of them is 0."""
-    table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
-    return _add_weighted(*table, ids, distance, y, weight, count)
+    return _add_rows(*table, ids, distance, y, weight, count)
 
 
 @kernel
-def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y):
-    for i in range(len(ids)):
-        slot = _slot(slots, ids[i], shift, bits)
-        if slots[slot, ID] == EMPTY:
-            if filled == room:
-                return i, filled
-            slots[slot, ID] = ids[i]
-            filled += 1
-        slots[slot, _ONE + uint64(y[i])] += 1
-        numbers[slot, OFFSET] += distance[i]
-    return len(ids), filled
-
-
-@kernel
-def _add_weighted(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count):
+def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count):
     wide = slots.shape[1] == WIDE
     for i in range(len(ids)):
         slot = _slot(slots, ids[i], shift, bits)

@@ -14,16 +14,6 @@ DRAWS = 16  # sets of labels side by side: what a processor adds at once, many t
 
 
 @kernel
-def residuals_of_draws(uniform, low, high, score, weight, out):
-    """w (y - p) of sets of labels: y is 1 where low <= uniform < high. `out` may be `uniform`."""
-    for i in range(len(score)):
-        one, zero = weight[i] * (1.0 - score[i]), -weight[i] * score[i]
-        for b in range(DRAWS):
-            u = uniform[i, b]
-            out[i, b] = one if low[i] <= u and u < high[i] else zero
-
-
-@kernel
 def standardised_paths(residual, step, z, cells, starts, scales, work, out):
     """Range, end and tilt of each path, each divided by its standard deviation.
 

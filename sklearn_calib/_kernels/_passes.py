@@ -6,7 +6,6 @@ where the sample is small beside the number of coefficients. The decrement g' H^
 the gap.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,11 +127,11 @@ class VectorPass:
 
 def vector_pass(z, codes, weight, beta, coef, intercept):
     """The `VectorPass` of rows at softmax(coef max(beta (z - max z), -1e4) + intercept)."""
-    sums = _sums_numpy
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
-        from ._temperature_compiled import vector_sums as sums
+    from ._temperature_compiled import vector_sums
+
     z, gradient = np.ascontiguousarray(z), np.zeros((2, z.shape[1]))
-    loss = sums(z, codes, weight, float(beta), coef, intercept, gradient, np.empty((2, len(coef))))
+    row = np.empty((2, len(coef)))
+    loss = vector_sums(z, codes, weight, float(beta), coef, intercept, gradient, row)
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
 
 
@@ -140,19 +139,6 @@ def scaled_inputs(z, beta):
     """The inputs of the model, from logits: at most 0."""
     z = np.asarray(z, dtype=np.float64)
     return np.maximum(beta * (z - z.max(axis=1, keepdims=True)), SMALLEST_INPUT)
-
-
-def _sums_numpy(z, codes, weight, beta, coef, intercept, gradient, _):
-    """The readable form of the compiled sums, which it is tested with."""
-    s, rows = scaled_inputs(z, beta), np.arange(len(codes))
-    u = s * coef + intercept
-    u -= u.max(axis=1, keepdims=True)
-    residual, true = np.exp(u), u[rows, codes]
-    total = residual.sum(axis=1)
-    residual *= (weight / total)[:, None]
-    residual[rows, codes] -= weight
-    gradient += (residual * s).sum(axis=0), residual.sum(axis=0)
-    return weight @ (np.log(total) - true)
 
 
 def fit_vector_passes(run, sample, beta, penalty, tol=None, max_passes=100):

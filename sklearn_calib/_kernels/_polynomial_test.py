@@ -160,9 +160,6 @@ def survival(t, freedom, raised):
         return stats.chi2.sf(t, freedom)
     least = (raised - 1) * _THRESHOLD  # the others are at least that
     inside = np.maximum(t, least + _THRESHOLD)  # below, the probability is 1
-    if (freedom, raised) == (2, 1):  # what is integrated is constant
-        within = np.sqrt(2 / np.pi) * (np.sqrt(inside) - np.sqrt(_THRESHOLD)) * np.exp(-inside / 2)
-        return np.minimum((within + stats.chi2.sf(inside, 1)) / (1 - _STEP), 1.0)
     low, high = np.arcsin(np.sqrt([_THRESHOLD / inside, 1 - least / inside]))
     middle, half = (low + high) / 2, (high - low) / 2
     angle = middle[..., None] + half[..., None] * _NODES

@@ -1,8 +1,7 @@
 """One pass of temperature or vector scaling, compiled: all sums from one reading of the scores.
 
 Temperature, few classes: blocks of rows are transposed into the first cache, and the vector units
-work across rows. Many classes: they work across the classes of a row. Two classes: one exponential
-per row.
+work across rows. Many classes: they work across the classes of a row.
 """
 
 import itertools
@@ -56,7 +55,7 @@ def temperature_sums(z, codes, weight, beta):
     """(L, L', L'', L''', D, M) at beta; see `_temperature` for their meaning."""
     z = np.ascontiguousarray(z)
     codes, weight = np.ascontiguousarray(codes), np.ascontiguousarray(weight)
-    kernel = _two if z.shape[1] == 2 else _few if z.shape[1] < _MANY_CLASSES else _many
+    kernel = _few if z.shape[1] < _MANY_CLASSES else _many
     if z.size < _PARALLEL:
         return kernel(z, codes, weight, float(beta))
     # the kernels release the lock: plain threads use the cores. The parts and the order of their
@@ -72,42 +71,6 @@ def temperature_sums(z, codes, weight, beta):
         return np.sum([one(part) for part in parts], axis=0)
     with ThreadPoolExecutor(threads) as pool:
         return np.sum(list(pool.map(one, parts)), axis=0)
-
-
-@kernel(fastmath={"contract"})
-def _two(z, codes, weight, beta):
-    rows, zero = uint64(_BLOCK_ROWS), uint64(0)
-    n = uint64(len(z))
-    # with `_few`, two exponentials a row, fits of 100,000 rows or more take an eighth longer
-    gap, true, w, ratio = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
-    first, second, third = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    at_infinity, at_zero = np.zeros(rows), np.zeros(rows)
-    loss = 0.0
-    start = zero
-    while start < n:
-        here = min(rows, n - start)
-        if here < rows:
-            gap[:], true[:], w[:] = 0.0, 0.0, 0.0
-        for i in range(here):
-            difference = np.float64(z[start + i, 1]) - np.float64(z[start + i, 0])
-            gap[i] = -abs(difference)
-            true[i] = min(difference, 0.0) if codes[start + i] == 1 else min(-difference, 0.0)
-            w[i] = weight[start + i]
-        for i in range(rows):
-            d = gap[i]
-            e = exp_negative(beta * d)
-            ratio[i] = 1.0 + e
-            p = e / (1.0 + e)
-            e1, e2, e3 = p * d, p * d * d, p * d * d * d
-            first[i] += w[i] * (e1 - true[i])
-            second[i] += w[i] * (e2 - e1 * e1)
-            third[i] += w[i] * (e3 - 3 * e1 * e2 + 2 * e1 * e1 * e1)
-            at_infinity[i] -= w[i] * true[i]
-            at_zero[i] += w[i] * (0.5 * d - true[i])
-        for i in range(here):
-            loss += w[i] * (math.log(ratio[i]) - beta * true[i])
-        start += rows
-    return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
 @kernel(fastmath={"contract"})

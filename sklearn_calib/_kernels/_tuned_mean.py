@@ -7,6 +7,7 @@ A = w (y - ybar) / W and B = w (d - dbar) / W of a labelled row, less d / N of e
 """
 
 import numpy as np
+from scipy.optimize import lsq_linear
 from scipy.special import ndtri, stdtrit
 
 from ._proportion import share_interval
@@ -26,23 +27,8 @@ def effective(weight, cluster):
 
 
 def best_power(own, gains):
-    """The lambdas in [0, 1] that make sum (own - gains @ lambda)^2 least; one or two columns.
-
-    With two a side of the square is tried where the best point lies outside.
-    """
-    if gains.shape[1] == 1:
-        square = float(gains[:, 0] @ gains[:, 0])
-        best = float(own @ gains[:, 0]) / square if square > 0 else 0.0
-        return np.array([min(max(best, 0.0), 1.0)])
-    inside = np.linalg.lstsq(gains, own, rcond=None)[0]
-    if ((inside >= 0) & (inside <= 1)).all():
-        return inside
-    tried = []
-    for fixed in (0, 1):
-        for value in (0.0, 1.0):
-            other = best_power(own - value * gains[:, fixed], gains[:, [1 - fixed]])[0]
-            tried.append((value, other) if fixed == 0 else (other, value))
-    return np.array(min(tried, key=lambda power: ((own - gains @ np.array(power)) ** 2).sum()))
+    """The lambdas in [0, 1] that make sum (own - gains @ lambda)^2 least."""
+    return lsq_linear(gains, own, (0.0, 1.0), method="bvls").x
 
 
 def variance(errors, n_effective, fitted):

@@ -87,22 +87,21 @@ class Event:
         Parameters
         ----------
         uniform : ndarray of shape (n_rows, DRAWS)
-            Uniform numbers for the rows that problems share, or for the cells. Overwritten.
+            Uniform numbers for the rows that problems share, or for the cells.
         rng : Generator
             For cells of several rows.
         work : ndarray of shape (4, DRAWS)
         """
-        from .._kernels._group_paths import residuals_of_draws
-
         if self.low is not None:
             uniform = uniform[self.row]
-            bounds = self.low, self.high
+            hit = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
         else:
-            bounds = np.zeros(len(self.score)), self.score
-        residuals_of_draws(uniform, *bounds, self.score, self.weight, uniform)
+            hit = uniform < self.score[:, None]
+        one, zero = self.weight * (1 - self.score), -self.weight * self.score
+        residual = np.where(hit, one[:, None], zero[:, None])
         if len(self.several):
-            uniform[self.several] = self._residuals_of_several(rng, uniform.shape[1])
-        return self.standardised(uniform, work)
+            residual[self.several] = self._residuals_of_several(rng, uniform.shape[1])
+        return self.standardised(residual, work)
 
     def _residuals_of_several(self, rng, n_draws):
         some = self.several

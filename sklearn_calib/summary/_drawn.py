@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import canonical_proba
 from ..metrics import Case
@@ -15,11 +16,22 @@ _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
 _LAST = np.iinfo(np.uint64).max
+_OF_LABELS, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 
 
 def rows_to_draw(n_classes: int) -> int:
     """How many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(np.clip(_ENTRIES // n_classes, _FEWEST, _MOST))
+
+
+def _row_keys(scores, codes):
+    """Keys of rows: equal for rows of equal scores and labels, else as good as drawn at random."""
+    key = codes.astype(np.uint64) * _OF_LABELS
+    factors = ODD * np.arange(1, 2 * scores.shape[1], 2, dtype=np.uint64)
+    for column, factor in zip(scores.T, factors, strict=True):
+        bits = (column + 0.0).view(np.uint64)  # no -0.0
+        key += (bits ^ (bits >> _HALF)) * factor
+    return scrambled(key)
 
 
 class DrawnRows(NamedTuple):
@@ -170,11 +182,8 @@ class RowDraw:
         digests : sequence of ndarray of shape (n_samples,), uint64
             Of other columns that tell rows apart.
         """
-        from .._kernels._row_keys_compiled import row_keys
-        from .._random import scrambled
-
         scores = scores.reshape(len(scores), -1)
-        key = row_keys(np.ascontiguousarray(scores.T), codes)
+        key = _row_keys(scores, codes)
         stratum = codes.astype(np.intp) * self._steps + self._step(true)
         own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*own, *digests):

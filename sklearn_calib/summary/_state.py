@@ -1,6 +1,5 @@
 """The rows of one two-class problem as cells, while they come in."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,22 +79,21 @@ class CellState:
             self._widen()
         if self._slots is None:
             self._rebuild(self.table, len(p))
-        more = list[AnyArray]()
+        more = (
+            np.ones(len(p)) if weight is None else weight,
+            np.ones(len(p), dtype=np.int64) if count is None else count,
+        )
         if weight is None and count is None:
             sums = kernels.losses_of_rows(p, q, y)
-            add: Callable[..., Any] = kernels.add_rows
         else:
-            more.append(np.ones(len(p)) if weight is None else weight)
-            more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
             sums = kernels.losses_of_weighted(p, q, y, *more)
-            add = kernels.add_weighted
         self._table = None
         start = 0
         while True:
             left = [column[start:] for column in (p, q, y, *more)]
             ids = kernels.identify(left[0], left[1], self._shift)
             table = self._slots, self._filled, self._room, self._shift
-            done, self._filled = add(*table, *ids, *left[2:])
+            done, self._filled = kernels.add_rows(*table, *ids, *left[2:])
             start += done
             if start == len(p):
                 break

@@ -10,7 +10,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._passes import _sums_numpy
+from sklearn_calib._kernels._passes import scaled_inputs
 from sklearn_calib._kernels._temperature_compiled import vector_sums
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import TemperatureScaling, VectorScaling
@@ -380,6 +380,19 @@ def test_prediction_makes_only_its_result():
     assert peak(lambda: ts.predict_proba(proba)) < 1.2 * proba.nbytes
 
 
+def readable_sums(z, codes, weight, beta, coef, intercept, gradient, _):
+    """The readable form of `vector_sums`."""
+    s, rows = scaled_inputs(z, beta), np.arange(len(codes))
+    u = s * coef + intercept
+    u -= u.max(axis=1, keepdims=True)
+    residual, true = np.exp(u), u[rows, codes]
+    total = residual.sum(axis=1)
+    residual *= (weight / total)[:, None]
+    residual[rows, codes] -= weight
+    gradient += (residual * s).sum(axis=0), residual.sum(axis=0)
+    return weight @ (np.log(total) - true)
+
+
 @pytest.mark.parametrize("k", [2, 5, 33])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_of_vector_scaling(k, dtype):
@@ -387,7 +400,7 @@ def test_sums_of_vector_scaling(k, dtype):
     z[0, 0] = 3e5 if dtype == np.float64 else 100
     coef, intercept = np.linspace(-0.5, 2, k), np.linspace(3, -3, k)
     results = []
-    for function in (_sums_numpy, vector_sums):
+    for function in (readable_sums, vector_sums):
         gradient = np.zeros((2, k))
         loss = function(z, y, weight, 0.7, coef, intercept, gradient, np.empty((2, k)))
         results.append(np.r_[loss, gradient.ravel()])
