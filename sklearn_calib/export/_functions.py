@@ -1,7 +1,7 @@
 """The nodes for two classes that give P_1 as a function of one number.
 
 The functions are written once, with operators and functions of numpy: they compute with arrays, and
-write a graph of ONNX or of `_program` where they are called with its tensors or expressions.
+write a graph of ONNX or of `_program` where they are called with its tensors or columns.
 """
 
 import re
@@ -39,6 +39,10 @@ class Node:
             NODES[cls.kind] = cls
 
     def __call__(self, rows: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def written(self, rows: Any) -> Any:
+        """What the node gives for the `Rows` of a program or a graph."""
         raise NotImplementedError
 
     def check(self, k: int, at: str) -> None:
@@ -110,12 +114,15 @@ class Function(Node, shared=True):
             x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
         return self.pair(self.value(x))
 
+    def written(self, rows: Any) -> Any:
+        return rows.of(self.pair(rows.value(self)))
+
     def value(self, x: Any) -> Any:
-        """The value at numbers x, before the link: an array, a tensor (n, 1), or an expression."""
+        """The value at numbers x, before the link: an array, a tensor (n, 1), or a column."""
         raise NotImplementedError
 
     def pair(self, value: Any) -> Any:
-        """(P_0, P_1), from an array or a tensor of values."""
+        """(P_0, P_1), from an array, a tensor or a column of values."""
         if getattr(self, "link", None) == "sigmoid":
             return np.column_stack([expit(-value), expit(value)])
         value = np.clip(value, 0.0, 1.0)
@@ -123,7 +130,7 @@ class Function(Node, shared=True):
 
 
 def entries(table: FloatArray, places: Any) -> Any:
-    """Entries of a table at places that are an array, or a tensor of a graph."""
+    """Entries of a table at places that are an array, or a tensor, or a column."""
     return table[places] if isinstance(places, np.ndarray) else places.entries_of(table)
 
 

@@ -1,31 +1,42 @@
-"""Nodes as arithmetic on the numbers of one row: what the writers of programs start from."""
+"""Rows inside a program or an ONNX graph, of which nodes make other rows; and whole programs.
+
+What is the same for both is written once here, with the operators and functions of numpy.
+"""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._kernels._float_order import first_beyond, keys_of, numbers_of
 from .._kernels._log_odds import gap
-from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin, without_rounding_noise
-from .._typing import FloatArray, IntArray
+from .._simplex import (
+    LOG_OF_ZERO,
+    SMALLEST_PROBABILITY,
+    two_classes_of_margin,
+    without_rounding_noise,
+)
+from .._typing import FloatArray, IntArray, Self
 from ..canonical import LARGEST_LOGIT, SLACK
 from . import _functions as functions
 from . import _nodes as nodes
 from . import _program as ops
 from ._document import MapDocument
-from ._functions import Curve, Function, Node, score_of
+from ._functions import Curve, Function, Node, entries, score_of
 from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
-from ._program import Expr
+from ._program import Columns, Expr
 
 _NEVER = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
-INVERSE = 2.0**1022  # of the smallest normal number
+_INVERSE = 2.0**1022  # of the smallest normal number
+_SMALLEST = float(np.nextafter(0.0, 1.0))
+_ROUNDING = 1e-15  # sums that close to 1 are left as they are
+_EXACT_INTEGERS = 2**53
 
 #: What is done to an array of numbers.
 Moved: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -53,16 +64,118 @@ def of_margin(x: Any) -> Origin:
     return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
 
 
-@dataclass(frozen=True)
-class ExprRows:
-    """The row between two nodes: probabilities, and logarithms where they are exact.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows on the simplex between two nodes of a program or a graph.
 
-    Of two classes also their origin, where one is known.
+    Parameters
+    ----------
+    p : Columns, or Tensor of shape (n, k)
+    k : int
+    exact : Columns or Tensor, default=None
+        Their logarithms, where the rows carry them.
+    origin : Origin, default=None
+        Of two classes, where one is known.
     """
 
-    p: list[Expr]
-    log: list[Expr] | None = None
+    p: Any
+    k: int
+    exact: Any = None
     origin: Origin | None = None
+
+    #: Less than all logarithms.
+    lowest = -1e300
+    #: Whether numbers have the digits of float64.
+    double = True
+
+    @classmethod
+    def of_margin(cls, x: Any) -> Self:
+        """Rows of two classes from the log-odds of the second, as `two_classes_of_margin`."""
+        both = np.column_stack([-x, x])
+        return cls(expit(both), 2, log_expit(both), of_margin(x))
+
+    @classmethod
+    def of_logits(cls, z: Any, k: int) -> Self:
+        """Rows from one logit for each class."""
+        parts = z.exponentials()
+        total = parts.sum()
+        return cls(parts / total, k, z - z.max() - np.log(total))
+
+    @classmethod
+    def of_probabilities(cls, x: Any, k: int) -> tuple[Any, Self]:
+        """Whether they are probabilities, and the rows, as `canonical_proba`."""
+        p = np.clip(x, 0.0, 1.0)
+        total = p.sum()
+        error = abs(total - 1.0)
+        divisor = (error > _ROUNDING).where(np.maximum(total, _ROUNDING), 1.0)
+        within = ((x >= -SLACK) & (x <= 1 + SLACK)).all()
+        return within & (error <= SLACK), cls(p / divisor, k)
+
+    def of(self, p: Any, k: int | None = None, exact: Any = None) -> Self:
+        """Other rows of the same program or graph."""
+        return type(self)(p, self.k if k is None else k, exact)
+
+    def after(self, node: Node) -> "Rows":
+        """What a node gives for them."""
+        return node.written(self)
+
+    @property
+    def log(self) -> Any:
+        """As `log_proba`."""
+        return self._log_at_least(SMALLEST_PROBABILITY) if self.exact is None else self.exact
+
+    def _log_at_least(self, least):
+        return np.log(np.maximum(self.p, least))
+
+    def divided(self, values: Any) -> Self:
+        """Rows divided by their sums; a row of zeros keeps p."""
+        whole = values.sum()
+        some = whole > 0.0
+        return self.of(some.where(values, self.p) / some.where(whole, self.p.sum()))
+
+    def against_rest(self) -> Iterator[Self]:
+        """As `each_against_rest`."""
+        others, log_others = self.others()
+        for c in range(self.k):
+            exact = None
+            if self.exact is not None:
+                exact = np.column_stack([log_others[c], self.exact.column(c)])
+            yield self.of(np.column_stack([others[c], self.p.column(c)]), 2, exact)
+
+    # -- the number that a function of two classes reads ------------------------------------------
+
+    def score(self, kind: str) -> Any:
+        """As `score_of`."""
+        if kind == "proba":
+            return self.p.column(1)
+        log = self.log
+        if kind == "rank" and self.exact is None:  # a zero comes before the smallest float64
+            log = (self.p > 0.0).where(self._log_at_least(_SMALLEST), float(LOG_OF_ZERO))
+        return log.column(1) - log.column(0)
+
+    def number(self, node: Function) -> Any:
+        """The score that a function reads, rounded where it says so."""
+        x = self.score(node.input)
+        if not (self.double and getattr(node, "ties", False)):
+            return x
+        return rounded(x, 0.0 if node.input == "proba" else 1.0)
+
+    def value(self, node: Function) -> Any:
+        """The value of a function, from which its `pair` makes probabilities."""
+        if isinstance(node, functions.Steps) and self.double:
+            return entries(node.values, self.found(node, node.edges, np.asarray))
+        return node.value(self.number(node))
+
+    def found(self, node: Function, targets: FloatArray, moved: Moved) -> Any:
+        """How many of the targets moved(x) reaches, found without a logarithm of other digits."""
+        if node.input == "proba" and self.origin is None:
+            origin = of_probability(self.p.column(1))
+        else:
+            origin = self.pair_origin()
+        edges = least_reaching(
+            lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
+        )
+        return np.searchsorted(edges, origin.number, side="right")
 
     def pair_origin(self) -> Origin:
         """The origin of two probabilities: by default p_1 where it is small, else 1 / p_0.
@@ -73,52 +186,55 @@ class ExprRows:
         """
         if self.origin is not None:
             return self.origin
-        if self.log is not None:
-            return of_margin(self.log[1] - self.log[0])
-        zero, one = self.p
-        scaled = zero * INVERSE
-        beyond = ops.where(ops.less(scaled, 1.0), 2.0 - scaled, 1.0 / ops.larger(scaled, 1.0))
-        order = ops.where(ops.at_most(one, zero), one, INVERSE * beyond)
-        return of_order(order)
+        if self.exact is not None:
+            return of_margin(self.score("logit"))
+        zero, one = self.p.column(0), self.p.column(1)
+        scaled = zero * _INVERSE
+        beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
+        order = (one <= zero).where(one, beyond * _INVERSE)
+        return Origin(order, (0.0, 2.0 * _INVERSE), _pairs_of_order)
 
+    # -- what programs and graphs do in ways of their own ------------------------------------------
 
-def of_order(order: Any) -> Origin:
-    """Rows that are known by the number that `ExprRows.pair_origin` describes."""
-    return Origin(order, (0.0, 2.0 * INVERSE), _pairs_of_order)
+    def others(self) -> tuple[Any, Any]:
+        """The sum of all other probabilities for each class; their logarithms where exact."""
+        raise NotImplementedError
+
+    def is_top(self) -> Any:
+        """For each class whether it is the first of the largest."""
+        raise NotImplementedError
+
+    def thresholds(self) -> Any:
+        """As the thresholds of ordered classes: the log-odds of being above each but the last."""
+        raise NotImplementedError
+
+    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
+        """As `couple_pairs`, from the probability of i against j at (i, j)."""
+        raise NotImplementedError
+
+    def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Any:
+        """The results of the cells that levels are in, and `other` where they are in none."""
+        raise NotImplementedError
 
 
 def _pairs_of_order(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
-    beyond = (2.0 - np.clip(order / INVERSE, 1.0, 2.0)) / INVERSE
-    zero = np.where(order < INVERSE, zero, beyond)
+    beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
+    zero = np.where(order < _INVERSE, zero, beyond)
     small = order < 1.0
     return np.column_stack([np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)])
 
 
-def score(rows: ExprRows, kind: str) -> Expr:
-    """As `score_of`."""
-    if kind == "proba":
-        return rows.p[1]
-    if rows.log is not None:
-        return rows.log[1] - rows.log[0]
-    log = ops.log_floored if kind == "logit" else ops.log_for_order
-    return log(rows.p[1]) - log(rows.p[0])
+def rounded(x: Any, least: float) -> Any:
+    """As `without_rounding_noise`: to 36 significant bits, numbers below `least` as those above.
 
-
-def found_by(node: Function, rows: ExprRows, targets: FloatArray, moved: Moved) -> Expr:
-    """How many of the targets moved(x) reaches."""
-    if node.input == "proba" and rows.origin is None:
-        origin = of_probability(rows.p[1])
-    else:
-        origin = rows.pair_origin()
-    return ops.search(origin.number, edges_of(node, origin, targets, moved))
-
-
-def edges_of(node: Function, origin: Origin, targets: FloatArray, moved: Moved) -> FloatArray:
-    """The least numbers of an origin at which moved(x) reaches the targets."""
-    return least_reaching(
-        lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
-    )
+    `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or 0 where x is
+    one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.
+    """
+    far = abs(x) * 2.0**53
+    power = (far + abs(x)) - far
+    shift = 1.5 * 2.0**16 * (np.maximum(power, least) if least else power)
+    return (x + shift) - shift
 
 
 def least_reaching(function: Moved, targets: FloatArray, low: float, high: float) -> FloatArray:
@@ -132,80 +248,6 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
     reaches = np.ones(len(targets), dtype=bool)
     keys = first_beyond(function, before, beyond, targets, reaches, "float64")
     return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
-
-
-def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tuple[Expr, Callable]:
-    """The number x, rounded and moved into the domain, and what does the same to arrays."""
-    x, ties = score(rows, node.input), getattr(node, "ties", False)
-    if ties:
-        x = ops.rounded(x, 0.0 if node.input == "proba" else 1.0)
-    if domain is not None:
-        x = ops.clipped(x, *domain)
-
-    def moved(numbers):
-        if ties:
-            numbers = without_rounding_noise(numbers, -2000 if node.input == "proba" else 0)
-        return numbers if domain is None else np.clip(numbers, *domain)
-
-    return x, moved
-
-
-@singledispatch
-def value_of(node: Function, rows: ExprRows) -> Expr:
-    """The value of a function, from which its `pair` makes probabilities."""
-    return node.value(moved_score(node, rows, None)[0])
-
-
-@value_of.register
-def _steps(node: functions.Steps, rows: ExprRows) -> Expr:
-    """A step function."""
-    return ops.lookup(found_by(node, rows, node.edges, np.asarray), node.values)
-
-
-@value_of.register
-def _chebyshev(node: functions.ClippedChebyshev, rows: ExprRows) -> Expr:
-    """A sum of Chebyshev polynomials."""
-    low, high = node.domain
-    x, _ = moved_score(node, rows, node.domain)
-    z = (x - low) * (2.0 / (high - low)) - 1.0
-    return ops.chebyshev_sum(ops.clipped(z, -1.0, 1.0), node.coef)
-
-
-@value_of.register
-def _curve(node: Curve, rows: ExprRows) -> Expr:
-    """A curve between knots."""
-    x, moved = moved_score(node, rows, node.domain)
-    place = found_by(node, rows, node.knots[1:-1], moved)
-    low, high = node.knots[:-1], node.knots[1:]
-    start = ops.lookup(place, low)
-    if node.scale == "input":
-        width = high - low
-        with np.errstate(over="ignore"):
-            share = (x - start) * ops.lookup(place, 1.0 / width)
-        outside = node.domain is None or node.domain[0] < low[0] or node.domain[1] > high[-1]
-    else:
-        width, outside = gap(low, high), False
-        unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -ops.SMALLEST_DIVISOR)
-        share = ops.sigmoid(x) * ops.expm1_of_negative(start - x) * ops.lookup(place, unit)
-        share = ops.clipped(share, 0.0, 1.0)
-    if not isinstance(node, functions.PiecewiseCubic):
-        return ops.lookup(place, node.values[:-1]) + share * ops.lookup(place, np.diff(node.values))
-    return _cubic(node, place, share, width, outside)
-
-
-def _cubic(node: functions.PiecewiseCubic, place, at, width, outside):
-    """The cubic in powers of t, and straight lines beyond the knots."""
-    rise = np.diff(node.values)
-    left, right = width * node.slopes[:-1], width * node.slopes[1:]
-    t = ops.clipped(at, 0.0, 1.0) if outside else at
-    powers = [node.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
-    value = ops.lookup(place, powers[3])
-    for power in powers[2::-1]:
-        value = ops.lookup(place, power) + t * value
-    if outside:
-        value = value + ops.smaller(at - t, 0.0) * ops.lookup(place, left)
-        value = value + ops.larger(at - t, 0.0) * ops.lookup(place, right)
-    return value
 
 
 # -- what never falls where p_1 grows -----------------------------------------------------------
@@ -229,9 +271,7 @@ def never_falls(node: Node) -> bool:
     return False
 
 
-_ROUNDING = 1e-15  # sums that close to 1 are left as they are
-_LEAST = -1e300
-_EXACT_INTEGERS = 2**53
+# -- programs ---------------------------------------------------------------------------------
 
 
 def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Program:
@@ -244,285 +284,102 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
         For two classes: the scores are one number, the probability of the second class or its
         log-odds, and so is the result.
     """
-    k = len(document.classes)
-    if second_only:
-        valid, rows = _one_number(document.input)
-        k = 1
+    k = 1 if second_only else len(document.classes)
+    x = Columns([Expr("input", data=c) for c in range(k)])
+    if document.input == "logits":
+        valid = (abs(x) <= LARGEST_LOGIT).all()
+        if second_only:
+            rows = ProgramRows.of_margin(x)
+        else:
+            rows = ProgramRows.of_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
+    elif second_only:
+        valid = (x >= 0.0) & (x <= 1.0)
+        rows = ProgramRows(np.column_stack([1.0 - x, x]), 2, origin=of_probability(x))
     else:
-        valid, rows = _all_numbers(document.input, k)
-    outputs = _lower(document.root, rows).p
+        valid, rows = ProgramRows.of_probabilities(x, k)
+    outputs = rows.after(document.root).p.every
     return ops.without_repetition(
-        ops.Program(k, valid, tuple(outputs[1:] if second_only else outputs))
+        ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
     )
 
 
-def _one_number(kind):
-    x = Expr("input", data=0)
-    if kind == "proba":
-        return ops.both(ops.at_most(0.0, x), ops.at_most(x, 1.0)), ExprRows(
-            [1.0 - x, x], origin=of_probability(x)
-        )
-    return ops.at_most(ops.size(x), LARGEST_LOGIT), _of_margin(x)
+class ProgramRows(Rows):
+    """The row of a program."""
+
+    def after(self, node: Node) -> Rows:
+        found = node.written(self)
+        if self.k == 2 and found is not self and never_falls(node):
+            before = self.pair_origin()
+            origin = replace(before, rows=lambda number: node(before.rows(number)))
+            return replace(found, origin=origin)
+        return found
+
+    def value(self, node: Function) -> Columns:
+        return value_of(node, self)
+
+    def others(self) -> tuple[Any, Any]:
+        log = None if self.exact is None else ops.of_others(ops.log_sum, self.exact.single())
+        return ops.of_others(np.add, self.p.single()), log
+
+    def is_top(self) -> Columns:
+        p = self.p.single()
+        before = list(itertools.accumulate(p, np.maximum))
+        from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
+        found = [one >= top for one, top in zip(p, from_here, strict=True)]
+        later = zip(found[1:], before[:-1], p[1:], strict=True)
+        return np.column_stack([found[0], *(same & (top < one) for same, top, one in later)])
+
+    def thresholds(self) -> Columns:
+        if self.exact is None:  # one logarithm for each sum
+            terms = np.maximum(self.p, SMALLEST_PROBABILITY).single()
+            sums: Any = (itertools.accumulate(part, np.add) for part in (terms, terms[::-1]))
+            below, above = ([np.log(one) for one in list(part)[:-1]] for part in sums)
+        else:
+            terms = self.exact.single()
+            sums = (itertools.accumulate(part, ops.log_sum) for part in (terms, terms[::-1]))
+            below, above = (list(part)[:-1] for part in sums)
+        return np.column_stack(above[::-1]) - np.column_stack(below)
+
+    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Columns:
+        """The matrix is positive definite, so elimination needs no pivots."""
+        k, low, high = self.k, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
+        r = {at: np.clip(p, low, high) for at, p in pairwise.items()}
+        table = [[1.0 - r[j, i] * r[i, j] if i != j else 1.0 for j in range(k)] for i in range(k)]
+        for i in range(k):
+            squares = [r[j, i] * r[j, i] for j in range(k) if j != i]
+            table[i][i] = 1.0 + np.column_stack(squares).sum()
+        right = [Columns([ops.number(1.0)])] * k
+        for pivot, i in itertools.combinations(range(k), 2):
+            factor = table[i][pivot] / table[pivot][pivot]
+            for j in range(pivot + 1, k):
+                table[i][j] = table[i][j] - factor * table[pivot][j]
+            right[i] = right[i] - factor * right[pivot]
+        p: list[Columns] = []
+        for i in reversed(range(k)):
+            known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
+            rest = right[i] - np.column_stack(known).sum() if known else right[i]
+            p.append(rest / table[i][i])
+        positive = np.maximum(np.column_stack(p[::-1]), 0.0)
+        return positive / positive.sum()
+
+    def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Columns:
+        known = (node.keys <= node.n_levels).all(axis=1)
+        if not known.any():
+            return other
+        found, place, number_of_key = _found(levels.single(), node.keys[known], node.n_levels + 1)
+        tables = np.empty((number_of_key.max() + 2, self.k))
+        tables[0] = 0.0
+        tables[number_of_key + 1] = node.rows[known]
+        return found.where(np.column_stack([place.entries_of(t) for t in tables.T]), other)
 
 
-def _all_numbers(kind, k):
-    """As `canonical_proba`."""
-    x = [Expr("input", data=c) for c in range(k)]
-    if kind == "logits":
-        valid = ops.both(*(ops.at_most(ops.size(one), LARGEST_LOGIT) for one in x))
-        x = [ops.clipped(one, -LARGEST_LOGIT, LARGEST_LOGIT) for one in x]
-        top = ops.largest(x)
-        parts = [ops.exp_of_negative(one - top) for one in x]
-        whole = ops.total(parts)
-        rows = ExprRows([part / whole for part in parts], [one - top - ops.log(whole) for one in x])
-        return valid, rows
-    within = [ops.both(ops.at_most(-SLACK, one), ops.at_most(one, 1 + SLACK)) for one in x]
-    whole = ops.total([ops.clipped(one, 0.0, 1.0) for one in x])
-    error = ops.size(whole - 1.0)
-    divisor = ops.where(ops.less(_ROUNDING, error), ops.larger(whole, _ROUNDING), 1.0)
-    valid = ops.both(*within, ops.at_most(error, SLACK))
-    return valid, ExprRows([ops.clipped(one, 0.0, 1.0) / divisor for one in x])
-
-
-def _of_margin(x):
-    """As `two_classes_of_margin`."""
-    shared = ops.log(1.0 + ops.exp_of_negative(-ops.size(x)))
-    log_of_both = [ops.smaller(-x, 0.0) - shared, ops.smaller(x, 0.0) - shared]
-    return ExprRows([ops.sigmoid(-x), ops.sigmoid(x)], log_of_both, of_margin(x))
-
-
-def _logs(rows: ExprRows) -> list[Expr]:
-    """As `log_proba`."""
-    return [ops.log_floored(p) for p in rows.p] if rows.log is None else rows.log
-
-
-# -- the nodes --------------------------------------------------------------------------------
-
-
-def _lower(node: Node, rows: ExprRows) -> ExprRows:
-    """The row that a node gives for one."""
-    found = _node(node, rows)
-    if len(rows.p) == 2 and found is not rows and never_falls(node):
-        before = rows.pair_origin()
-        origin = replace(before, rows=lambda number: node(before.rows(number)))
-        return replace(found, origin=origin)
-    return found
-
-
-@singledispatch
-def _node(node: Node, rows: ExprRows) -> ExprRows:
-    raise NotImplementedError(node.kind)
-
-
-@_node.register
-def _identity(node: nodes.Identity, rows):
-    return ExprRows(rows.p)
-
-
-@_node.register
-def _uniform(node: nodes.Uniform, rows):
-    return ExprRows([ops.number(1.0 / len(rows.p))] * len(rows.p))
-
-
-@_node.register
-def _raised(node: nodes.Raised, rows):
-    if rows.log is not None:
-        return rows
-    smallest = -ops.largest([-p for p in rows.p])
-    lifted = [ops.larger(p, node.floor) for p in rows.p]
-    low, whole = ops.less(smallest, node.floor), ops.total(lifted)
-    return ExprRows([ops.where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
-
-
-@_node.register
-def _squeezed(node: nodes.Squeezed, rows):
-    log = _logs(rows)
-    from_top = 1.0 + ops.largest(log)
-    return ExprRows(ops.shares([1.0 / (from_top - one) for one in log]))
-
-
-@_node.register
-def _softmax_affine(node: nodes.SoftmaxAffine, rows):
-    u, k = _logs(rows), len(rows.p)
-    if node.centred:
-        top = ops.largest(u)
-        u = [one - top for one in u]
-    if node.least is not None:
-        u = [ops.larger(one, node.least) for one in u]
-    shift = np.broadcast_to(node.intercept, k)
-    if node.coef.ndim == 2:
-        moved = [
-            ops.total([float(c) * x for c, x in zip(row, u, strict=True)]) for row in node.coef
-        ]
-    else:
-        moved = [float(c) * x for c, x in zip(np.broadcast_to(node.coef, k), u, strict=True)]
-    return ExprRows(ops.softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
-
-
-@_node.register
-def _cumulative_affine(node: nodes.CumulativeAffine, rows):
-    if rows.log is None:
-        lifted = [ops.larger(p, SMALLEST_PROBABILITY) for p in rows.p]
-        below, above = (
-            ops.accumulated(lambda a, b: a + b, part) for part in (lifted, lifted[::-1])
-        )
-        below, above = ([ops.log(one) for one in part[:-1]] for part in (below, above))
-    else:
-        below, above = (
-            ops.accumulated(ops.log_sum, part)[:-1] for part in (rows.log, rows.log[::-1])
-        )
-    pairs = zip(above[::-1], below, node.shifts.tolist(), strict=True)
-    eta = [float(node.slope) * (up - down) + shift for up, down, shift in pairs]
-    higher = [ops.sigmoid(one) for one in eta]
-    inner = [ops.larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
-    return ExprRows(ops.shares([ops.sigmoid(-eta[0]), *inner, higher[-1]]))
-
-
-@_node.register
-def _mixture(node: nodes.Mixture, rows):
-    parts = [_lower(part, rows).p for part in node.parts]
-    weights = node.weights.tolist()
-    columns = zip(*parts, strict=True)
-    return ExprRows([ops.total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
-
-
-@_node.register
-def _chain(node: nodes.Chain, rows):
-    for part in node.parts:
-        rows = _lower(part, rows)
-    return rows
-
-
-@_node.register
-def _one_vs_rest(node: nodes.OneVsRest, rows):
-    parts = node.parts * (len(rows.p) if len(node.parts) == 1 else 1)
-    pairs = zip(parts, _each_against_rest(rows), strict=True)
-    return _divided([_lower(part, pair).p[1] for part, pair in pairs], rows.p)
-
-
-def _each_against_rest(rows):
-    others = ops.of_others(lambda a, b: a + b, rows.p)
-    if rows.log is None:
-        return [ExprRows([rest, p]) for rest, p in zip(others, rows.p, strict=True)]
-    log_others = ops.of_others(ops.log_sum, rows.log)
-    columns = zip(others, rows.p, log_others, rows.log, strict=True)
-    return [ExprRows([rest, p], [log_rest, log_p]) for rest, p, log_rest, log_p in columns]
-
-
-def _divided(values, fallback):
-    whole, rest = ops.total(values), ops.total(fallback)
-    some = ops.less(0.0, whole)
-    divisor = ops.where(some, whole, rest)
-    pairs = zip(values, fallback, strict=True)
-    return ExprRows([ops.where(some, value, p) / divisor for value, p in pairs])
-
-
-@_node.register
-def _one_vs_one(node: nodes.OneVsOne, rows):
-    k, logs = len(rows.p), _logs(rows)
-    pairwise = {}
-    for part, (i, j) in zip(node.parts, itertools.combinations(range(k), 2), strict=True):
-        pair = _of_margin(logs[j] - logs[i])
-        pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
-    if k == 2:
-        return ExprRows([pairwise[0, 1], pairwise[1, 0]])
-    low, high = MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
-    return _coupled({at: ops.clipped(p, low, high) for at, p in pairwise.items()}, k)
-
-
-def _coupled(r, k):
-    """As `couple_pairs`; the matrix is positive definite, so elimination needs no pivots."""
-    table = [[1.0 - r[j, i] * r[i, j] if i != j else 1.0 for j in range(k)] for i in range(k)]
-    for i in range(k):
-        table[i][i] = 1.0 + ops.total([r[j, i] * r[j, i] for j in range(k) if j != i])
-    right = [ops.number(1.0)] * k
-    for pivot, i in itertools.combinations(range(k), 2):
-        factor = table[i][pivot] / table[pivot][pivot]
-        for j in range(pivot + 1, k):
-            table[i][j] = table[i][j] - factor * table[pivot][j]
-        right[i] = right[i] - factor * right[pivot]
-    p: list[Expr] = []
-    for i in reversed(range(k)):
-        known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
-        p.append((right[i] - ops.total(known) if known else right[i]) / table[i][i])
-    return ExprRows(ops.shares([ops.larger(one, 0.0) for one in reversed(p)]))
-
-
-@_node.register
-def _top_label(node: nodes.TopLabel, rows):
-    first = _is_first_largest(rows.p)
-    log_others = None if rows.log is None else ops.of_others(ops.log_sum, rows.log)
-    pair = ExprRows(
-        [_chosen(first, ops.of_others(lambda a, b: a + b, rows.p)), ops.largest(rows.p)],
-        log_others and [_chosen(first, log_others), _chosen(first, rows.log)],
-    )
-    parts = [None if part is None else _lower(part, pair).p for part in node.parts]
-    parts *= len(rows.p) if len(parts) == 1 else 1
-    unknown = [ops.number(0.0)] * 2
-    rest, top = (_chosen(first, [(part or unknown)[side] for part in parts]) for side in (0, 1))
-    shares = _shares_of_others(first, _logs(rows), node.rest)
-    new = [ops.where(mine, top, rest * share) for mine, share in zip(first, shares, strict=True)]
-    for mine, part in zip(first, parts, strict=True):
-        if part is None:
-            new = [ops.where(mine, p, q) for p, q in zip(rows.p, new, strict=True)]
-    return ExprRows(new)
-
-
-def _shares_of_others(first, logs, exponent):
-    """softmax(exponent log) over all classes but the one whose condition holds."""
-    pairs = list(zip(first, logs, strict=True))
-    top = ops.largest([ops.where(mine, _LEAST, one) for mine, one in pairs])
-    z = [exponent * (ops.where(mine, top, one) - top) for mine, one in pairs]
-    highest = ops.largest(z)
-    pairs = zip(first, z, strict=True)
-    return ops.shares(
-        [ops.where(mine, 0.0, ops.exp_of_negative(one - highest)) for mine, one in pairs]
-    )
-
-
-def _is_first_largest(p):
-    """A condition for each class, one of which holds: the first of the largest."""
-    before, from_here = ops.accumulated(ops.larger, p), ops.accumulated(ops.larger, p[::-1])[::-1]
-    found = [ops.at_most(top, one) for top, one in zip(from_here, p, strict=True)]
-    later = zip(found[1:], before[:-1], p[1:], strict=True)
-    return [found[0], *(ops.both(same, ops.less(top, one)) for same, top, one in later)]
-
-
-def _chosen(conditions, values):
-    """The value of the condition that holds."""
-    found = values[-1]
-    for condition, value in zip(conditions[-2::-1], values[-2::-1], strict=True):
-        found = ops.where(condition, value, found)
-    return found
-
-
-@_node.register
-def _cells(node: nodes.Cells, rows):
-    levels = [ops.floor(p * float(node.n_levels) + node.slack) for p in rows.p]
-    if node.keep:
-        other = rows.p
-    else:
-        share = (float(node.n_levels) - ops.total(levels)) / len(levels)
-        other = [(level + share) / float(node.n_levels) for level in levels]
-    known = (node.keys <= node.n_levels).all(axis=1) if len(node.keys) else np.zeros(0, bool)
-    if not known.any():
-        return _divided(other, rows.p)
-    found, place, number_of_key = _found(levels, node.keys[known], node.n_levels + 1)
-    tables = np.empty((number_of_key.max() + 2, len(levels)))
-    tables[0] = 0.0
-    tables[number_of_key + 1] = node.rows[known]
-    values = [ops.lookup(place, tables[:, c]) for c in range(len(levels))]
-    pairs = zip(values, other, strict=True)
-    return _divided([ops.where(found, value, rest) for value, rest in pairs], rows.p)
-
-
-def _found(levels: list[Expr], keys: IntArray, base: int):
+def _found(levels: list[Columns], keys: IntArray, base: int):
     """Whether levels are a key, the place that was searched, and where each key stands there.
 
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.
     """
-    rank, conditions, at = ops.number(0.0), [], 0
+    rank, conditions, at = Columns([ops.number(0.0)]), [], 0
     rank_of_keys: Any = np.zeros(len(keys))
     while at < len(levels):
         code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
@@ -532,13 +389,67 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
             largest_code = (largest_code + 1) * base
             at += 1
         codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
-        place = ops.search(code, codes)
-        conditions.append(ops.at_most(code, ops.lookup(place, np.append(-1.0, codes))))
-        rank = ops.lookup(place, np.append(0.0, np.arange(len(codes))))
+        place = np.searchsorted(codes, code, side="right")
+        conditions.append(code <= place.entries_of(np.append(-1.0, codes)))
+        rank = place.entries_of(np.append(0.0, np.arange(len(codes))))
         rank_of_keys = rank_of_keys.ravel()
-    return ops.both(*conditions), place, rank_of_keys
+    return np.column_stack(conditions).all(), place, rank_of_keys
 
 
-@_node.register
-def _function(node: Function, rows):
-    return ExprRows(node.pair(value_of(node, rows)))
+@singledispatch
+def value_of(node: Function, rows: Rows) -> Columns:
+    """The value of a function in a program, where that is not how the node computes it."""
+    return Rows.value(rows, node)
+
+
+@value_of.register
+def _chebyshev(node: functions.ClippedChebyshev, rows: Rows) -> Columns:
+    """A sum of Chebyshev polynomials."""
+    low, high = node.domain
+    z = (np.clip(rows.number(node), low, high) - low) * (2.0 / (high - low)) - 1.0
+    return ops.searched("chebyshev", np.clip(z, -1.0, 1.0), node.coef)
+
+
+@value_of.register
+def _curve(node: Curve, rows: Rows) -> Columns:
+    """A curve between knots."""
+    x = rows.number(node)
+    if node.domain is not None:
+        x = np.clip(x, *node.domain)
+
+    def moved(numbers):
+        if node.ties:
+            numbers = without_rounding_noise(numbers, -2000 if node.input == "proba" else 0)
+        return numbers if node.domain is None else np.clip(numbers, *node.domain)
+
+    place = rows.found(node, node.knots[1:-1], moved)
+    low, high = node.knots[:-1], node.knots[1:]
+    start = place.entries_of(low)
+    if node.scale == "input":
+        width = high - low
+        with np.errstate(over="ignore"):
+            share = (x - start) * place.entries_of(1.0 / width)
+        outside = node.domain is None or node.domain[0] < low[0] or node.domain[1] > high[-1]
+    else:
+        width, outside = gap(low, high), False
+        unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -ops.SMALLEST_DIVISOR)
+        share = expit(x) * np.expm1(start - x) * place.entries_of(unit)
+        share = np.clip(share, 0.0, 1.0)
+    if not isinstance(node, functions.PiecewiseCubic):
+        return place.entries_of(node.values[:-1]) + share * place.entries_of(np.diff(node.values))
+    return _cubic(node, place, share, width, outside)
+
+
+def _cubic(node: functions.PiecewiseCubic, place, at, width, outside):
+    """The cubic in powers of t, and straight lines beyond the knots."""
+    rise = np.diff(node.values)
+    left, right = width * node.slopes[:-1], width * node.slopes[1:]
+    t = np.clip(at, 0.0, 1.0) if outside else at
+    powers = [node.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
+    value = place.entries_of(powers[3])
+    for power in powers[2::-1]:
+        value = place.entries_of(power) + t * value
+    if outside:
+        value = value + np.minimum(at - t, 0.0) * place.entries_of(left)
+        value = value + np.maximum(at - t, 0.0) * place.entries_of(right)
+    return value

@@ -1,4 +1,4 @@
-"""The nodes that describe a fitted map: what each holds, and its value, computed with numpy.
+"""The nodes that describe a fitted map: what each holds, its value by numpy, and how it is written.
 
 A node maps rows on the simplex to rows on the simplex. `p` is a row, `p_1` the probability of the
 second class, counted from 0. `l` are its logarithms: exact ones where the row was made from logits
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from .._kernels._level_sets import rounded
 from .._kernels._ordinal import probabilities, thresholds
@@ -33,6 +33,7 @@ from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import NODES as NODES
 from ._functions import Node as Node
 from ._functions import check_length
+from ._program import paired
 
 _SUM = 1e-9  # how far a sum that must be 1 may be from it
 
@@ -46,6 +47,9 @@ class Identity(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.array(rows)
 
+    def written(self, rows: Any) -> Any:
+        return rows.of(rows.p)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Uniform(Node):
@@ -56,6 +60,9 @@ class Uniform(Node):
         if absent is not None:
             return ~absent / (~absent).sum(axis=1, keepdims=True)
         return np.full(rows.shape, 1.0 / rows.shape[1])
+
+    def written(self, rows: Any) -> Any:
+        return rows.of(rows.p * 0.0 + 1.0 / rows.k)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,15 +81,28 @@ class Raised(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return raised(rows, self.floor)
 
+    def written(self, rows: Any) -> Any:
+        if rows.exact is not None:
+            return rows
+        higher = np.maximum(rows.p, self.floor)
+        low = rows.p.min() < self.floor
+        return rows.of(low.where(higher / higher.sum(), rows.p))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Squeezed(Node):
     """P_c in proportion to 1 / (1 + m - l_c), m the largest entry of l: tails become short."""
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        log = log_proba(rows)
-        shares = 1.0 / (1.0 + log.max(axis=1, keepdims=True) - log)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return _squeezed(log_proba(rows))
+
+    def written(self, rows: Any) -> Any:
+        return rows.of(_squeezed(rows.log))
+
+
+def _squeezed(log):
+    shares = 1.0 / (1.0 + log.max(axis=1, keepdims=True) - log)
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,8 +128,11 @@ class SoftmaxAffine(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return softmax(self.logits(np.asarray(log_of_options(rows))), axis=1)
 
+    def written(self, rows: Any) -> Any:
+        return rows.of(self.logits(rows.log).softmax())
+
     def logits(self, u: Any) -> Any:
-        """What softmax is taken of, from the array or the tensor of l."""
+        """What softmax is taken of, from the array, the tensor or the columns of l."""
         if self.centred:
             u = u - u.max(axis=1, keepdims=True)
         if self.least is not None:
@@ -138,6 +161,13 @@ class CumulativeAffine(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return probabilities(thresholds(log_proba(rows)), self.slope, self.shifts)
 
+    def written(self, rows: Any) -> Any:
+        eta = rows.thresholds() * float(self.slope) + self.shifts
+        above = [expit(eta).column(c) for c in range(rows.k - 1)]
+        inner = [np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)]
+        table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
+        return rows.of(table / table.sum())
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mixture(Node):
@@ -155,6 +185,10 @@ class Mixture(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return sum(w * part(rows) for w, part in zip(self.weights, self.parts, strict=True))
 
+    def written(self, rows: Any) -> Any:
+        weighted = zip(self.weights.tolist(), self.parts, strict=True)
+        return rows.of(paired(np.add, [rows.after(part).p * w for w, part in weighted]))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain(Node):
@@ -165,6 +199,11 @@ class Chain(Node):
     def __call__(self, rows: FloatArray) -> FloatArray:
         for part in self.parts:
             rows = part(rows)
+        return rows
+
+    def written(self, rows: Any) -> Any:
+        for part in self.parts:
+            rows = rows.after(part)
         return rows
 
 
@@ -195,9 +234,15 @@ class OneVsRest(Node):
             wrong(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        k = rows.shape[1]
-        parts = self.parts * (k if len(self.parts) == 1 else 1)
+        parts = self._of_each(rows.shape[1])
         return joined_against_rest(parts, rows, lambda part, pair: part(pair))
+
+    def written(self, rows: Any) -> Any:
+        pairs = zip(self._of_each(rows.k), rows.against_rest(), strict=True)
+        return rows.divided(np.column_stack([pair.after(part).p.column(1) for part, pair in pairs]))
+
+    def _of_each(self, k):
+        return self.parts * (k if len(self.parts) == 1 else 1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -225,6 +270,17 @@ class OneVsOne(Node):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return coupled(self.parts, rows, lambda part, pair: part(pair))
+
+    def written(self, rows: Any) -> Any:
+        pairwise = {}
+        pairs = itertools.combinations(range(rows.k), 2)
+        for part, (first, second) in zip(self.parts, pairs, strict=True):
+            pair = rows.of_margin(rows.log.column(second) - rows.log.column(first))
+            p = pair.p if part is None else pair.after(part).p
+            pairwise[first, second], pairwise[second, first] = p.column(0), p.column(1)
+        if rows.k == 2:
+            return rows.of(np.column_stack([pairwise[0, 1], pairwise[1, 0]]))
+        return rows.of(rows.coupled(pairwise))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -257,6 +313,26 @@ class TopLabel(Node):
                 pair = part(top_against_rest(given, predicted))
                 out[chosen] = with_confidence(pair, given, predicted, self.rest)
         return out
+
+    def written(self, rows: Any) -> Any:
+        is_top, exact = rows.is_top(), None
+        log_others = is_top.where(rows.lowest, rows.log)
+        if rows.exact is not None:
+            log_top = is_top.where(rows.exact, 0.0).sum()
+            exact = np.column_stack([log_others.log_of_sum(), log_top])
+        p = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
+        pair = rows.of(p, 2, exact)
+        found = [p if part is None else pair.after(part).p for part in self.parts]
+        rest, top = found[0].column(0), found[0].column(1)
+        if len(found) > 1:  # the numbers of the part that is that of the class
+            of_parts = (np.column_stack([one.column(side) for one in found]) for side in (0, 1))
+            rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
+        shares = is_top.where(rows.lowest, (rows.log - log_others.max()) * self.rest).softmax()
+        out = is_top.where(top, rest * shares)
+        if None in self.parts:
+            kept = np.array([float(part is None) for part in self.parts])
+            out = (is_top.where(kept, 0.0).sum() > 0.5).where(rows.p, out)
+        return rows.of(out)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -303,3 +379,10 @@ class Cells(Node):
             found = cell[number.ravel()[len(self.keys) :]]
             out[found >= 0] = self.rows[found[found >= 0]]
         return normalised_rows(out, plain)
+
+    def written(self, rows: Any) -> Any:
+        n_levels = float(self.n_levels)
+        levels = np.floor(rows.p * n_levels + self.slack)
+        missing = (n_levels - levels.sum()) / float(rows.k)
+        out = rows.p if self.keep else (levels + missing) / n_levels
+        return rows.divided(rows.in_cells(self, levels, out) if len(self.keys) else out)

@@ -8,12 +8,11 @@ from sklearn.pipeline import Pipeline
 
 from .._simplex import log_proba
 from .._typing import Features
-from ..canonical import SLACK
 from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, document_of
 from ._exported import to_json
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, written
+from ._onnx_nodes import Graph, GraphRows, Tensor
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
@@ -138,16 +137,13 @@ def to_onnx(
 
 def _calibrated(document, scores):
     """What the map of a document gives for scores; NaN for rows that are no scores."""
-    k, name = len(document.classes), scores.graph.dtype.name
+    k = len(document.classes)
     if document.input == "logits":
-        rows, good = of_logits(scores, k), (abs(scores) <= _LARGEST[name]).all()
-    else:  # as `canonical_proba` reads them
-        p = np.clip(scores, 0.0, 1.0)
-        total = p.sum()
-        error = abs(total - 1.0)
-        rows = GraphRows((error <= 1e-15).where(p, p / total), k)
-        good = (abs(scores - 0.5) <= 0.5 + SLACK).all() & (error <= SLACK)
-    return good.where(written(document.root, rows).p, np.nan)
+        rows = GraphRows.of_logits(scores, k)
+        good = (abs(scores) <= _LARGEST[scores.graph.dtype.name]).all()
+    else:
+        good, rows = GraphRows.of_probabilities(scores, k)
+    return good.where(rows.after(document.root).p, np.nan)
 
 
 def _model(onnx, graph, document, result):

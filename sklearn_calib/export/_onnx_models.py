@@ -21,7 +21,7 @@ from .._typing import Features
 from ..exceptions import refuse, require
 from . import _onnx_boosted as boosted
 from ._document import document_of
-from ._onnx_nodes import Graph, GraphRows, Tensor, of_logits, of_margin, side_by_side, written
+from ._onnx_nodes import Graph, GraphRows, Tensor
 
 METADATA = "sklearn_calib_maps"
 _FLOAT = 1  # of onnx.TensorProto
@@ -134,7 +134,7 @@ def _convert_model(scope, operator, container):
     for pair in model.calibrated_pairs_:
         document = document_of(pair.recalibrator, tabulate=tabulate)
         rows = _scores(model, pair, scope, operator, container, graph)
-        found = written(document.root, rows)
+        found = rows.after(document.root)
         places = np.searchsorted(model.classes_, document.classes)
         parts.append(_widened(GraphRows(found.p, found.k), places, len(model.classes_)).p)
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
@@ -167,7 +167,7 @@ def _columns(table, other, places, k):
     """A table with its columns at some places among k, and the column `other` elsewhere."""
     source = np.full(k, len(places))
     source[places] = np.arange(len(places))
-    return side_by_side(table, other).columns(source)
+    return np.column_stack([table, other]).columns(source)
 
 
 # -- scores of a classifier -------------------------------------------------------------------
@@ -193,9 +193,9 @@ def _scores(model, pair, scope, operator, container, graph):
         p = np.clip(scores, 0.0, 1.0)
         rows = GraphRows(p / p.sum(), own)
     elif own == 2:
-        rows = of_margin(scores.column(-1))
+        rows = GraphRows.of_margin(scores.column(-1))
     else:
-        rows = of_logits(scores, own)
+        rows = GraphRows.of_logits(scores, own)
     if kind == "margins" and model.response_method == "predict_proba":
         rows = _as_predicted(rows, last)
     return _widened(rows, pair.columns, k)
@@ -205,7 +205,7 @@ def _as_predicted(rows, margins):
     """Probabilities of logits as predict_proba rounds them: p_0 is 1 - p_1, XGBoost's float32."""
     p = rows.p
     if rows.k == 2:
-        p = side_by_side(1.0 - p.column(1), p.column(1))
+        p = np.column_stack([1.0 - p.column(1), p.column(1)])
     if boosted.package_of(margins.estimator) == "xgboost":
         p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=boosted.DOUBLE)
     return GraphRows(p / p.sum(), rows.k)

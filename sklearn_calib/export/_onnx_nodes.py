@@ -1,9 +1,7 @@
-"""Every kind of node in ONNX: what `_nodes` computes; functions of one number are theirs."""
+"""Graphs of ONNX, their tensors, and the rows inside them."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Any, Union
 
 import numpy as np
@@ -11,11 +9,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.special import expit, log_expit
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
-from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
 from .._typing import AnyArray
-from . import _lower as lower
-from . import _nodes as nodes
-from ._functions import Function, Node, Steps
+from ._lower import Rows
+from ._nodes import Cells
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
 _AXES_ARE_INPUT = 18
@@ -137,16 +133,12 @@ class Tensor(NDArrayOperatorsMixin):
         """Entries of a table of numbers, where this tensor is the positions."""
         return self.graph.tensor(table).entries(self)
 
-    def entry(self, position: "Tensor") -> "Tensor":
-        """The entry of each row in a column that differs from row to row, of shape (n, 1)."""
-        return self.graph.add("GatherElements", self, position, axis=1)
-
     def top(self) -> "Tensor":
         """The column of the largest entry of each row, the first of equals, of shape (n, 1)."""
         return self.graph.add("ArgMax", self, axis=1, keepdims=1)
 
-    def sum(self) -> "Tensor":
-        return self.reduced("Sum")
+    def sum(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
+        return self.reduced("Sum", axis)
 
     def max(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
         return self.reduced("Max", axis)
@@ -168,6 +160,14 @@ class Tensor(NDArrayOperatorsMixin):
         """Whether all truth values of a row are true, of shape (n, 1)."""
         return self.where(1.0, 0.0).min() > 0.5
 
+    def log_of_sum(self) -> "Tensor":
+        """The logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
+        return self.reduced("LogSumExp")
+
+    def exponentials(self) -> "Tensor":
+        """e to the power of each number of a row, less the largest."""
+        return np.exp(self - self.max())
+
     def softmax(self) -> "Tensor":
         return self.graph.add("Softmax", self, axis=1)
 
@@ -183,11 +183,6 @@ def _quotient(a, b):
     if _almost_one(b):
         return a / (2 * np.asarray(b)) * 2.0
     return (a if isinstance(a, Tensor) else b).graph.add("Div", a, b)
-
-
-def side_by_side(*columns: Tensor) -> Tensor:
-    """Tensors of the same number of rows as one."""
-    return columns[0].graph.add("Concat", *columns, axis=1)
 
 
 def _sigmoid(x):
@@ -221,6 +216,7 @@ _OPERATIONS = {
     np.exp: "Exp",
     np.floor: "Floor",
     np.greater: "Greater",
+    np.greater_equal: "GreaterOrEqual",
     np.less: "Less",
     np.less_equal: "LessOrEqual",
     np.log: "Log",
@@ -241,277 +237,76 @@ _UFUNCS: dict[Any, Callable[..., Tensor]] = {
 }
 _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    np.column_stack: lambda columns: side_by_side(*columns),
+    np.column_stack: lambda tables: tables[0].graph.add("Concat", *tables, axis=1),
     np.searchsorted: _place,  # side="right"
 }
 
 
-@dataclass(frozen=True, eq=False)
-class GraphRows:
-    """Rows on the simplex inside a graph.
-
-    Parameters
-    ----------
-    p : Tensor of shape (n, k)
-    k : int
-    exact : Tensor of shape (n, k), default=None
-        Their logarithms, where the rows carry them.
-    """
-
-    p: Any
-    k: int
-    exact: Tensor | None = None
+class GraphRows(Rows):
+    """Rows inside a graph."""
 
     @property
-    def log(self) -> Tensor:
+    def lowest(self) -> float:
+        return float(np.finfo(self.p.graph.dtype).min)
+
+    @property
+    def double(self) -> bool:
+        return self.p.graph.dtype == np.float64
+
+    def divided(self, values: Tensor) -> "GraphRows":
+        filled = (values.sum() > 0.0).where(values, self.p)
+        return self.of(filled / filled.sum())
+
+    def others(self) -> tuple[list[Tensor], list[Tensor] | None]:
+        before, after = (
+            self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
+            for end in (0, 1)
+        )
+        others = before + after  # in the order of `each_against_rest`: steps see the last digit
+        classes, log_others = np.arange(self.k), None
         if self.exact is not None:
-            return self.exact
-        return np.log(np.maximum(self.p, SMALLEST_PROBABILITY))
+            log_others = [self.exact.columns(np.delete(classes, c)).log_of_sum() for c in classes]
+        return [others.column(c) for c in classes], log_others
 
-    @property
-    def ordered_log(self) -> Tensor:
-        """Logarithms that only order the rows: no probability counts as a larger one."""
-        return np.maximum(np.log(self.p), LOG_OF_ZERO) if self.exact is None else self.exact
+    def is_top(self) -> Tensor:
+        return self.p.top() == np.arange(self.k)
 
-    @property
-    def log_odds(self) -> Tensor:
-        return self.log.column(1) - self.log.column(0)
+    def thresholds(self) -> Tensor:
+        below, above = (
+            np.column_stack([self.log.columns(which).log_of_sum() for which in sums])
+            for sums in zip(
+                *((np.arange(c), np.arange(c, self.k)) for c in range(1, self.k)), strict=True
+            )
+        )
+        return above - below
 
+    def coupled(self, pairwise: dict[tuple[int, int], Tensor]) -> Tensor:
+        """The matrix is positive definite, so elimination needs no exchange of rows."""
+        k, eye, zero = self.k, np.eye(self.k), pairwise[0, 1] * 0.0
+        flat = np.column_stack([pairwise.get(place, zero) for place in np.ndindex(k, k)])
+        r = np.clip(flat.reshaped(0, k, k), MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY)
+        r = r * (1.0 - eye)
+        add = r.graph.add
+        q = -(add("Transpose", r, perm=[0, 2, 1]) * r) + (r * r).reduced("Sum") * eye
+        system = add("Concat", q + 1.0, q.reduced("Sum", 2) * 0.0 + 1.0, axis=2)
+        for i in range(k):
+            row = add("Gather", system, np.array([i]), axis=1)
+            factor = add("Gather", system, np.array([i]), axis=2)
+            row = row / add("Gather", row, np.array([i]), axis=2)
+            system = system - (factor - eye[:, [i]]) * row
+        p = np.maximum(add("Gather", system, np.array([k]), axis=2).reshaped(0, k), 0.0)
+        return p / p.sum()
 
-def of_margin(margin: Tensor) -> GraphRows:
-    """Rows of two classes from the log-odds of the second."""
-    log = side_by_side(_log_sigmoid(-margin), _log_sigmoid(margin))
-    return GraphRows(np.exp(log), 2, log)
-
-
-def of_logits(z: Tensor, k: int) -> GraphRows:
-    """Rows from one logit for each class."""
-    low = z - z.max()
-    total = np.exp(low).sum()
-    return GraphRows(np.exp(low) / total, k, low - np.log(total))
-
-
-@singledispatch
-def written(node: Node, rows: GraphRows) -> GraphRows:
-    """What a node gives for rows, as tensors of their graph."""
-    raise NotImplementedError(node.kind)
-
-
-@written.register
-def _(node: nodes.Identity, rows):
-    return GraphRows(rows.p, rows.k)
-
-
-@written.register
-def _(node: nodes.Uniform, rows):
-    return GraphRows(rows.p * 0.0 + 1.0 / rows.k, rows.k)
-
-
-@written.register
-def _(node: nodes.Raised, rows):
-    if rows.exact is not None:
-        return rows
-    higher = np.maximum(rows.p, node.floor)
-    low = rows.p.min() < node.floor
-    return GraphRows(low.where(higher / higher.sum(), rows.p), rows.k)
-
-
-@written.register
-def _(node: nodes.Squeezed, rows):
-    shares = 1.0 / (1.0 + rows.log.max() - rows.log)
-    return GraphRows(shares / shares.sum(), rows.k)
-
-
-@written.register
-def _(node: nodes.SoftmaxAffine, rows):
-    return GraphRows(node.logits(rows.log).softmax(), rows.k)
-
-
-@written.register
-def _(node: nodes.CumulativeAffine, rows):
-    k = rows.k
-    below, above = (
-        side_by_side(*(rows.log.columns(which).reduced("LogSumExp") for which in sums))
-        for sums in zip(*((np.arange(c), np.arange(c, k)) for c in range(1, k)), strict=True)
-    )
-    eta = (above - below) * float(node.slope) + node.shifts
-    higher = _sigmoid(eta)
-    lower = _sigmoid(-eta.column(0))
-    inner = [np.maximum(higher.column(c) - higher.column(c + 1), 0.0) for c in range(k - 2)]
-    table = side_by_side(lower, *inner, higher.column(k - 2))
-    return GraphRows(table / table.sum(), k)
-
-
-@written.register
-def _(node: nodes.Mixture, rows):
-    first, *others = (
-        written(part, rows).p * float(w) for w, part in zip(node.weights, node.parts, strict=True)
-    )
-    return GraphRows(sum(others, start=first), rows.k)
-
-
-@written.register
-def _(node: nodes.Chain, rows):
-    for part in node.parts:
-        rows = written(part, rows)
-    return rows
-
-
-# -- functions of one number ------------------------------------------------------------------
-
-
-@written.register
-def _(node: Function, rows):
-    x = _score(rows, node.input)
-    if getattr(node, "ties", False):
-        x = _without_noise(x, node.input)
-    return GraphRows(node.pair(node.value(x)), 2)
-
-
-@written.register
-def _(node: Steps, rows):
-    """Searched by numbers that need no logarithm, whose last digits may be others than numpy's."""
-    graph, one = rows.p.graph, rows.p.column(1)
-    if graph.dtype == np.float32:
-        origin, edges = lower.of_probability(_score(rows, node.input)), node.edges
-    else:
-        if node.input == "proba":
-            origin = lower.of_probability(one)
-        elif rows.exact is None:
-            origin = lower.of_order(_order(rows))
-        else:
-            origin = lower.of_margin(rows.log_odds)
-        edges = lower.edges_of(node, origin, node.edges, np.asarray)
-    place = np.searchsorted(edges, origin.number, side="right")
-    return GraphRows(node.pair(place.entries_of(node.values)), 2)
-
-
-def _order(rows):
-    """The number of `ExprRows.pair_origin`."""
-    zero, one = rows.p.column(0), rows.p.column(1)
-    scaled = zero * lower.INVERSE
-    beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
-    return (one <= zero).where(one, beyond * lower.INVERSE)
-
-
-def _score(rows, score):
-    if score == "proba":
-        return rows.p.column(1)
-    if score == "logit":
-        return rows.log_odds
-    return rows.ordered_log.column(1) - rows.ordered_log.column(0)
-
-
-def _without_noise(x, score):
-    """`without_rounding_noise` by arithmetic alone: sums that push out the last digits."""
-    if x.graph.dtype == np.float32:  # has fewer digits
-        return x
-    big = x * 131073.0  # 2^17 + 1
-    relative = big - (big - x)
-    if score == "proba":
-        return relative
-    absolute = (x + 98304.0) - 98304.0  # 1.5 * 2^16
-    return (abs(x) < 1.0).where(absolute, relative)
-
-
-# -- problems of two classes inside -----------------------------------------------------------
-
-
-@written.register
-def _(node: nodes.OneVsRest, rows):
-    k = rows.k
-    before, after = (
-        rows.p.graph.add("CumSum", rows.p, np.array(1), exclusive=1, reverse=end) for end in (0, 1)
-    )
-    others = before + after  # in the order of `each_against_rest`: steps see the last digit
-    columns = []
-    for c, part in enumerate(node.parts * (k if len(node.parts) == 1 else 1)):
-        exact = None
-        if rows.exact is not None:
-            rest = rows.exact.columns(np.delete(np.arange(k), c)).reduced("LogSumExp")
-            exact = side_by_side(rest, rows.exact.column(c))
-        pair = GraphRows(side_by_side(others.column(c), rows.p.column(c)), 2, exact)
-        columns.append(written(part, pair).p.column(1))
-    return _divided(side_by_side(*columns), rows)
-
-
-def _divided(values, fallback):
-    """Rows divided by their sums; rows of zeros are those of `fallback`."""
-    values = (values.sum() <= 0.0).where(fallback.p, values)
-    return GraphRows(values / values.sum(), fallback.k)
-
-
-@written.register
-def _(node: nodes.TopLabel, rows):
-    top = rows.p.top()
-    is_top = top == np.arange(rows.k)
-    lowest = float(np.finfo(rows.p.graph.dtype).min)
-    others = is_top.where(lowest, rows.log)
-    pair = GraphRows(side_by_side(is_top.where(0.0, rows.p).sum(), rows.p.entry(top)), 2)
-    if rows.exact is not None:
-        exact = side_by_side(others.reduced("LogSumExp"), rows.exact.entry(top))
-        pair = GraphRows(pair.p, 2, exact)
-    shares = is_top.where(lowest, (rows.log - others.max()) * node.rest).softmax()
-    out = rows.p
-    for c, part in enumerate(node.parts):
-        if part is None:
-            continue
-        new = written(part, pair).p
-        joined = is_top.where(new.column(1), new.column(0) * shares)
-        out = joined if len(node.parts) == 1 else (top == np.array(c)).where(joined, out)
-    return GraphRows(out, rows.k)
-
-
-@written.register
-def _(node: nodes.OneVsOne, rows):
-    k = rows.k
-    pairs = [*itertools.combinations(range(k), 2)]
-    entries = {}
-    for part, (i, j) in zip(node.parts, pairs, strict=True):
-        pair = of_margin(rows.log.column(j) - rows.log.column(i))
-        value = pair if part is None else written(part, pair)
-        entries[i, j], entries[j, i] = value.p.column(0), value.p.column(1)
-    if k == 2:
-        return GraphRows(side_by_side(entries[0, 1], entries[1, 0]), 2)
-    zero = entries[0, 1] * 0.0
-    flat = side_by_side(*(entries.get(place, zero) for place in np.ndindex(k, k)))
-    return _coupled(flat.reshaped(0, k, k), k)
-
-
-def _coupled(pairwise, k):
-    """`couple_pairs`; the matrix is positive definite, so elimination needs no exchange of rows."""
-    eye = np.eye(k)
-    r = np.clip(pairwise, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY) * (1.0 - eye)
-    q = -(r.graph.add("Transpose", r, perm=[0, 2, 1]) * r) + (r * r).reduced("Sum") * eye
-    system = r.graph.add("Concat", q + 1.0, q.reduced("Sum", 2) * 0.0 + 1.0, axis=2)
-    for i in range(k):
-        row = r.graph.add("Gather", system, np.array([i]), axis=1)
-        factor = r.graph.add("Gather", system, np.array([i]), axis=2)
-        row = row / r.graph.add("Gather", row, np.array([i]), axis=2)
-        system = system - (factor - eye[:, [i]]) * row
-    p = np.maximum(r.graph.add("Gather", system, np.array([k]), axis=2).reshaped(0, k), 0.0)
-    return GraphRows(p / p.sum(), k)
-
-
-@written.register
-def _(node: nodes.Cells, rows):
-    graph, k = rows.p.graph, rows.k
-    levels = np.floor(rows.p * float(node.n_levels) + node.slack)
-    if node.keep:
-        out = rows.p
-    else:
-        missing = (float(node.n_levels) - levels.sum()) / float(k)
-        out = (levels + missing) / float(node.n_levels)
-    if len(node.keys):
+    def in_cells(self, node: Cells, levels: Tensor, other: Tensor) -> Tensor:
+        graph = levels.graph
         keys = graph.tensor(node.keys.astype(float))
 
         def order(position):
             """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
             sign = np.sign(levels - keys.entries(position))
-            return sign.entry(abs(sign).top()).reshaped(-1)
+            return graph.add("GatherElements", sign, abs(sign).top(), axis=1).reshaped(-1)
 
         after = graph.search(len(node.keys), lambda position: np.less_equal(0.0, order(position)))
         cell = np.maximum(after, np.array(1)) - np.array(1)
         found = (order(cell) == 0.0).reshaped(-1, 1)
-        out = found.where(graph.tensor(node.rows).entries(cell), out)
-    return _divided(out, rows)
+        return found.where(cell.entries_of(node.rows), other)

@@ -1,18 +1,18 @@
 """Arithmetic on the numbers of one row, as a graph: what maps are made of in other languages.
 
-`_lower` turns nodes into such graphs, and each writer prints them: a writer knows these operations
-and no node.
+Nodes write such graphs with the operators and functions of numpy, and each writer prints them: a
+writer knows these operations and no node.
 """
 
-import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeVar
 
 import numpy as np
-from scipy.special import expit
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from scipy.special import expit, log_expit
 
-from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
 from .._typing import FloatArray
 
 #: Exponents are moved into [-700, 700], where no database reports underflow or overflow.
@@ -22,6 +22,8 @@ SMALLEST_DIVISOR = 2.5e-308
 _LARGEST = 1e300
 CONDITIONS = ("less", "at_most", "and")
 LEAVES = ("number", "input")
+
+Operand = TypeVar("Operand")
 
 
 class Expr:
@@ -37,52 +39,177 @@ class Expr:
         self.op, self.args = op, args
         self.data: Any = data
 
-    def __array_ufunc__(self, ufunc: Any, _: str, *given: "Expr | float") -> "Expr":
-        """What a function of numpy or SciPy would compute."""
-        return _UFUNCS[ufunc](*map(as_expr, given))
-
-    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
-        return _FUNCTIONS[function](*given, **options)
-
-    def __add__(self, other: "Expr | float") -> "Expr":
-        a, b = self, as_expr(other)
-        if a.is_number(0.0):
-            return b
-        return a if b.is_number(0.0) else Expr("add", a, b)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: "Expr | float") -> "Expr":
-        b = as_expr(other)
-        return self if b.is_number(0.0) else Expr("sub", self, b)
-
-    def __rsub__(self, other: float) -> "Expr":
-        return Expr("sub", as_expr(other), self)
-
-    def __mul__(self, other: "Expr | float") -> "Expr":
-        a, b = self, as_expr(other)
-        for one, rest in ((a, b), (b, a)):
-            if one.is_number(1.0):
-                return rest
-            if one.is_number(0.0):
-                return one
-        return Expr("mul", a, b)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: "Expr | float") -> "Expr":
-        b = as_expr(other)
-        return self if b.is_number(1.0) else Expr("div", self, b)
-
-    def __rtruediv__(self, other: float) -> "Expr":
-        return Expr("div", as_expr(other), self)
-
-    def __neg__(self) -> "Expr":
-        return number(-self.data) if self.op == "number" else Expr("neg", self)
-
     def is_number(self, value: float) -> bool:
         """Whether it is this constant."""
         return self.op == "number" and self.data == value
+
+
+class Columns(NDArrayOperatorsMixin):
+    """Expressions side by side, with the operators, functions and shapes of numpy's tables.
+
+    Where several meet, a number, or a single column, stands for all columns.
+    """
+
+    def __init__(self, every: Sequence[Expr]) -> None:
+        self.every = list(every)
+
+    def __array_ufunc__(self, ufunc: Any, _: str, *given: Any) -> "Columns":
+        """What an operator, or a function of numpy or SciPy, would compute."""
+        if ufunc in _OF_COLUMNS:
+            return _OF_COLUMNS[ufunc](*given)
+        return each(_OF_NUMBERS[ufunc], *given)
+
+    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> "Columns":
+        return _FUNCTIONS[function](*given, **options)
+
+    def where(self, yes: Any, no: Any) -> "Columns":
+        """One or the other, where these conditions say so."""
+        return each(_named("where"), self, yes, no)
+
+    def column(self, c: int) -> "Columns":
+        return Columns([self.every[c]])
+
+    def single(self) -> "list[Columns]":
+        """Each column alone."""
+        return [Columns([one]) for one in self.every]
+
+    def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
+        return paired(np.add, self.single())
+
+    def max(self, axis: int = 1, keepdims: bool = True) -> "Columns":
+        return paired(np.maximum, self.single())
+
+    def min(self) -> "Columns":
+        return -(-self).max()
+
+    def all(self) -> "Columns":
+        """The condition that all hold."""
+        return paired(np.bitwise_and, self.single())
+
+    def log_of_sum(self) -> "Columns":
+        """The logarithm of the sum of the exponentials."""
+        return paired(log_sum, self.single())
+
+    def exponentials(self) -> "Columns":
+        """e to the power of each, less the largest."""
+        return exp_of_negative(self - self.max())
+
+    def softmax(self) -> "Columns":
+        """Probabilities of logits."""
+        if len(self.every) == 2:
+            return expit(self - Columns(self.every[::-1]))
+        parts = self.exponentials()
+        return parts / parts.sum()
+
+    def entries_of(self, table: FloatArray) -> "Columns":
+        """The entry of a table at a place that `search` found."""
+        values = np.clip(np.asarray(table, dtype=np.float64), -_LARGEST, _LARGEST)
+        if (values == values[0]).all():
+            return Columns([number(values[0])])
+        return Columns([Expr("lookup", *self.every, data=values)])
+
+
+def number(value: float) -> Expr:
+    """A constant."""
+    return Expr("number", data=float(value))
+
+
+def each(operation: Callable[..., Expr], *given: Any) -> Columns:
+    """An operation done to the expressions of each column."""
+    tables = [
+        one.every if isinstance(one, Columns) else [number(x) for x in np.ravel(one)]
+        for one in given
+    ]
+    k = max(map(len, tables))
+    rows = zip(*(table * (k // len(table)) for table in tables), strict=True)
+    return Columns([operation(*row) for row in rows])
+
+
+def _named(op):
+    return lambda *args: Expr(op, *args)
+
+
+def _added(a, b):
+    a, b = (b, a) if a.op == "number" else (a, b)
+    return a if b.is_number(0.0) else Expr("add", a, b)
+
+
+def _subtracted(a, b):
+    return a if b.is_number(0.0) else Expr("sub", a, b)
+
+
+def _multiplied(a, b):
+    a, b = (b, a) if a.op == "number" else (a, b)
+    if b.is_number(0.0):
+        return b
+    return a if b.is_number(1.0) else Expr("mul", a, b)
+
+
+def _divided(a, b):
+    return a if b.is_number(1.0) else Expr("div", a, b)
+
+
+def _negative(a):
+    return number(-a.data) if a.op == "number" else Expr("neg", a)
+
+
+def _absolute(a):
+    return Expr("abs", a.args[0] if a.op == "neg" else a)
+
+
+def exp_of_negative(a: Columns) -> Columns:
+    """e^a for a <= 0, moved up to -700."""
+    return each(_named("exp"), np.maximum(a, -LARGEST_EXPONENT))
+
+
+def _log_of_one_more(a):
+    """log(1 + e^-|a|)."""
+    return np.log(1.0 + exp_of_negative(-abs(a)))
+
+
+def log_sum(a: Columns, b: Columns) -> Columns:
+    """log(e^a + e^b)."""
+    return np.maximum(a, b) + _log_of_one_more(a - b)
+
+
+def _product(numbers, matrix):
+    return np.column_stack([(numbers * row).sum() for row in matrix.T])
+
+
+_OF_NUMBERS: dict[Any, Callable[..., Expr]] = {
+    np.absolute: _absolute,
+    np.add: _added,
+    np.bitwise_and: _named("and"),
+    np.divide: _divided,
+    np.floor: _named("floor"),
+    np.greater: lambda a, b: Expr("less", b, a),
+    np.greater_equal: lambda a, b: Expr("at_most", b, a),
+    np.less: _named("less"),
+    np.less_equal: _named("at_most"),
+    np.log: _named("log"),
+    np.maximum: _named("max"),
+    np.minimum: _named("min"),
+    np.multiply: _multiplied,
+    np.negative: _negative,
+    np.subtract: _subtracted,
+}
+_OF_COLUMNS: dict[Any, Callable[..., Columns]] = {
+    np.exp: lambda a: each(_named("exp"), np.clip(a, -LARGEST_EXPONENT, LARGEST_EXPONENT)),
+    np.expm1: lambda a: each(_named("expm1"), np.maximum(a, -LARGEST_EXPONENT)),  # of a <= 0
+    np.matmul: _product,
+    expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
+    log_expit: lambda a: np.minimum(a, 0.0) - _log_of_one_more(a),
+}
+_FUNCTIONS: dict[Any, Callable[..., Columns]] = {
+    np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
+    np.column_stack: lambda tables: Columns([one for table in tables for one in table.every]),
+    np.searchsorted: lambda edges, x, side: searched("search", x, edges),
+}
+
+
+def searched(op: str, x: Columns, table: FloatArray) -> Columns:
+    """What an operation with a table, such as a search, makes of a number."""
+    return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=np.float64))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,127 +224,7 @@ class Program:
     outputs: tuple[Expr, ...]
 
 
-def as_expr(value: "Expr | float") -> Expr:
-    """A number as an expression; expressions stay."""
-    return value if isinstance(value, Expr) else number(value)
-
-
-def number(value: float) -> Expr:
-    """A constant."""
-    return Expr("number", data=float(value))
-
-
-def smaller(a: Expr, b: Expr | float) -> Expr:
-    """The smaller of two."""
-    return Expr("min", a, as_expr(b))
-
-
-def larger(a: Expr, b: Expr | float) -> Expr:
-    """The larger of two."""
-    return Expr("max", a, as_expr(b))
-
-
-def clipped(a: Expr, low: float, high: float) -> Expr:
-    """The nearest number of an interval."""
-    return smaller(larger(a, low), high)
-
-
-def less(a: Expr | float, b: Expr | float) -> Expr:
-    """The condition a < b."""
-    return Expr("less", as_expr(a), as_expr(b))
-
-
-def at_most(a: Expr | float, b: Expr | float) -> Expr:
-    """The condition a <= b."""
-    return Expr("at_most", as_expr(a), as_expr(b))
-
-
-def both(*conditions: Expr) -> Expr:
-    """The condition that all hold."""
-    return paired(lambda a, b: Expr("and", a, b), conditions)
-
-
-def where(condition: Expr, yes: Expr | float, no: Expr | float) -> Expr:
-    """One of two numbers."""
-    return Expr("where", condition, as_expr(yes), as_expr(no))
-
-
-def size(a: Expr) -> Expr:
-    """The absolute value."""
-    return Expr("abs", a)
-
-
-def floor(a: Expr) -> Expr:
-    """The largest whole number that is not above it."""
-    return Expr("floor", a)
-
-
-def exp(a: Expr) -> Expr:
-    """e^a, for a moved into [-700, 700]."""
-    return Expr("exp", clipped(a, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-
-
-def exp_of_negative(a: Expr) -> Expr:
-    """e^a for a <= 0, moved up to -700."""
-    return Expr("exp", larger(a, -LARGEST_EXPONENT))
-
-
-def expm1_of_negative(a: Expr) -> Expr:
-    """e^a - 1 for a <= 0, with all its digits where the language has such a function."""
-    return Expr("expm1", larger(a, -LARGEST_EXPONENT))
-
-
-def log(a: Expr) -> Expr:
-    """The logarithm of a positive number."""
-    return Expr("log", a)
-
-
-def log_floored(p: Expr) -> Expr:
-    """As `log_proba`."""
-    return log(larger(p, SMALLEST_PROBABILITY))
-
-
-def log_for_order(p: Expr) -> Expr:
-    """As in `unrounded_rank_score`: a zero comes before the smallest float64."""
-    smallest = float(np.nextafter(0.0, 1.0))
-    return where(less(0.0, p), log(larger(p, smallest)), float(LOG_OF_ZERO))
-
-
-def sigmoid(a: Expr) -> Expr:
-    """1 / (1 + e^-a)."""
-    return 1.0 / (1.0 + exp(-a))
-
-
-_UFUNCS: dict[Any, Callable[..., Expr]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.divide: operator.truediv,
-    np.maximum: larger,
-    np.minimum: smaller,
-    np.exp: exp,
-    np.expm1: expm1_of_negative,
-    expit: sigmoid,
-}
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.clip: clipped, np.column_stack: list}
-
-
-def log_sum(a: Expr, b: Expr) -> Expr:
-    """log(e^a + e^b)."""
-    return larger(a, b) + log(1.0 + exp_of_negative(-size(a - b)))
-
-
-def total(terms: Sequence[Expr]) -> Expr:
-    """The sum."""
-    return paired(lambda a, b: a + b, terms)
-
-
-def largest(terms: Sequence[Expr]) -> Expr:
-    """The largest of them."""
-    return paired(larger, terms)
-
-
-def paired(operation: Callable[[Expr, Expr], Expr], terms: Sequence[Expr]) -> Expr:
+def paired(operation: Callable[[Operand, Operand], Operand], terms: Sequence[Operand]) -> Operand:
     """An associative operation over all terms, as a balanced tree: databases limit the depth."""
     while len(terms) > 1:
         pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
@@ -225,64 +232,14 @@ def paired(operation: Callable[[Expr, Expr], Expr], terms: Sequence[Expr]) -> Ex
     return terms[0]
 
 
-def of_others(operation: Callable[[Expr, Expr], Expr], terms: Sequence[Expr]) -> list[Expr]:
+def of_others(
+    operation: Callable[[Operand, Operand], Operand], terms: Sequence[Operand]
+) -> list[Operand]:
     """The operation over all terms but one, for each, in O(k)."""
-    before = accumulated(operation, terms[:-1])
-    after = accumulated(operation, terms[:0:-1])[::-1]
-    inner = [operation(a, b) for a, b in zip(before[:-1], after[1:], strict=True)]
+    before = list(accumulate(terms[:-1], operation))
+    after = list(accumulate(terms[:0:-1], operation))[::-1]
+    inner = map(operation, before[:-1], after[1:])
     return [after[0], *inner, before[-1]]
-
-
-def accumulated(operation: Callable[[Expr, Expr], Expr], terms: Sequence[Expr]) -> list[Expr]:
-    """The operation over the first term, the first two, and so on."""
-    found = list(terms[:1])
-    for term in terms[1:]:
-        found.append(operation(found[-1], term))
-    return found
-
-
-def softmax(z: Sequence[Expr]) -> list[Expr]:
-    """Probabilities of logits."""
-    if len(z) == 2:
-        return [sigmoid(z[0] - z[1]), sigmoid(z[1] - z[0])]
-    top = largest(z)
-    return shares([exp_of_negative(one - top) for one in z])
-
-
-def shares(terms: Sequence[Expr]) -> list[Expr]:
-    """Each divided by the sum of all."""
-    whole = total(terms)
-    return [term / whole for term in terms]
-
-
-def rounded(x: Expr, least: float) -> Expr:
-    """As `without_rounding_noise`: to 36 significant bits, numbers below `least` as those above.
-
-    `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or 0 where x is
-    one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.
-    """
-    far = size(x) * 2.0**53
-    power = (far + size(x)) - far
-    shift = 1.5 * 2.0**16 * (larger(power, least) if least else power)
-    return Expr("sub", Expr("add", x, shift), shift)
-
-
-def search(x: Expr, edges: FloatArray) -> Expr:
-    """The number of edges <= x, of increasing ones."""
-    return Expr("search", x, data=np.asarray(edges, dtype=np.float64))
-
-
-def chebyshev_sum(z: Expr, coef: FloatArray) -> Expr:
-    """sum_j coef_j T_j(z), for z in [-1, 1]."""
-    return Expr("chebyshev", z, data=np.asarray(coef, dtype=np.float64))
-
-
-def lookup(place: Expr, values: FloatArray) -> Expr:
-    """The entry of a table at a place that `search` found."""
-    values = np.clip(np.asarray(values, dtype=np.float64), -_LARGEST, _LARGEST)
-    if (values == values[0]).all():
-        return number(values[0])
-    return Expr("lookup", place, data=values)
 
 
 # -- graphs -----------------------------------------------------------------------------------

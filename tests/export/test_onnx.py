@@ -23,8 +23,7 @@ from sklearn_calib._simplex import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, document_of
-from sklearn_calib.export._nodes import NODES
-from sklearn_calib.export._onnx_nodes import written
+from sklearn_calib.export._nodes import NODES, Node
 from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
 
@@ -144,7 +143,7 @@ def test_factors_that_float32_takes_for_one(slope):
 
 def test_every_node_has_its_operators():
     for cls in NODES.values():
-        assert written.dispatch(cls) is not written.dispatch(object), cls.kind
+        assert cls.written is not Node.written, cls.kind
 
 
 @pytest.mark.parametrize("name", ["platt", "isotonic", "spline", "multiclass_binning"])
