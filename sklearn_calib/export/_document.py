@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import WHERE, Numbers, kinds_of, shown, wrong
 from ._nodes import NODES, Node
 from ._record import ENTRY as RECORD
-from ._record import MAP, checksum_of_map, read_record, record_of, record_schema
+from ._record import MAP, checksum_of_map, read_record, record_of
 from ._tabulate import tabulated
 from ._tree import read_nodes
 
@@ -391,39 +392,11 @@ def json_schema() -> dict[str, Any]:
     >>> schema["$defs"]["steps"]["required"]
     ['node', 'input', 'edges', 'values']
     """
-    row = {"type": "array", "items": {"type": "number"}, "minItems": 2}
-    pair = {"type": "array", "prefixItems": [row, row], "items": False, "minItems": 2}
-    label = {"type": ["string", "number", "boolean"]}
-    properties = {
-        "format": {"const": FORMAT},
-        "schema": {"const": SCHEMA},
-        "package": {"type": "string"},
-        "classes": {"type": "array", "items": label, "minItems": 2, "uniqueItems": True},
-        "classes_type": {"enum": [*_LABELS]},
-        "estimator": {"type": "object"},
-        "input": {"enum": [*KINDS]},
-        "map": {"$ref": "#/$defs/node"},
-        "check": {"type": "array", "items": pair, "minItems": N_CHECKS, "maxItems": N_CHECKS},
-        "largest_error": {"type": "object", "additionalProperties": {"type": "number"}},
-        RECORD: record_schema(),
-        ENTRY: {
-            "type": "string",
-            "pattern": "^[0-9a-f]{64}$",
-            "description": "SHA-256 of the document without this entry, in the form of RFC 8785; "
-            "integers above 2^53 in full.",
-        },
-    }
+    file = files(__package__).joinpath(f"schema-{SCHEMA}.json")
     definitions = {name: _node_schema(name, cls) for name, cls in sorted(NODES.items())}
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A calibration map of sklearn-calib",
-        "type": "object",
-        "properties": properties,
-        "required": [*_NEEDED, RECORD, ENTRY],
-        "additionalProperties": False,
-        "$defs": {"node": choice} | definitions,
-    }
+    around_nodes = json.loads(file.read_text(encoding="utf-8"))
+    return around_nodes | {"$defs": {"node": choice} | definitions}
 
 
 def _node_schema(name, cls):

@@ -110,7 +110,7 @@ class Tensor(NDArrayOperatorsMixin):
         """Write what an operator, or a function of numpy or SciPy, would compute."""
         if ufunc in _UFUNCS:
             return _UFUNCS[ufunc](*given)
-        return self.graph.add(_OPERATIONS[ufunc], *given)
+        return self.graph.add(_OPERATIONS.get(ufunc, ufunc.__name__.title()), *given)
 
     def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
         return _FUNCTIONS[function](*given, **options)
@@ -208,25 +208,17 @@ def _place(entries, x, side):
     return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
 
 
+#: What ONNX calls otherwise than numpy.
 _OPERATIONS = {
     np.absolute: "Abs",
-    np.add: "Add",
     np.bitwise_and: "And",
-    np.equal: "Equal",
-    np.exp: "Exp",
-    np.floor: "Floor",
-    np.greater: "Greater",
     np.greater_equal: "GreaterOrEqual",
-    np.less: "Less",
     np.less_equal: "LessOrEqual",
-    np.log: "Log",
     np.matmul: "MatMul",
     np.maximum: "Max",
     np.minimum: "Min",
     np.negative: "Neg",
-    np.sign: "Sign",
     np.subtract: "Sub",
-    np.tanh: "Tanh",
 }
 _UFUNCS: dict[Any, Callable[..., Tensor]] = {
     np.divide: _quotient,

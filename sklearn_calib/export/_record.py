@@ -21,6 +21,7 @@ MAP = "map_sha256"
 _WHOLE = ("rows", "rows_of_mean_after")
 _PER_CLASS = ("events", "mean_before", "mean_after")
 _NUMBERS = ("intercept", "slope")
+NAMES = (MAP, *_WHOLE, *_PER_CLASS, *_NUMBERS, "date", "columns")
 
 
 def checksum_of_map(classes: list[Any], kind: str, tree: dict[str, Any]) -> str:
@@ -103,32 +104,8 @@ def _rule_broken(name, value, k):
             for names in value.values()
         )
         return "" if right else "lists of names"
-    return f"one of {', '.join((MAP, *_WHOLE, *_PER_CLASS, *_NUMBERS, 'date', 'columns'))}"
+    return f"one of {', '.join(NAMES)}"
 
 
 def _is_number(value):
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def record_schema() -> dict[str, Any]:
-    """The JSON Schema of a record."""
-    names = {"type": "array", "items": {"type": "string"}}
-    per_class = {"type": "array", "items": {"type": "number", "minimum": 0}, "minItems": 2}
-    return {
-        "type": "object",
-        "description": "The rows of the fit, without those of weight 0; events: the (weighted) "
-        "number of each class; mean_before, mean_after: the mean probability of each class as "
-        "given and by the map; intercept, slope: the calibration line before an offset; "
-        f"{MAP}: of the entries classes, classes_type and map alone, written as for the checksum "
-        "of the document.",
-        "properties": {
-            MAP: {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-            **{name: {"type": "integer", "minimum": 0} for name in _WHOLE},
-            **{name: per_class for name in _PER_CLASS},
-            **{name: {"type": "number"} for name in _NUMBERS},
-            "date": {"type": "string"},
-            "columns": {"type": "object", "additionalProperties": names},
-        },
-        "required": [MAP],
-        "additionalProperties": False,
-    }

@@ -15,7 +15,16 @@ from refused import refuses
 import sklearn_calib.export
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.export import from_dict, from_json, json_schema, simplify, to_dict, to_json
+from sklearn_calib.export import (
+    _document,
+    _record,
+    from_dict,
+    from_json,
+    json_schema,
+    simplify,
+    to_dict,
+    to_json,
+)
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     MulticlassBinning,
@@ -96,6 +105,19 @@ def test_numbers_are_exact():
 
 def test_the_shipped_schema_is_that_of_the_nodes():
     assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == json_schema()
+
+
+def test_the_shipped_schema_is_that_of_the_reader():
+    schema = json_schema()
+    said = schema["properties"]
+    assert set(said) == set(_document._KNOWN)
+    assert schema["required"] == [*_document._NEEDED, "record", "sha256"]
+    assert said["format"] == {"const": _document.FORMAT}
+    assert said["schema"] == {"const": _document.SCHEMA}
+    assert said["classes_type"] == {"enum": [*_document._LABELS]}
+    assert said["input"] == {"enum": [*_document.KINDS]}
+    assert said["check"]["minItems"] == said["check"]["maxItems"] == _document.N_CHECKS
+    assert [*said["record"]["properties"]] == [*_record.NAMES]
 
 
 def large(path):
