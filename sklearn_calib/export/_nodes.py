@@ -372,11 +372,9 @@ class Cells(Node):
         levels = np.floor(plain * float(self.n_levels) + self.slack).astype(np.int64)
         out = plain.copy() if self.keep else rounded(levels, self.n_levels)
         if len(self.keys):
-            both = np.vstack([self.keys, levels])
-            _, number = np.unique(both, axis=0, return_inverse=True)
-            cell = np.full(number.max() + 1, -1)
-            cell[number.ravel()[: len(self.keys)]] = np.arange(len(self.keys))
-            found = cell[number.ravel()[len(self.keys) :]]
+            known = {key: cell for cell, key in enumerate(map(tuple, self.keys.tolist()))}
+            cells = (known.get(level, -1) for level in map(tuple, levels.tolist()))
+            found = np.fromiter(cells, np.intp, len(levels))
             out[found >= 0] = self.rows[found[found >= 0]]
         return normalised_rows(out, plain)
 

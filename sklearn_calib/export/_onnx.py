@@ -125,9 +125,14 @@ def to_onnx(
             refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
-    graph = Graph(onnx.helper.make_node, np.dtype(dtype), opset)
+    nodes: list[Any] = []
+    make_node = onnx.helper.make_node
+    graph = Graph(
+        lambda *said, **named: nodes.append(make_node(*said, **named)), np.dtype(dtype), opset
+    )
     result = _calibrated(document, Tensor(graph, INPUT))
-    model = _model(onnx, graph, document, result)
+    nodes.append(make_node("Identity", [result.name], [OUTPUT], OUTPUT))
+    model = _model(onnx, graph, nodes, document)
     said = {METADATA: to_json(document)}
     if dtype == "float32":
         said[ERROR] = _error(model, document)
@@ -146,9 +151,8 @@ def _calibrated(document, scores):
     return good.where(rows.after(document.root).p, np.nan)
 
 
-def _model(onnx, graph, document, result):
+def _model(onnx, graph, nodes, document):
     helper, k = onnx.helper, len(document.classes)
-    nodes = [*graph.nodes, helper.make_node("Identity", [result.name], [OUTPUT], OUTPUT)]
     constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]

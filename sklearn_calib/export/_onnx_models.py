@@ -6,6 +6,7 @@ classifier that is no part of a pipeline; what stays is most of this file, and `
 """
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,12 +124,13 @@ def _shape_of_model(operator):
 
 
 def _convert_model(scope, operator, container):
-    from onnx.helper import make_node
     from skl2onnx.common.data_types import guess_proto_type
 
     model = operator.raw_operator
     prefix = scope.get_unique_variable_name("map")
-    graph = Graph(make_node, np.dtype(np.float64), container.target_opset, prefix)
+    version = container.target_opset
+    write = partial(container.add_node, op_version=version)
+    graph = Graph(write, np.dtype(np.float64), version, prefix)
     tabulate = container.get_options(model, {"tabulate": None})["tabulate"]
     parts = []
     for pair in model.calibrated_pairs_:
@@ -141,14 +143,14 @@ def _convert_model(scope, operator, container):
     known = model.classes_
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
     label = graph.tensor(known).entries(mean.top().reshaped(-1))
-    _into_container(graph, container)
+    _add_constants(graph, container)
     out, kind = operator.outputs, guess_proto_type(operator.outputs[1].type)
     container.add_node("Identity", [label.name], [out[0].full_name])
     container.add_node("Cast", [mean.name], [out[1].full_name], to=kind)
 
 
-def _into_container(graph, container):
-    from onnx import TensorProto, helper, numpy_helper
+def _add_constants(graph, container):
+    from onnx import TensorProto, numpy_helper
 
     for name, array in graph.constants.items():
         if array.dtype.kind == "U":
@@ -156,11 +158,6 @@ def _into_container(graph, container):
             container.add_initializer(name, TensorProto.STRING, list(array.shape), text)
         else:
             container.add_initializer(name, None, None, numpy_helper.from_array(array))
-    version = container.target_opset
-    for node in graph.nodes:
-        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
-        names = list(node.input), list(node.output)
-        container.add_node(node.op_type, *names, name=node.name, op_version=version, **attributes)
 
 
 def _columns(table, other, places, k):

@@ -26,8 +26,8 @@ class Graph:
 
     Parameters
     ----------
-    make_node : callable
-        That of ``onnx.helper``.
+    write : callable
+        Takes an operation as ``onnx.helper.make_node`` does.
     dtype : dtype
         Of the tensors that hold scores: float64 or float32.
     opset : int
@@ -37,15 +37,13 @@ class Graph:
 
     Attributes
     ----------
-    nodes : list of NodeProto
     constants : dict of str to ndarray
     """
 
-    make_node: Callable[..., Any]
+    write: Callable[..., Any]
     dtype: Any
     opset: int
     prefix: str = "t"
-    nodes: list[Any] = field(default_factory=list)
     constants: dict[str, AnyArray] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict)
 
@@ -56,7 +54,7 @@ class Graph:
         if key not in self._known:
             self._known[key] = new = f"{self.prefix}{len(self._known)}"
             # onnxruntime 1.20 makes names from those of the nodes, which must differ
-            self.nodes.append(self.make_node(op, names, [new], new, **attributes))
+            self.write(op, names, [new], name=new, **attributes)
         return Tensor(self, self._known[key])
 
     def tensor(self, value: Operand) -> "Tensor":
