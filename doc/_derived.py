@@ -78,7 +78,7 @@ def options_of_commands():
 
 
 def options_gone():
-    """Options of earlier versions, and what says it now."""
+    """Options of 0.1, and what says it now."""
     rows = [(f"``{option}``", f"``{now}``") for option, now in GONE.items()]
     return _table(("option", "now"), rows)
 

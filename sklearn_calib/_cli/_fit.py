@@ -1,6 +1,7 @@
 """The command ``fit``: learn a calibration map from a table and write it as JSON."""
 
 from datetime import datetime
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,7 @@ def _check_soft(method, options):
 def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
     from ..canonical import canonical_proba
-    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
+    from ..summary import CalibrationSummary
 
     proba = rows.scores
     if options.kind == "proba":
@@ -181,16 +182,23 @@ def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int
         screen.print(drawn_in_words(n_rows, seen), highlight=False)
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
-        in_cells = len(rows.classes) == 2 and rows.together is None  # as `audit` has them
-        judge = _in_cells if in_cells else cross_validated_rows
-        gain = judge(options.recalibrator, proba, rows.labels, **given)
+        if len(rows.classes) == 2 and rows.together is None:  # in cells, as `audit` has them
+            cells = CalibrationSummary(classes=rows.classes)
+            cells.update(rows.labels, np.asarray(proba), rows.weight)
+            gain = cross_validated_cells(options.recalibrator, cells)
+        else:
+            gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
+    learned = partial(_learned, options.recalibrator, proba, rows.labels, **given)
+    return _judged_and_written(screen, gain, learned, options, rows.together)
 
-    def fitted():
-        method = get_recalibrator(options.recalibrator)
-        found = fit_recalibrator(method, proba, rows.labels, **given)
-        return with_whole_mean(found, proba, rows.weight)
 
-    return _judged_and_written(screen, gain, fitted, options, rows.together)
+def _learned(method, proba, labels, *, sample_weight, **given):
+    """A map of rows, whose record has their mean."""
+    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
+
+    how = {"sample_weight": sample_weight, **given}
+    found = fit_recalibrator(get_recalibrator(method), proba, labels, **how)
+    return with_whole_mean(found, proba, sample_weight)
 
 
 def _needs_rows(n_columns, options):
@@ -208,7 +216,7 @@ def _fit_large(files, options):
     from ._large import summaries_of
 
     rows = _needs_rows(0, options)
-    summary, name, _ = summaries_of(list(files), options, rows)
+    summary, name = summaries_of(list(files), options, rows)
     if rows or summary.drawn is not None:
         return _fit_drawn(summary, options)
     return _fit_cells(summary, name, options)
@@ -216,8 +224,6 @@ def _fit_large(files, options):
 
 def _fit_drawn(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
-    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
-
     sample = sample_of(summary, options)
     drawn, case = sample.drawn, sample.case
     classes: Any = sample.classes
@@ -230,20 +236,14 @@ def _fit_drawn(summary: Any, options: Request) -> int:
         loss = summary.totals.log_loss / summary.weight
         given = loss, groups, _LEVEL, _FOLDS
         gain = cross_validated(options.recalibrator, sample, *given)
-
-    def fitted():
-        method = get_recalibrator(options.recalibrator)
-        given = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
-        found = fit_recalibrator(method, case.proba, classes[case.codes], **given)
-        return with_whole_mean(found, case.proba, drawn.sample_weight)
-
-    return _judged_and_written(screen, gain, fitted, options, groups)
+    rows = case.proba, classes[case.codes]
+    how = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
+    learned = partial(_learned, options.recalibrator, *rows, **how)
+    return _judged_and_written(screen, gain, learned, options, groups)
 
 
 def _fit_cells(summary: Any, name: str, options: Request) -> int:
     """Learn from all rows in cells of their scores, as `audit` measures them."""
-    from ..recalibrators import get_recalibrator
-
     if len(summary.classes) != 2:
         refuse(
             "a summary of two classes",
@@ -257,17 +257,15 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
             "Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
-    fine, summary = summary, summary.coarsen(min(summary.max_cells, _CELLS))
+    coarse = summary.coarsen(min(summary.max_cells, _CELLS))
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in summary.classes.tolist())
-    cells = "" if summary.exact else f" in {summary.n_cells} cells of their probabilities"
+    cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
     screen.print(f"{summary.n_samples} rows{cells}, classes {names}", highlight=False)
     gain = None
-    if _are_enough(summary.samples()[0].counts.sum(axis=0), options):
-        method = get_recalibrator(options.recalibrator)
-        with progress("judging"):
-            gain = cross_validated_cells(method, summary, fine.measure("log_loss"))
-    return _judged_and_written(screen, gain, lambda: summary.fit(options.recalibrator), options)
+    if _are_enough(coarse.samples()[0].counts.sum(axis=0), options):
+        gain = cross_validated_cells(options.recalibrator, summary)
+    return _judged_and_written(screen, gain, lambda: coarse.fit(options.recalibrator), options)
 
 
 def _judged_and_written(screen, gain, fitted, options, groups=None):
@@ -335,34 +333,23 @@ def _judge(screen, gain, options, groups):
     return gain.difference < 0
 
 
-def cross_validated_cells(
-    recalibrator: Any, summary: "CalibrationSummary", loss: float
-) -> "PairedDifference":
-    """What `cross_validated_rows` gives, of cells; `loss` is that of their rows as given."""
+def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "PairedDifference":
+    """What `cross_validated_rows` gives, of the cells of all rows of two classes."""
     from .._random import generator
     from ..metrics import LogLoss
+    from ..recalibrators import get_recalibrator
 
-    (sample,) = summary.samples()
-    folds = sample.folds(_FOLDS, generator(0))
-    after, squares = sample.held_out(recalibrator, folds, "fit")
+    (sample,) = summary.coarsen(min(summary.max_cells, _CELLS)).samples()
+    with progress("judging"):
+        folds = sample.folds(_FOLDS, generator(0))
+        after, squares = sample.held_out(get_recalibrator(method), folds, "fit")
     before = np.tile(np.repeat(sample.proba, 2, axis=0), (_FOLDS, 1))
     kept = np.concatenate([fold.weight.ravel() for fold in folds]) > 0
     of_rows = LogLoss().of_rows
     moved = of_rows(after.proba, after.codes) - of_rows(before[kept], after.codes)
     difference = after.mean(moved)
     error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
-    return normal_difference(loss, difference, error, _LEVEL)
-
-
-def _in_cells(method, proba, labels, *, sample_weight, classes, groups=None):
-    """What `cross_validated_cells` gives, of rows in memory of two classes and no groups."""
-    from ..recalibrators import get_recalibrator
-    from ..summary import CalibrationSummary
-
-    fine = CalibrationSummary(classes=classes).update(labels, np.asarray(proba), sample_weight)
-    coarse = fine.coarsen(min(fine.max_cells, _CELLS))
-    with progress("judging"):
-        return cross_validated_cells(get_recalibrator(method), coarse, fine.measure("log_loss"))
+    return normal_difference(summary.measure("log_loss"), difference, error, _LEVEL)
 
 
 def cross_validated_rows(

@@ -178,7 +178,7 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
     from ..report import calibration_report
 
     screen = Screen()
-    found, name, _ = summaries_of(list(files), options)
+    found, name = summaries_of(list(files), options)
     summary = found.summary if options.by else found
     if summary.drawn is not None:
         sample_of(summary, options)  # refuses columns in another order
@@ -194,12 +194,15 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
     if options.features:
         report.features[name] = gains_by_features(summary, options)
     if options.save is not None:
-        _save(summary, options.save)
+        try:
+            summary.to_parquet(options.save)
+        except OSError as error:
+            refuse_out(options.save, error.strerror or error, "--save")
     return finish(screen, report, options, conditions)
 
 
-def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, str, Any]:
-    """The summary of all rows, or a `GroupAudit`; its name; the positive class.
+def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, str]:
+    """The summary of all rows, or a `GroupAudit`; its name.
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """
@@ -212,11 +215,11 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
         if grouping:
             saved = audit_saved(files, options.groups_among(()))
             _check_of_summaries(saved.summary, options)
-            return saved, name, None
+            return saved, name
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
-        return summary, name, None
+        return summary, name
     try:
         return _summaries_of_rows(files, tables[0], options, rows, all_labels=len(files) > 1)
     except (ValueError, Refusal):  # maybe a label that the first rows of the file do not show
@@ -241,7 +244,7 @@ def _summaries_of_rows(files, table, options, rows, all_labels):
             how = {"progress": advance, "_draw": draw, **plan}
             found = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **how))
     check_rows(found.summary if by else found)
-    return found, ", ".join(columns), classes[1] if positive is None else positive
+    return found, ", ".join(columns)
 
 
 def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, int]":
@@ -348,10 +351,3 @@ def _on_workers(address, work):
             "See why they ended (often for want of memory), and run again; nothing has been "
             "written",
         )
-
-
-def _save(summary, path):
-    try:
-        summary.to_parquet(path)
-    except OSError as error:
-        refuse_out(path, error.strerror or error, "--save")

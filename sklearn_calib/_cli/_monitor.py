@@ -1,11 +1,10 @@
 """The command ``monitor``: watch the calibration of a model, a table of new rows at a time."""
 
-import argparse
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from ._options import (
     add_scores,
     add_soft_labels,
     examples,
+    number_that,
     share,
 )
 from ._pairs import check_known, codes_of
@@ -274,7 +274,7 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--run-length",
-        type=_number("a number above 1", lambda rows: 1 < rows <= 1e12),
+        type=number_that("a number above 1", lambda rows: 1 < rows <= 1e12),
         metavar="N",
         help="while the probabilities are calibrated, the detector raises a false alarm after N "
         "rows on average, or later (default: 10000)",
@@ -307,7 +307,7 @@ def _add_results(parser: Any) -> None:
     )
     results.add_argument(
         "--wait",
-        type=_number("a number of seconds", lambda seconds: 0 <= seconds < 1e9),
+        type=number_that("a number of seconds", lambda seconds: 0 <= seconds < 1e9),
         default=60.0,
         metavar="SECONDS",
         help="how long to wait while another process changes the state (default: 60)",
@@ -368,18 +368,6 @@ def _alone(options: Request) -> Iterator[None]:
         )
     except OSError as error:
         refuse_out(options.state, error.strerror or error, "--state")
-
-
-def _number(rule: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
-    """A type of argparse: numbers that fit."""
-
-    def number(text):
-        with suppress(ValueError):
-            if fits(value := float(text)):
-                return value
-        raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}")
-
-    return number
 
 
 def _settings(options):

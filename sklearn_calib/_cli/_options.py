@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from .._files.tables import FORM
@@ -11,27 +12,11 @@ from .._show import plain, quoted
 from ..exceptions import nearest
 from ._request import Request, split_names
 
-#: Options that are no more, and what says it now.
+#: Options of 0.1 that are no more, and what says it now.
 GONE = {
     "--sep": "--read sep=CHARACTER",
     "--decimal": "--read decimal=,",
     "--encoding": "--read encoding=NAME",
-    "--header": "--read header=NAME,NAME",
-    "--percent": "--scale percent",
-    "--logits": "--scale logits",
-    "--normalize": "--tolerance any",
-    "--drop-missing": "--missing drop",
-    "--allow-missing": "--missing keep",
-    "--absent": "--missing absent",
-    "--allow-remote": "--allow remote",
-    "--any-order": "--allow order",
-    "--force": "--allow no-gain",
-    "--edited": "--allow edited",
-    "--no-page": "--out none",
-    "--plan": "a command: plan FILE --prob COLUMN --error 0.02",
-    "--labels": "a command: labels FILE --label COLUMN,COLUMN --prob COLUMN,COLUMN",
-    "--group": "--cluster COLUMN",
-    "--pos-label": "--positive LABEL",
 }
 
 
@@ -428,10 +413,24 @@ def add_dask(group: Any) -> None:
 def whole_number(least: int) -> Any:
     """A type of argparse: whole numbers from `least`."""
 
+    rule = f"a whole number from {least}"
+    return number_that(rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1)
+
+
+def number_that(
+    rule: str,
+    fits: Callable[[float], bool],
+    read: Callable[[str], float] = float,
+    cure: Callable[[str], str | None] = lambda text: None,
+) -> Any:
+    """A type of argparse: numbers that fit; `cure` says what to write in place of some texts."""
+
     def number(text):
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
-        return int(text)
+        with suppress(ValueError):
+            if fits(value := read(text)):
+                return value
+        more = f". {cure(text)}" if cure(text) else ""
+        raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}{more}")
 
     return number
 
@@ -454,13 +453,5 @@ def any_number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}. {cure}") from None
 
 
-def share(text: str) -> float:
-    """A type of argparse: numbers between 0 and 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 < number < 1:
-        cure = f". {as_number(text)}" if as_number(text) else ""
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}{cure}")
-    return number
+#: A type of argparse.
+share = number_that("a number between 0 and 1", lambda number: 0 < number < 1, cure=as_number)

@@ -18,12 +18,11 @@ import numpy as np
 
 from .._files.arrow import (
     ArrowFile,
-    ArrowTable,
     arrow_frame,
     batches_of,
     check_types,
     parquet_file,
-    workbook_table,
+    workbook_in_arrow,
 )
 from .._files.columns import Block
 from .._files.csv_text import cells_of_any_length
@@ -306,7 +305,7 @@ class _Typed:
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
         self.options = options
-        self.sources = [self._source(file) for file in files]
+        self.sources = [_source(file) for file in files]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
             check_columns(names, source.schema_arrow.names, file)
@@ -319,17 +318,6 @@ class _Typed:
                 )
         if self.sources[0].metadata and not sum(s.metadata.num_rows for s in self.sources):
             refuse(f"rows in {plain(files[0])}", "none", "Check the export")
-
-    @staticmethod
-    def _source(file):
-        with reading(file):
-            kind = _kind(file)
-            if kind == "parquet":
-                return parquet_file(file)
-            if kind == "arrow":
-                return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
-            with open(file, "rb") as stream:
-                return ArrowTable(workbook_table(stream, file))
 
     def repeating(self):
         """The columns whose values may come again: all but numbers with a fraction."""
@@ -344,8 +332,11 @@ class _Typed:
 
         for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
             first, batches = 0, batches_of(source, _ROWS)
-            while (found := _next(batches, file)) is not None:
-                batch, share = found
+            while True:
+                with reading(file):  # which may be cut off
+                    batch, share = next(batches, (None, 1.0))
+                if batch is None:
+                    break
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
                 table = Block(frame, file, ".", first)
                 yield batch.columns, table, (number + share) / len(self.files)
@@ -354,15 +345,22 @@ class _Typed:
                 refuse(f"rows in {plain(file)}", "none", "Check the export")
 
 
+def _source(file):
+    """A file of a kind that is no text, whose columns have types."""
+    with reading(file):
+        kind = _kind(file)
+        if kind == "parquet":
+            return parquet_file(file)
+        if kind == "arrow":
+            return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
+        with open(file, "rb") as stream:
+            return workbook_in_arrow(stream, file)
+
+
 def _without_fractions(schema):
     import pyarrow as pa
 
     return [field.name for field in schema if not pa.types.is_floating(field.type)]
-
-
-def _next(batches, file):
-    with reading(file):  # which may be cut off
-        return next(batches, None)
 
 
 # -- text -----------------------------------------------------------------------------------------

@@ -6,19 +6,18 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from .._show import plain, quoted
-from ..exceptions import Refusal, refusal, refuse, require
+from ..exceptions import Refusal, refuse, require
 from .csv_text import check_columns
+from .opened import pyarrow_that
 
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
 def parquet_file(source: Any) -> Any:
     """A path or stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ModuleNotFoundError as error:
-        raise _without_pyarrow("parquet") from error
-    return ParquetFile(source, buffer_size=_PAGES, pre_buffer=False)  # would keep all that it read
+    parquet = pyarrow_that("reads parquet", "pyarrow.parquet")
+    # what is read ahead would be kept
+    return parquet.ParquetFile(source, buffer_size=_PAGES, pre_buffer=False)
 
 
 class ArrowFile:
@@ -32,11 +31,7 @@ class ArrowFile:
     metadata = None  # which parquet has
 
     def __init__(self, source: BinaryIO) -> None:
-        try:
-            from pyarrow import ipc
-        except ModuleNotFoundError as error:
-            raise _without_pyarrow("Arrow files") from error
-        self._ipc, self._source = ipc, source
+        self._ipc, self._source = pyarrow_that("reads Arrow files", "pyarrow.ipc"), source
         self._is_stream = self._source.read(4) == b"\xff\xff\xff\xff"
         self.schema_arrow = self._opened(None).schema
 
@@ -62,29 +57,10 @@ class ArrowFile:
                 yield batch.slice(start, batch_size), place / (number or place)
 
 
-class ArrowTable:
-    """A table in memory, as `ArrowFile` shows a file."""
-
-    metadata = None
-
-    def __init__(self, table: Any) -> None:
-        self.schema_arrow, self._table = table.schema, table
-
-    def shares(
-        self, batch_size: int, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[Any, float]]:
-        """As those of `ArrowFile`."""
-        done = 0
-        table = self._table if columns is None else self._table.select(columns)
-        for batch in table.to_batches(batch_size):
-            done += batch.num_rows
-            yield batch, done / self._table.num_rows
-
-
 def batches_of(
     source: Any, batch_size: int, columns: Sequence[str] | None = None
 ) -> Iterator[tuple[Any, float]]:
-    """Batches of a ParquetFile, ArrowFile or ArrowTable, and how much has been read."""
+    """Batches of a ParquetFile or ArrowFile, and how much has been read."""
     if source.metadata is None:
         yield from source.shares(batch_size, columns)
         return
@@ -118,11 +94,6 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
                 f"{plain(kind)}",
                 "Write one column per class",
             )
-
-
-def _without_pyarrow(what):
-    cure = "Run: pip install 'sklearn-calib[cli]'"
-    return refusal("", f"pyarrow, which reads {what}", "no such package", cure)
 
 
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
@@ -210,8 +181,8 @@ def _rows(sheet):
     return [row for row in rows if any(cell is not None for cell in row)]
 
 
-def workbook_table(stream: Any, file: str) -> Any:
-    """All columns of the sheet as an Arrow table; those of several kinds become text."""
+def workbook_in_arrow(stream: Any, file: str) -> ArrowFile:
+    """All columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 
     frame = read_workbook(stream, file, None)
@@ -221,4 +192,7 @@ def workbook_table(stream: Any, file: str) -> Any:
             columns.append(pa.array(frame[name], from_pandas=True))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             columns.append(pa.array(frame[name].map(str, na_action="ignore"), from_pandas=True))
-    return pa.Table.from_arrays(columns, names=list(frame))
+    table, sink = pa.Table.from_arrays(columns, names=list(frame)), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return ArrowFile(pa.BufferReader(sink.getvalue()))

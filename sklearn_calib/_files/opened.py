@@ -11,12 +11,13 @@ import re
 import sys
 import zipfile
 from glob import glob, has_magic
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._show import bare, plain, quoted, reason_of
-from ..exceptions import refuse, require
+from ..exceptions import refusal, refuse, require
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -33,6 +34,15 @@ _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
 _NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
 _RETRY_SECONDS = 5  # of Google's storage, for the permission and again for the answer
+
+
+def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
+    """A module of pyarrow; without it, say what it is needed for and how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        cure = "Run: pip install 'sklearn-calib[cli]'"
+        raise refusal("", f"pyarrow, which {does}", "no such package", cure) from error
 
 
 def is_address(text: str) -> bool:
@@ -239,15 +249,7 @@ class _Zstandard(io.RawIOBase):
         self._begin()
 
     def _begin(self):
-        try:
-            import pyarrow as pa
-        except ModuleNotFoundError:
-            refuse(
-                "",
-                "pyarrow, which unpacks .zst",
-                "no such package",
-                "Run: pip install 'sklearn-calib[cli]'",
-            )
+        pa = pyarrow_that("unpacks .zst")
         self._shut()
         if isinstance(self._source, str):
             self._file = open(self._source, "rb")  # noqa: SIM115 - closed by `_shut`
