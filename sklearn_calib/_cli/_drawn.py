@@ -15,14 +15,13 @@ from .._show import plain
 from ._printing import note, progress
 from ._request import Request, split_columns
 from ._rows import another_order, falling
-from ._tables import with_orders
+from ._tables import LabelledRows, with_orders
 from ._wording import refuse, sentence
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary, Draw, DrawnRows, DrawnSample
-    from ._rows import LabelledRows
 
 SAMPLED = 20_000  # rows that the features are tried on
 
@@ -51,7 +50,7 @@ def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | No
     return None if draw == Draw(0) else draw
 
 
-def summary_of_rows(rows: "LabelledRows", options: Request) -> "CalibrationSummary":
+def summary_of_rows(rows: LabelledRows, options: Request) -> "CalibrationSummary":
     """Rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
@@ -165,7 +164,7 @@ def drawn_in_words(n_drawn: int, n_seen: int) -> str:
 
 def soft_sample(
     drawn: "DrawnRows", classes: Any, names: list[str], options: Request
-) -> "LabelledRows":
+) -> LabelledRows:
     """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
 
     Parameters
@@ -179,7 +178,6 @@ def soft_sample(
     """
     from ..canonical import canonical_proba
     from ..summary import rows_to_draw
-    from ._rows import LabelledRows
 
     ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
     place = np.arange(ends[-1])
@@ -197,8 +195,8 @@ def soft_sample(
     if options.kind == "logits":
         scores = canonical_proba(given, kind="logits", _where="fit")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
-    rest = drawn.unit[rows], classes, None, names, given
-    return LabelledRows(labels, scores, *rest, together=together)
+    rest = drawn.unit[rows], names, given
+    return LabelledRows(labels, scores, *rest, together=together, classes=classes)
 
 
 def cross_validated(

@@ -45,7 +45,7 @@ from ._wording import refuse
 if TYPE_CHECKING:
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary
-    from ._rows import LabelledRows
+    from ._tables import LabelledRows
 
 EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
@@ -167,7 +167,7 @@ def _check_soft(method, options):
 
 def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
-    from ..canonical import canonical_proba
+    from ..canonical import canonical_proba, canonical_weight
     from ..summary import CalibrationSummary
 
     proba = rows.scores
@@ -183,6 +183,7 @@ def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
         if len(rows.classes) == 2 and rows.together is None:  # in cells, as `audit` has them
+            canonical_weight(rows.weight, len(proba), _where="fit")  # a summary takes all 0
             cells = CalibrationSummary(classes=rows.classes)
             cells.update(rows.labels, np.asarray(proba), rows.weight)
             gain = cross_validated_cells(options.recalibrator, cells)

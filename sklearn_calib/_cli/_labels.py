@@ -1,9 +1,7 @@
 """The command ``labels``: a report on tables with a column for each of many labels."""
 
-from collections.abc import Sequence
 from functools import partial
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +13,10 @@ from ._options import add_draws, add_files, add_reading, add_scale, add_weight, 
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
-from ._result import Condition, add_report, conditions_of, judged, settings_of
+from ._result import add_report, conditions_of, judged, settings_of
 from ._rows import called
 from ._tables import Tables, probability
 from ._wording import refuse
-
-if TYPE_CHECKING:
-    from ..report import LabelReport
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole
 _TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
@@ -93,39 +88,22 @@ def _report(files, options, conditions):
             progress=advance,
             **settings,
         )
-    return _finish(screen, report, options, conditions)
-
-
-def _finish(
-    screen: Screen,
-    report: "LabelReport",
-    options: Request,
-    conditions: Sequence[Condition],
-) -> int:
-    """Print, write and judge."""
     screen.show(*sections_of(report))
     page: Any = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")
     written = write_results(options, report.to_dict, report.to_markdown)
-    code = judged(screen, conditions, _averages(report), "macro", "of the mean over labels, ")
+    code = judged(screen, conditions, partial(_means, report), "of the mean over labels, ")
     return screen.finish({"report": page, **written}, code)
 
 
-def _averages(report):
-    """The macro means as the rows of a report on one model."""
-    rows = [
-        SimpleNamespace(
-            model="macro",
-            measure=one.measure,
-            value=one.macro,
-            low=one.macro_low,
-            high=one.macro_high,
-            if_calibrated=one.if_calibrated,
-        )
-        for one in report.averages
-    ]
-    return SimpleNamespace(rows=rows, accuracy={"macro": report.accuracy})
+def _means(report, measure):
+    """The fields of the mean of a measure over the labels."""
+    if measure == "accuracy":
+        return {"value": report.accuracy}
+    one = next(one for one in report.averages if one.measure == measure)
+    ends = {"low": one.macro_low, "high": one.macro_high, "if_calibrated": one.if_calibrated}
+    return {"value": one.macro, **ends}
 
 
 def _read(files, options):

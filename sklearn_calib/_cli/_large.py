@@ -22,7 +22,7 @@ from ._wording import refuse
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
     from ..summary import CalibrationSummary, Draw
-    from ._rows import LabelledRows
+    from ._tables import LabelledRows
 
 _AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
 

@@ -91,9 +91,9 @@ class Request(argparse.Namespace):
         given = [self.label] if isinstance(self.label, str) else self.label
         return split_columns(given, present) if self.soft_labels else given
 
-    def roles(self, present: Sequence[str], prob: Sequence[str] | None = None) -> "Roles":
+    def roles(self, present: Sequence[str]) -> "Roles":
         """The columns that are named among those that are present; refuses two roles."""
-        scores = split_columns(self.prob if prob is None else prob, present)
+        scores = split_columns(self.prob, present)
         labels, groups = self.label_columns(present), self.groups_among(present)
         check_different(labels, scores)
         _check_groups(groups, labels, scores)

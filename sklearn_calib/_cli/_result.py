@@ -4,7 +4,7 @@ import argparse
 import math
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import in_shell, quoted, sections_of
@@ -44,13 +44,8 @@ class Condition(NamedTuple):
     sign: str
     limit: float | str
 
-    def check(self, report: "CalibrationReport", model: str) -> tuple[bool, str]:
-        """Whether it holds, and the finding in words."""
-        if self.measure == "accuracy":
-            found = {"value": report.accuracy[model]}
-        else:
-            rows = (r for r in report.rows if (r.model, r.measure) == (model, self.measure))
-            found = vars(next(rows))
+    def check(self, found: dict[str, Any]) -> tuple[bool, str]:
+        """Whether it holds of the fields of its measure, and the finding in words."""
         value = found[self.field]
         limit = found[self.limit] if isinstance(self.limit, str) else self.limit
         if math.isnan(value) or math.isnan(limit):
@@ -226,17 +221,25 @@ def finish(
     def text():
         return "\n".join(each.to_markdown() for each in (report, after) if each is not None)
 
+    def fields(measure):
+        if measure == "accuracy":
+            return {"value": report.accuracy[model]}
+        return next(vars(r) for r in report.rows if (r.model, r.measure) == (model, measure))
+
     written = {"report": page, "summary": options.save, **write_results(options, numbers, text)}
-    return screen.finish(written, judged(screen, conditions, report, model))
+    return screen.finish(written, judged(screen, conditions, fields))
 
 
 def judged(
-    screen: Screen, conditions: Sequence[Condition], report: Any, model: str, of: str = ""
+    screen: Screen,
+    conditions: Sequence[Condition],
+    fields: Callable[[str], dict[str, Any]],
+    of: str = "",
 ) -> int:
-    """Say which conditions hold of a model; returns the exit code."""
+    """Say which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
-        holds, finding = condition.check(report, model)
+        holds, finding = condition.check(fields(condition.measure))
         if holds:
             failed.append(f"{of}{finding}")
         else:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .._show import bare, plain, quoted
 from .._typing import AnyArray, FloatArray
 from ..exceptions import meant, placed
 from ._request import Request, split_names
-from ._tables import read_columns
+from ._tables import LabelledRows, read_columns
 from ._wording import Said, refuse
 
 if TYPE_CHECKING:
@@ -95,21 +95,6 @@ def classes_of(
     return classes, positive is not None and n_columns == 1 and classes[0] == positive
 
 
-class LabelledRows(NamedTuple):
-    """Labels and scores; the columns are those of the classes, in their order."""
-
-    labels: AnyArray
-    scores: FloatArray  # of shape (n_samples, n_columns), or what canonical_proba made of them
-    weight: FloatArray | None
-    classes: AnyArray
-    positive: Any  # a label, or None
-    names: list[str]  # of the columns of scores
-    given: FloatArray  # scores as they are in the table; percentages as probabilities
-    groups: Any = None  # pandas DataFrame of the columns of --by, or None
-    together: Any = None  # ndarray of the column of --cluster, or None
-    features: Any = None  # pandas DataFrame of the columns of --features, or None
-
-
 def called(files: Sequence[str]) -> str:
     """What an error message calls some files."""
     return bare(files[0]) if len(files) == 1 else f"{len(files)} files"
@@ -124,14 +109,14 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     from ..canonical import canonical_labels, canonical_proba
 
     absent = options.absent
-    columns = read_columns(files, options)
-    names, scores = columns.names, columns.scores
+    rows = read_columns(files, options)
+    names, scores = rows.names, rows.scores
     if options.soft_labels:
         with placed(called(files)):
-            return _soft(columns, options)
-    given, positive = named_classes(options, columns.labels, len(names))
+            return _soft(rows, options)
+    given, positive = named_classes(options, rows.labels, len(names))
     with placed(called(files)):
-        classes, codes = canonical_labels(columns.labels, classes=given, _where="audit")
+        classes, codes = canonical_labels(rows.labels, classes=given, _where="audit")
         check_two_classes(classes, options)
         labels = classes[codes]
         if positive is not None and len(names) == 1 and classes[0] == positive:
@@ -146,26 +131,22 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
             refuse(*said)
         if options.tolerance is not None:
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-    own = columns.groups, columns.together, columns.features
-    rest = columns.weight, classes, positive, names, columns.scores
-    return LabelledRows(labels, scores, *rest, *own)
+    return rows._replace(labels=labels, scores=scores, classes=classes, positive=positive)
 
 
-def _soft(columns, options):
+def _soft(rows, options):
     """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
     from ..canonical import canonical_proba, check_votes
 
-    scores, soft = columns.scores, columns.labels
+    scores, soft = rows.scores, rows.labels
     check_votes(soft.kinds, "audit")
-    labels, weight = soft.values, soft.weighted(columns.weight)
     if options.kind == "logits":
         scores = canonical_proba(scores, kind="logits", _where="audit")
     elif options.tolerance is not None:
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-    own, names = (columns.groups, columns.together, columns.features), columns.names
-    classes = soft_classes(options, columns.shares, len(names))
-    rest = weight, classes, None, names, columns.scores
-    return in_order(LabelledRows(labels, scores, *rest, *own), options)
+    classes = soft_classes(options, rows.shares, len(rows.names))
+    known = {"labels": soft.values, "weight": soft.weighted(rows.weight), "classes": classes}
+    return in_order(rows._replace(scores=scores, **known), options)
 
 
 def in_order(rows: LabelledRows, options: Request) -> LabelledRows:

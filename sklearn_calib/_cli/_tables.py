@@ -91,21 +91,27 @@ class Tables:
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-class Columns(NamedTuple):
-    """What was read of some files, one below the other."""
+class LabelledRows(NamedTuple):
+    """Labels and scores; the columns are those of the classes, in their order.
 
-    scores: FloatArray  # of shape (n_samples, n_columns)
-    labels: Any  # pandas Series; Shares of soft labels
+    As long as these are not known, labels are a pandas Series, or `Shares`.
+    """
+
+    labels: Any
+    scores: FloatArray  # of shape (n_samples, n_columns), or what canonical_proba made of them
     weight: FloatArray | None
-    names: list[str]  # of the columns of probabilities
-    groups: Any  # pandas DataFrame of the columns of --by, or None
+    names: list[str]  # of the columns of scores
+    given: FloatArray  # scores as they are in the table; percentages as probabilities
+    groups: Any = None  # pandas DataFrame of the columns of --by, or None
     together: Any = None  # ndarray of the column of --cluster, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
     shares: Sequence[str] = ()  # names of the columns of labels
+    classes: Any = None  # ndarray
+    positive: Any = None  # a label, or None
 
 
-def read_columns(files: Sequence[str], options: Request) -> Columns:
-    """The columns that the options name; refuses missing values.
+def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
+    """The columns that the options name, with no classes yet; refuses missing values.
 
     Those of ``--by`` and ``--features`` may have them.
     """
@@ -135,8 +141,8 @@ def read_columns(files: Sequence[str], options: Request) -> Columns:
     reading.check()
     reading.say_what_is_left_out()
     names, labelled = roles[0].scores, roles[-1].labels
-    scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
-    weight = None
+    parts = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
+    scores, weight = np.vstack(parts), None
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
     together = None
@@ -148,9 +154,8 @@ def read_columns(files: Sequence[str], options: Request) -> Columns:
         labels = joined([checked_labels(table, options.label) for table in tables])
     else:
         labels = right_of(tables, options, names)
-    by = joined(groups) if len(groups[0].columns) else None
-    shown = joined(features) if len(features[0].columns) else None
-    return Columns(np.vstack(scores), labels, weight, names, by, together, shown, labelled)
+    by, seen = (joined(each) if len(each[0].columns) else None for each in (groups, features))
+    return LabelledRows(labels, scores, weight, names, scores, by, together, seen, labelled)
 
 
 class Shares(NamedTuple):
