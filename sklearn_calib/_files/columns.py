@@ -83,7 +83,7 @@ class Block(NamedTuple):
             return self._replace(
                 columns=self.columns.iloc[chosen].reset_index(drop=True), rows=rows
             )
-        columns = {name: _taken(column, chosen) for name, column in self.columns.items()}
+        columns = {name: taken(column, chosen) for name, column in self.columns.items()}
         return self._replace(columns=columns, rows=rows)
 
     def filled(self, names: Collection[str]) -> AnyArray:
@@ -98,7 +98,8 @@ class Block(NamedTuple):
         return rows_in_words([self.row(place) for place in holes])
 
 
-def _taken(column, chosen):
+def taken(column: Any, chosen: Any) -> Any:
+    """Some rows of a column, by their places or a mask, or of a DataFrame."""
     if is_arrow(column):
         import pyarrow as pa
 
@@ -111,7 +112,8 @@ def is_arrow(column: Any) -> bool:
     return type(column).__module__.startswith("pyarrow")
 
 
-def _of_pandas(column):
+def of_pandas(column: Any) -> Any:
+    """A column, that of pyarrow as a pandas Series."""
     return column.to_pandas() if is_arrow(column) else column
 
 
@@ -209,13 +211,13 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
 def in_percent(block: Block, name: str) -> bool:
     """Whether the numbers of a column, which `number_values` has read, are written with %."""
     if block.forms is None:
-        return _in_percent(_of_pandas(block.columns[name]))
+        return _in_percent(of_pandas(block.columns[name]))
     return bool(block.forms.get((name, "%")))
 
 
 def check_form(block: Block, name: str) -> None:
     """Refuse a block of a file whose numbers are written otherwise than those above."""
-    column = _of_pandas(block.columns[name])
+    column = of_pandas(block.columns[name])
     filled = column.dropna()
     if block.forms is None or not len(filled):
         return
@@ -294,7 +296,7 @@ def _in_percent(column):
 
 
 def _refuse_text(block, name, row, cure=None):
-    value = _of_pandas(block.columns[name]).iloc[row]
+    value = of_pandas(block.columns[name]).iloc[row]
     if cure is None:
         cure = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):

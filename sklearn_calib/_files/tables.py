@@ -160,17 +160,22 @@ def _unpacked(file, most):
 
 
 @contextmanager
-def reading(file: str) -> Iterator[None]:
-    """What goes wrong inside is refused in one sentence about the file."""
+def reading(
+    file: str, kinds: type[Exception] | tuple[type[Exception], ...] = Exception
+) -> Iterator[None]:
+    """What goes wrong inside is refused in one sentence about the file.
+
+    By default errors of all `kinds`: pandas, pyarrow, the compressions and the system have a dozen.
+    """
     try:
         yield
     except Refusal:
         raise
-    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
-        raise unreadable(error, file) from error
+    except kinds as error:
+        raise _unreadable(error, file) from error
 
 
-def unreadable(error: Exception, file: str) -> Refusal:
+def _unreadable(error, file):
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._files.columns import taken
 from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import canonical_proba
@@ -103,30 +104,27 @@ class _KeyedRows(NamedTuple):
     extras: Any
 
     def take(self, rows):
-        extras = self.extras.iloc[rows] if hasattr(self.extras, "iloc") else self.extras
-        given = [None if column is None else column[rows] for column in self[:-1]]
-        if isinstance(extras, np.ndarray):
-            extras = extras[rows]
-        return _KeyedRows(*given, extras)
+        return _KeyedRows(*(None if column is None else taken(column, rows) for column in self))
 
     @classmethod
     def joined(cls, parts):
         """Some rows below the other; of equal ones the first, with all their counts."""
-        *columns, extras = zip(*parts, strict=True)
-        arrays = [None if c[0] is None else np.concatenate(c) for c in columns]
-        if hasattr(extras[0], "iloc"):
-            import pandas as pd
-
-            extras = (pd.concat(extras, ignore_index=True),)
-        elif extras[0] is not None:
-            extras = (np.concatenate(extras),)
-        whole = cls(*arrays, extras[0])
+        whole = cls(*map(_below, zip(*parts, strict=True)))
         order = np.argsort(whole.key, kind="stable")
         fresh = np.ones(len(order), dtype=bool)
         fresh[1:] = whole.key[order[1:]] != whole.key[order[:-1]]
         starts = np.flatnonzero(fresh)
         counts = np.add.reduceat(whole.counts[order], starts) if len(starts) else whole.counts
         return whole.take(order[starts])._replace(counts=counts)
+
+
+def _below(pieces):
+    """One column whose pieces are arrays, DataFrames or None."""
+    if hasattr(pieces[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(pieces, ignore_index=True)
+    return None if pieces[0] is None else np.concatenate(pieces)
 
 
 class RowDraw:

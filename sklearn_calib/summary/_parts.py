@@ -12,12 +12,13 @@ import numpy as np
 from .._files.columns import Block
 from .._files.opened import files_of
 from .._files.rows import ROWS, pieces_of
-from .._files.tables import check_columns, check_types, table_blocks, unreadable
+from .._files.tables import check_columns, check_types, reading, table_blocks
 from .._show import quoted
 from ..canonical import collected
-from ..exceptions import Refusal, called, placed, refuse, require
+from ..exceptions import called, placed, refuse, require
 from ._storage import is_summary_file
 
+_ERRORS = OSError, ValueError  # of files; pyarrow's are kinds of these
 _READ_AHEAD = 2**20  # bytes of a column of a parquet file that are fetched at a time
 
 
@@ -62,13 +63,8 @@ class ParquetPart(NamedTuple):
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        try:
-            with self.open() as file:
-                yield from self._blocks(file, needed)
-        except Refusal:
-            raise
-        except (OSError, ValueError) as error:  # pyarrow's among them
-            raise unreadable(error, self.name) from error
+        with reading(self.name, _ERRORS), self.open() as file:
+            yield from self._blocks(file, needed)
 
     def _blocks(self, file, needed):
         schema, names = file.schema_arrow, file.schema_arrow.names
@@ -147,11 +143,8 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -
         return [StreamPart(collected(data))]
     parts: list[Any] = []
     for name, path, filesystem in files_of(data, where):
-        try:
+        with placed(where=where), reading(name, _ERRORS):
             parquet = _is_parquet(path, filesystem)
-        except (OSError, ValueError) as error:
-            with placed(where=where):
-                raise unreadable(error, name) from error
         if parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
         elif parquet:

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, check_filled, is_arrow
+from .._files.columns import Block, check_filled, of_pandas
 from .._typing import AnyArray
 from ..canonical import canonical_proba
 from ._drawn import RowDraw, rows_to_draw
@@ -128,14 +128,11 @@ def whole_frame(block: Block, names: Sequence[str], whole: str | None) -> Any:
 
     if whole is not None:
         check_filled(block, whole, "group")
-    columns = {name: block.columns[name] for name in names}
-    arrays = {
-        name: column.to_pandas() if is_arrow(column) else column for name, column in columns.items()
-    }
+    columns = {name: of_pandas(block.columns[name]) for name in names}
     return pd.DataFrame(
         {
-            name: array.reset_index(drop=True) if hasattr(array, "iloc") else array
-            for name, array in arrays.items()
+            name: column.reset_index(drop=True) if hasattr(column, "iloc") else column
+            for name, column in columns.items()
         }
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels._cells import NARROW, OFFSET, TOTALS, WIDE, real, widened
-from .._kernels._exact_sums import added, as_floats, as_sums
+from .._kernels._exact_sums import added, as_floats
 from .._typing import AnyArray, FloatArray
 
 _FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
@@ -159,9 +159,6 @@ class CellState:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if "totals" in state:  # pickled when they were float64 numbers
-            state["sums"] = as_sums(state.pop("totals"))
         self.restore(**state)
 
     def restore(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:

@@ -59,12 +59,6 @@ _LEVEL = 19
 class Storable:
     """What a summary has for files."""
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        joint = state["_joint"]
-        if isinstance(joint, np.ndarray):  # pickled when the totals were float64 numbers
-            self.__dict__["_joint"] = as_sums(joint)
-
     def to_arrow(self) -> Any:
         """The cells as a pyarrow table, with all else that the summary holds in its metadata.
 

@@ -248,23 +248,6 @@ def test_without_pyarrow(monkeypatch):
         CalibrationSummary().to_arrow()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_pickles_of_float64_totals(n_classes):
-    proba, y = make_overconfident(n_classes, 300)
-    summary = CalibrationSummary().update(y, proba)
-    state = summary.__reduce_ex__(2)[2]
-    old = CalibrationSummary.__new__(CalibrationSummary)
-    joint = None if n_classes == 2 else np.array(list(summary.totals), dtype=float)
-    states = [type(own).__new__(type(own)) for own in summary._states]
-    for own, saved in zip(states, summary._states, strict=True):
-        said = saved.__getstate__() | {"totals": saved.totals}
-        del said["sums"]
-        own.__setstate__(said)
-    old.__setstate__({**state, "_states": states, "_joint": joint})
-    assert old == summary and list(old.totals) == pytest.approx(list(summary.totals), rel=1e-15)
-    assert (old + summary).totals[1] == 600
-
-
 @pytest.mark.parametrize("value", [0, None, 1.5, [1]])
 def test_what_is_no_path_opens_no_file(value, tmp_path):
     from sklearn_calib.export import from_json
