@@ -137,11 +137,16 @@ def groups_of(drawn: "DrawnRows", options: Request) -> Any:
     """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import group_codes
 
-    name = options.group
-    if name is None:
+    named = _clusters_of(drawn, options)
+    return None if named is None else group_codes(named, len(drawn.codes), "fit")
+
+
+def _clusters_of(drawn, options):
+    """The column of ``--cluster`` as text, or None."""
+    if options.group is None:
         return None
     column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
-    return group_codes(column.astype(str).to_numpy(), len(drawn.codes), "fit")
+    return column.astype(str).to_numpy()
 
 
 def said_of(sample: "DrawnSample") -> str:
@@ -185,12 +190,9 @@ def soft_sample(
         chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
-    group = options.group
-    shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (group is not None)].to_numpy()
-    together = None
-    if group is not None:
-        column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
-        together = column.astype(str).to_numpy()[rows]
+    together = _clusters_of(drawn, options)
+    shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (together is not None)].to_numpy()
+    together = None if together is None else together[rows]
     scores = given = drawn.scores[rows]
     if options.kind == "logits":
         scores = canonical_proba(given, kind="logits", _where="fit")

@@ -10,7 +10,7 @@ import numpy as np
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
 from ._options import add_files, add_numbers, add_reading, any_number, examples, share
-from ._printing import EXTRAS, Screen, check_writable, progress, write_results
+from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import Tables, check_scale, joined, with_order
@@ -139,10 +139,7 @@ def mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
     _check(options)
     with local_files(options.files, options.allow_remote) as files:
-        for option in ("json", "markdown"):
-            if getattr(options, option) is not None:
-                place = getattr(options, option)
-                check_writable(place, [*files, *options.files], f"--{option}")
+        check_outputs(options, files)
         rows = _read(files, options)
     systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
     with progress("recalibrating"):

@@ -293,19 +293,13 @@ class _Differing:
 
 def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
     """The places of the labels among the classes; -1 for others."""
-    column = table.columns[name]
-    plain_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
-    if plain_numbers and classes.dtype.kind in "iuf" and len(classes) == 2:
-        ones = (column == classes[1]).to_numpy()
-        if (ones | (column == classes[0]).to_numpy()).all():
-            return ones.astype(np.intp)
     names = any(isinstance(c, str) for c in classes.tolist())
     labels = label_values(table, name, names)
     if not isinstance(labels, Coded):
         labels = Coded(*np.unique(labels, return_inverse=True))
     known = {label: place for place, label in enumerate(classes.tolist())}
     found = [known.get(label, -1) for label in labels.values.tolist()]
-    return np.array(found)[labels.codes]
+    return np.array(found, dtype=np.intp)[labels.codes]
 
 
 def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:

@@ -371,10 +371,6 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
         )
 
 
-class _NoneThere(Refusal):
-    """No column may name clusters: nothing need be read."""
-
-
 def _of_identifiers(names, options):
     """Names that look like those of clusters, and have no other role."""
     said = [options.weight, options.prediction, options.time]
@@ -385,27 +381,18 @@ def _of_identifiers(names, options):
 
 def _repeating(file, options):
     """Columns with their numbers of values and rows, the most values first."""
-    names: list[str] = []
-
-    def pick(present: Sequence[str]) -> list[str]:
-        label = options.label_columns(present)
-        names[:] = _of_identifiers([name for name in present if name not in label], options)
-        if not names and {*label} <= {*present}:  # else it is another separator
-            raise _NoneThere
-        return [*label, *names]
-
-    values: dict[str, set[Any]] = {}
-    rows: dict[str, int] = {}
-    try:
-        for table in table_blocks(file, pick, **options.csv):
-            for name in names:
-                column = table.columns[name].dropna()
-                values.setdefault(name, set()).update(column.unique())
-                rows[name] = rows.get(name, 0) + len(column)
-            if max(rows.values()) >= _ROWS:
-                break
-    except _NoneThere:
-        return []
+    present = column_names(file, options.label_columns, **options.csv)
+    label = options.label_columns(present)
+    names = _of_identifiers([name for name in present if name not in label], options)
+    values: dict[str, set[Any]] = {name: set() for name in names}
+    rows = dict.fromkeys(names, 0)
+    for table in table_blocks(file, lambda _: [*label, *names], **options.csv) if names else ():
+        for name in names:
+            column = table.columns[name].dropna()
+            values[name].update(column.unique())
+            rows[name] += len(column)
+        if max(rows.values()) >= _ROWS:
+            break
     found = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
         (one for one in found if one[1] >= _FEWEST and one[2] >= _REPEATS * one[1]),

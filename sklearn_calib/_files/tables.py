@@ -195,11 +195,6 @@ def _typed(kind, stream, file, pick, encoding, size):
     if size is not None:
         yield from _typed_blocks(kind, stream, file, pick, encoding, size)
         return
-    if kind == "parquet":  # at once in half the time
-        source = parquet_file(stream)
-        needed = _needed(source, file, pick)
-        yield Block(arrow_frame(source.read(columns=needed).select(needed)), file, ".")
-        return
     frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, encoding, _BLOCK)]
     if frames:
         yield Block(joined_frames(frames), file, ".")
@@ -219,18 +214,12 @@ def _typed_blocks(kind, stream, file, pick, encoding, size):
         first += len(frame)
 
 
-def _needed(source, file, pick):
-    """The columns to read of a parquet or Arrow file, which it has."""
-    needed = list(dict.fromkeys(pick(source.schema_arrow.names)))
-    check_columns(needed, source.schema_arrow.names, file)
-    check_types(needed, source.schema_arrow, file)
-    return needed
-
-
 def _arrow_frames(source, file, pick):
     import pyarrow as pa
 
-    needed = _needed(source, file, pick)
+    needed = list(dict.fromkeys(pick(source.schema_arrow.names)))
+    check_columns(needed, source.schema_arrow.names, file)
+    check_types(needed, source.schema_arrow, file)
     for batch, share in batches_of(source, _ROWS, needed):
         yield arrow_frame(pa.Table.from_batches([batch]).select(needed)), share, None
 

@@ -212,11 +212,18 @@ class Scores(NamedTuple):
             yield rows, block
 
 
-class SoftBatch(NamedTuple):
-    """A batch of soft labels as weighted rows of one label each.
+def soft_batch(
+    known: Labels,
+    y: ArrayLike,
+    scores: Scores,
+    weight: FloatArray | None,
+    counts: AnyArray | None,
+    where: str,
+) -> tuple[AnyArray, Scores, FloatArray, AnyArray | None, FloatArray, int]:
+    """A batch of soft labels, beside checked columns, as weighted rows of one label each.
 
-    Attributes
-    ----------
+    Returns
+    -------
     labels : ndarray of shape (n_rows,)
     scores : Scores
     weight : ndarray of shape (n_rows,)
@@ -227,44 +234,25 @@ class SoftBatch(NamedTuple):
     more : int
         How many more rows than items.
     """
-
-    labels: AnyArray
-    scores: Scores
-    weight: FloatArray
-    counts: AnyArray | None
-    sure: FloatArray
-    more: int
-
-    @classmethod
-    def of(
-        cls,
-        known: Labels,
-        y: ArrayLike,
-        scores: Scores,
-        weight: FloatArray | None,
-        counts: AnyArray | None,
-        where: str,
-    ) -> "SoftBatch":
-        """Read shares beside checked scores, weights and counts."""
-        if known.classes is None:
-            cure = "Pass classes=, both classes in the order of the columns of y_proba"
-            refuse(where, "all classes, for soft labels", "pos_label alone", cure)
-        raw = scores.raw
-        columns = 2 if raw.ndim == 1 else raw.shape[1]
-        classes = known.classes if columns == known.n_classes else np.arange(columns)
-        unweighted = weight is None or not weight.any()
-        rows = soft_rows(y, None if unweighted else weight, classes, n_rows=len(raw), where=where)
-        mass = rows.weight * 0.0 if weight is not None and unweighted else rows.weight
-        items = rows.items
-        whole = np.bincount(items, mass, len(raw))
-        counts = None if counts is None else counts[items]
-        times = np.ones(len(items), dtype=np.int64) if counts is None else counts
-        there = mass > 0
-        first = np.append(True, items[1:] != items[:-1])
-        more = int(times[there & ~first].sum())
-        given = Scores(raw[items], scores.outside, scores.uneven)
-        sure = np.where(mass > 0.5 * whole[items], mass, 0.0)
-        return cls(rows.labels, given, mass, counts, sure, more)
+    if known.classes is None:
+        cure = "Pass classes=, both classes in the order of the columns of y_proba"
+        refuse(where, "all classes, for soft labels", "pos_label alone", cure)
+    raw = scores.raw
+    columns = 2 if raw.ndim == 1 else raw.shape[1]
+    classes = known.classes if columns == known.n_classes else np.arange(columns)
+    unweighted = weight is None or not weight.any()
+    rows = soft_rows(y, None if unweighted else weight, classes, n_rows=len(raw), where=where)
+    mass = rows.weight * 0.0 if weight is not None and unweighted else rows.weight
+    items = rows.items
+    whole = np.bincount(items, mass, len(raw))
+    counts = None if counts is None else counts[items]
+    times = np.ones(len(items), dtype=np.int64) if counts is None else counts
+    there = mass > 0
+    first = np.append(True, items[1:] != items[:-1])
+    more = int(times[there & ~first].sum())
+    given = Scores(raw[items], scores.outside, scores.uneven)
+    sure = np.where(mass > 0.5 * whole[items], mass, 0.0)
+    return rows.labels, given, mass, counts, sure, more
 
 
 def checked_scores(y_proba: ArrayLike, where: str) -> Scores:

@@ -49,11 +49,11 @@ from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._drawn import RowDraw, merged_draws
 from ._input import (
     Labels,
-    SoftBatch,
     checked_counts,
     checked_scores,
     checked_weight,
     one_label_per_row,
+    soft_batch,
 )
 from ._problems import (
     ADDED_UP,
@@ -246,7 +246,7 @@ class CalibrationSummary(Storable):
         sure, more = weight, 0
         if check_flag(soft_labels, "soft_labels", where):
             given = y_true, scores, weight, count
-            y_true, scores, weight, count, sure, more = SoftBatch.of(self._labels, *given, where)
+            y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given, where)
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
         if columns != self._labels.n_classes:
             self._open(classes)
