@@ -284,10 +284,10 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     for kind in ("csv", "parquet"):
         files = [write(frame, kind)]
         plan = {"label": "y", "prob": ["p"], "weight": None, "classes": [0, 1], "pos_label": 1}
-        found = audit_groups(files, by, None, plan | {"csv": {}, "drop_missing": False})
+        summary, groups = audit_groups(files, by, plan | {"csv": {}, "drop_missing": False})
         alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
-        assert found.groups.rows == alone.rows
-        assert found.summary == CalibrationSummary().update(frame["y"], frame["p"])
+        assert groups.rows == alone.rows
+        assert summary == CalibrationSummary().update(frame["y"], frame["p"])
 
 
 def three_classes(frame):
@@ -325,12 +325,12 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     files, by = [write(frame, "parquet" if weight else "csv")], ["site", "age"]
     plan = {"label": "y", "prob": prob, "weight": weight, "classes": np.unique(frame["y"])}
     plan |= {"pos_label": None, "csv": {}, "drop_missing": False}
-    found = audit_groups(files, by, None, plan, Draw(None))
+    summary, groups = audit_groups(files, by, plan, Draw(None))
     own = None if weight is None else frame["w"]
     alone = group_calibration(frame["y"], frame[prob], frame[by], depth=2, sample_weight=own)
-    assert found.groups.rows == alone.rows
+    assert groups.rows == alone.rows
     assert {row.event for row in alone.rows} == {"confidence"}
-    assert found.summary.drawn.rows().n_drawn == 1200  # from which the advice is learnt
+    assert summary.drawn.rows().n_drawn == 1200  # from which the advice is learnt
 
 
 @pytest.mark.slow

@@ -217,7 +217,7 @@ def _fit_large(files, options):
     from ._large import summaries_of
 
     rows = _needs_rows(0, options)
-    summary, name = summaries_of(list(files), options, rows)
+    summary, _, name = summaries_of(list(files), options, rows)
     if rows or summary.drawn is not None:
         return _fit_drawn(summary, options)
     return _fit_cells(summary, name, options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .._files.columns import Block, values_of_text
 from .._files.tables import column_names, weigh_more
@@ -27,32 +27,28 @@ if TYPE_CHECKING:
 _AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
 
 
-class GroupAudit(NamedTuple):
-    """The summary of all rows, and the audit of their groups."""
-
-    summary: "CalibrationSummary"
-    groups: "GroupCalibration | None"  # None of no rows
-
-
 def audit_groups(
     files: list[str],
     by: Sequence[str],
-    n_jobs: int | None,
     plan: dict[str, Any],
     draw: "Draw | None" = None,
-) -> GroupAudit:
-    """Read the rows twice: what values the columns have, then how often they come with each score.
+    *,
+    n_jobs: int | None = None,
+) -> "tuple[CalibrationSummary, GroupCalibration | None]":
+    """The summary of all rows, and the audit of their groups; None of no rows.
+
+    They are read twice: what values the columns have, then how often they come with each score.
 
     Parameters
     ----------
     files : list of str
     by : sequence of str
         The columns.
-    n_jobs : int or None
     plan : dict
         Further arguments of `summarize`.
     draw : Draw, optional
         What to draw beside the summary.
+    n_jobs : int, optional
     """
     reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
     with progress("reading groups") as advance:
@@ -72,15 +68,17 @@ def audit_groups(
     if found.summary.n_samples:
         given = found.pairs, partitions, found.n_rows, found.summary
         audited = audit_pairs(*given, **_AS_REPORTS)
-    return GroupAudit(found.summary, audited)
+    return found.summary, audited
 
 
-def audit_saved(files: list[str], by: Sequence[str]) -> GroupAudit:
-    """The groups that the folders of saved summaries name."""
+def audit_saved(
+    files: list[str], by: Sequence[str]
+) -> "tuple[CalibrationSummary, GroupCalibration]":
+    """The summary of all rows, and the groups that the folders of saved summaries name."""
     with progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
-    return GroupAudit(sum(found.values()), groups)
+    return sum(found.values()), groups
 
 
 def _typed(values, name, as_text, decimal):
@@ -178,8 +176,7 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
     from ..report import calibration_report
 
     screen = Screen()
-    found, name = summaries_of(list(files), options)
-    summary = found.summary if options.by else found
+    summary, groups, name = summaries_of(list(files), options)
     if summary.drawn is not None:
         sample_of(summary, options)  # refuses columns in another order
     else:
@@ -190,7 +187,7 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
         settings["grades"] = options.grades
         report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.by:
-        report.groups[name] = found.groups
+        report.groups[name] = groups
     if options.features:
         report.features[name] = gains_by_features(summary, options)
     if options.save is not None:
@@ -201,25 +198,23 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
     return finish(screen, report, options, conditions)
 
 
-def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, str]:
-    """The summary of all rows, or a `GroupAudit`; its name.
+def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, Any, str]:
+    """The summary of all rows, the audit of the groups of ``--by`` or None, and a name.
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """
-    grouping = options.by
     tables = [file for file in files if not _is_saved(file)]
     if options.features and len(tables) < len(files):
         refuse("rows with features", "summaries", "Leave --features out")
     if not tables:
-        name = files[0] if len(files) == 1 else f"{len(files)} summaries"
-        if grouping:
-            saved = audit_saved(files, options.groups_among(()))
-            _check_of_summaries(saved.summary, options)
-            return saved, name
-        with progress("reading") as advance:
-            summary = summarize(files, progress=advance)
+        name, groups = files[0] if len(files) == 1 else f"{len(files)} summaries", None
+        if options.by:
+            summary, groups = audit_saved(files, options.groups_among(()))
+        else:
+            with progress("reading") as advance:
+                summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
-        return summary, name
+        return summary, groups, name
     try:
         return _summaries_of_rows(files, tables[0], options, rows, all_labels=len(files) > 1)
     except (ValueError, Refusal):  # maybe a label that the first rows of the file do not show
@@ -237,14 +232,16 @@ def _summaries_of_rows(files, table, options, rows, all_labels):
     plan = {"label": options.label, "prob": columns, "weight": options.weight}
     plan |= {"classes": classes, "pos_label": positive, "csv": options.csv}
     plan["drop_missing"] = options.drop_missing
+    groups = None
     if by:
-        found = _on_workers(options.dask, lambda n: audit_groups(files, by, n, plan, draw))
+        how = files, by, plan, draw
+        summary, groups = _on_workers(options.dask, lambda n: audit_groups(*how, n_jobs=n))
     else:
         with progress("reading") as advance:
-            how = {"progress": advance, "_draw": draw, **plan}
-            found = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **how))
-    check_rows(found.summary if by else found)
-    return found, ", ".join(columns)
+            more = {"progress": advance, "_draw": draw, **plan}
+            summary = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **more))
+    check_rows(summary)
+    return summary, groups, ", ".join(columns)
 
 
 def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, int]":

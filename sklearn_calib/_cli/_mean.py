@@ -189,23 +189,14 @@ def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
 
 def _are_words(table: Block, name: str) -> bool:
     """Whether no value of a column is a number."""
+    import pandas as pd
+
     column = table.columns[name]
     if getattr(column.dtype, "kind", "O") in "iuf":
         return False
-    if getattr(column.dtype, "kind", "O") == "b":
-        return True
-    present = column[column.notna()]
-    return len(present) > 0 and not any(_is_number(value) for value in set(present))
-
-
-def _is_number(value):
-    if isinstance(value, bool | np.bool_):
-        return False
-    try:
-        float(str(value).strip().removesuffix("%").replace(",", "."))
-    except ValueError:
-        return False
-    return True
+    texts = pd.Series([str(value).strip() for value in column.dropna().unique()], dtype=object)
+    numbers = texts.str.removesuffix("%").str.replace(",", ".")
+    return len(texts) > 0 and not pd.to_numeric(numbers, errors="coerce").notna().any()
 
 
 def _column(table, role, name, verdicts, options):

@@ -65,13 +65,15 @@ class Batches:
         In the order of the columns: a single column has the probability of the second.
     """
 
-    def __init__(self, files: Sequence[str], options: Request, known: AnyArray | None) -> None:
+    def __init__(
+        self, files: Sequence[str], options: Request, state: "CalibrationMonitor | None"
+    ) -> None:
         self.files, self.options, self.tables = files, options, Tables(options)
         roles = options.roles(self.tables.names(files[0], options.picked))
         self.names, self.labels = roles.scores, roles.labels
         self._kinds: frozenset[str] = frozenset()  # of soft labels
         self._without_label = False
-        self.classes = self._classes(known)
+        self.classes = self._classes(None if state is None else state.classes_)
 
     def rows(self, whole: bool = False) -> Iterator[Watched]:
         """All rows, in batches of a multiple of 256 of them but for the last.
@@ -324,10 +326,10 @@ def monitor(options: Request) -> int:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
         known = _read_state(options)  # what is wrong with it is said before the table is read
-        batches = Batches(files, options, _classes_of(known))
+        batches = Batches(files, options, known)
         with _alone(options):
-            now = _classes_of(_read_state(options, again=True))
-            if _listed(now) != _listed(_classes_of(known)):  # another process has been there
+            now = _read_state(options, again=True)
+            if _labels_of(now) != _labels_of(known):  # another process has been there
                 batches = Batches(files, options, now)
             found = _updated(batches, options)
             batches.say_what_is_left_out()
@@ -416,12 +418,8 @@ def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor
     return found
 
 
-def _classes_of(known: "CalibrationMonitor | None") -> "AnyArray | None":
-    return None if known is None else known.classes_
-
-
-def _listed(classes):
-    return None if classes is None else classes.tolist()
+def _labels_of(known):
+    return None if known is None else known.classes_.tolist()
 
 
 def _updated(batches: Batches, options: Request) -> "CalibrationMonitor":

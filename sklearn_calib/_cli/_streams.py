@@ -73,11 +73,15 @@ def _fields(names, values, missing):
         [f"{key}: {'null' if value != value else repr(value)}" for value in column.tolist()]
         for key, column in zip(keys, np.asarray(values).T, strict=True)
     ]
-    rows = [", ".join(row) for row in zip(*columns, strict=True)]
-    if missing is not None:
-        empty = ", ".join(f"{key}: null" for key in keys)
-        rows = [empty if hole else row for row, hole in zip(rows, missing, strict=True)]
-    return rows
+    return _joined_rows(columns, ", ", missing, [f"{key}: null" for key in keys])
+
+
+def _joined_rows(columns, sep, missing, empty):
+    """Texts of columns as one text for each row; rows that have none get the `empty` ones."""
+    rows = columns[0] if len(columns) == 1 else map(sep.join, zip(*columns, strict=True))
+    if missing is None:
+        return [*rows]
+    return [sep.join(empty) if hole else row for row, hole in zip(rows, missing, strict=True)]
 
 
 def _with_fields(line, fields):
@@ -489,13 +493,7 @@ def _cells(values, missing, comma, sep):
         if comma:
             texts = [_quoted(text.replace(".", ","), sep) for text in texts]
         columns.append(texts)
-    rows = (
-        columns[0] if len(columns) == 1 else [sep.join(row) for row in zip(*columns, strict=True)]
-    )
-    if missing is not None:
-        empty = sep * (len(columns) - 1)
-        rows = [empty if hole else row for row, hole in zip(rows, missing, strict=True)]
-    return rows
+    return _joined_rows(columns, sep, missing, [""] * len(columns))
 
 
 def _quoted(text, sep):
