@@ -466,10 +466,10 @@ def three(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("clusters", [False, True])
-def test_pieces_of_three_classes_keep_their_weights_and_clusters(three, monkeypatch, clusters):
+def test_blocks_of_three_classes_keep_their_weights_and_clusters(three, monkeypatch, clusters):
     frame, one, two = three
     monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss",))
-    monkeypatch.setattr("sklearn_calib._cli._compare._ENTRIES", 30)  # nine pieces
+    in_small_blocks(monkeypatch)
     columns = ["--label", "y", "--prob", "a0,a1,a2", "--prob", "b0,b1,b2", "--weight", "w"]
     more = ["--cluster", "shop"] if clusters else []
     found = differences("t.csv", columns=columns + more)["log_loss"]

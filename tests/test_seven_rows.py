@@ -296,7 +296,7 @@ def small(monkeypatch):
                     and (name != "sklearn_calib._files.arrow")
                 ):
                     monkeypatch.setattr(module, found, wrong)
-            for found in ("_ROWS", "ROWS", "_ENTRIES"):
+            for found in ("_ROWS", "ROWS"):
                 value = vars(module).get(found)
                 known = isinstance(value, int) and name not in NOT_BLOCKS
                 if known:

@@ -36,7 +36,6 @@ EXAMPLES = (
     "--name new",
 )
 _MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
-_ENTRIES = 2**18  # of probabilities that are worked on at a time
 _AFTER = "log_loss, temperature"  # each scaled by its own temperature
 
 
@@ -139,7 +138,7 @@ def _measured(pairs, options, advance):
     functions = _means()
     losses = {name: PairedLosses() for name in functions}
     kept: list[PairRows] = []  # of clusters, whose calibration error cells do not tell
-    for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(done / 2)):
+    for codes, probas, weight, groups in pairs.rows(lambda done: advance(done / 2)):
         for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
             plain = np.asarray(proba)
@@ -160,7 +159,7 @@ def _measured(pairs, options, advance):
     _say_order(pairs, drawn)
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
-    for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(0.5 + done / 2)):
+    for codes, probas, weight, groups in pairs.rows(lambda done: advance(0.5 + done / 2)):
         scaled = (_scaled(*each) for each in zip(fitted, probas, strict=True))
         after.add(*(of_logits(logits, codes) for logits in scaled), weight, groups)
     given = {"level": options.level, "n_resamples": options.resamples}
@@ -194,21 +193,6 @@ def _say_order(pairs, drawn):
                 f"that fit {fits}: accuracy {found.accuracy:.4f}, not "
                 f"{found.accuracy_as_given:.4f}. Name them in that order where this is not meant."
             )
-
-
-def _pieces(pairs, advance):
-    """Blocks of rows; those of several classes in pieces that fit into a cache."""
-    step = max(1, _ENTRIES // len(pairs.classes))
-    for block in pairs.rows(advance):
-        if len(pairs.classes) == 2:
-            yield block
-            continue
-        for start in range(0, len(block.codes), step):
-            rows = slice(start, start + step)
-            weight = None if block.weight is None else block.weight[rows]
-            probas = [proba[rows] for proba in block.probas]
-            groups = None if block.groups is None else block.groups[rows]
-            yield PairRows(block.codes[rows], probas, weight, groups)
 
 
 def _of_clusters(kept, name, given):

@@ -40,8 +40,7 @@ _BLANK = " \t\r\n"
 
 def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) -> str:
     """The text of a block whose objects have new fields, at their ends; lines stay as they are."""
-    assert table.text is not None
-    lines = [line for line in table.text.text.split("\n") if line.strip(_BLANK)]
+    lines = [line for line in table.text.split("\n") if line.strip(_BLANK)]
     fields = _fields(new, values, missing)
     if len(lines) != len(fields):
         refuse(

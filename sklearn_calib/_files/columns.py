@@ -41,8 +41,8 @@ class Block(NamedTuple):
         How much of the file has been read, this block included.
     rows : ndarray or None
         Which rows these are, counted from `first`; None for all.
-    text : CsvText, JsonText or None
-        Of a file of text: how it is written.
+    text : CsvText, str or None
+        How a block of a csv file, or of JSON lines, is written.
     of_csv : bool
         Whether columns that stay text are such as stand in the file.
     group : int or None

@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +26,6 @@ _KINDS = {bool: "boolean", int: "number", float: "number", str: "text"}
 _ONE_LINE = "An object may not go over several lines; jq -c . puts it into one"
 
 
-class JsonText(NamedTuple):
-    """A block of lines as it is written."""
-
-    text: str
-    above: int  # lines
-
-
 class _Twice(Exception):
     """A field that an object has twice."""
 
@@ -43,7 +36,7 @@ def json_frames(
     pick: Callable[[Sequence[str]], Any],
     encoding: str | None,
     size: int,
-) -> Iterator[tuple[Any, float, JsonText]]:
+) -> Iterator[tuple[Any, float, str]]:
     """Blocks of some columns: a pandas DataFrame, how much has been read, and the text.
 
     Parameters
@@ -73,7 +66,7 @@ def json_frames(
     needed = reader.choose(begun, pick, cut=len(head) >= _HEAD)
     for text in row_blocks(source, encoding, None, size, file):
         frame = reader.frame(text, above, needed)
-        yield frame, share_read(stream), JsonText(text, above)
+        yield frame, share_read(stream), text
         above += text.count("\n")
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from .._files.columns import Block
+from .._files.columns import Block, taken
 from .._files.opened import files_of
 from .._files.rows import ROWS, pieces_of
 from .._files.tables import check_columns, check_types, reading, table_blocks
@@ -226,10 +226,7 @@ def _array_blocks(data, present, needed, where, forms):
     n = next(iter(lengths.values()))
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)
-        block = {
-            name: column.iloc[rows] if hasattr(column, "iloc") else column[rows]
-            for name, column in columns.items()
-        }
+        block = {name: taken(column, rows) for name, column in columns.items()}
         share = min(1.0, (first + ROWS) / n)
         yield Block(block, where, None, first, forms, share)
 

@@ -136,7 +136,17 @@ class Storable:
         True
         """
         where = "CalibrationSummary.to_parquet"
-        _write(self, path_of(path, where), where)
+        path, parquet = path_of(path, where), require("pyarrow.parquet", "cli", where)
+        table = _packed(_to_table(self, where))
+        whole = ("problem", *_WHOLE)
+        encoding = {
+            name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
+            for name in table.column_names
+        }
+        how = {"compression": "zstd", "compression_level": _LEVEL, "column_encoding": encoding}
+        file = io.BytesIO()
+        parquet.write_table(table, file, use_dictionary=False, write_statistics=False, **how)
+        write_whole(path, file.getvalue())
 
     @classmethod
     def from_parquet(cls, path: "str | os.PathLike[str]") -> "Self":
@@ -166,7 +176,16 @@ class Storable:
             many significant bits, which is not exact.
         """
         where = "CalibrationSummary.from_parquet"
-        return _read(cls, path_of(path, where), where)
+        path, parquet = path_of(path, where), require("pyarrow.parquet", "cli", where)
+        with open(path, "rb") as file:
+            try:
+                table = parquet.ParquetFile(file).read()
+            except Exception as error:  # pyarrow has a dozen kinds for a damaged file
+                said = plain(str(error).partition("\n")[0].rstrip(".")[:120])
+                rule = f"a parquet file, {plain(path, 200)}"
+                cure = "It is truncated, damaged or of another format: write it again"
+                refuse(where, rule, f"one that cannot be read ({said})", cure)
+        return _from_table(cls, table, path, where)
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
@@ -343,43 +362,6 @@ def _old_checksum(metadata, cells):
 
 
 # -- files ----------------------------------------------------------------------------------------
-
-
-def _write(summary, path, where):
-    parquet = require("pyarrow.parquet", "cli", where)
-    table = _packed(_to_table(summary, where))
-    file = io.BytesIO()
-    encoding = {
-        name: "DELTA_BINARY_PACKED" if name in ("problem", *_WHOLE) else "BYTE_STREAM_SPLIT"
-        for name in table.column_names
-    }
-    parquet.write_table(
-        table,
-        file,
-        use_dictionary=False,
-        column_encoding=encoding,
-        compression="zstd",
-        compression_level=_LEVEL,
-        write_statistics=False,
-    )
-    write_whole(path, file.getvalue())
-
-
-def _read(cls, path, where):
-    parquet = require("pyarrow.parquet", "cli", where)
-    with open(path, "rb") as file:
-        try:
-            table = parquet.ParquetFile(file).read()
-        except Exception as error:  # pyarrow has a dozen kinds for a damaged file
-            said = str(error).partition("\n")[0].rstrip(".")[:120]
-            cure = "It is truncated, damaged or of another format: write it again"
-            refuse(
-                where,
-                f"a parquet file, {plain(path, 200)}",
-                f"one that cannot be read ({plain(said)})",
-                cure,
-            )
-    return _from_table(cls, table, path, where)
 
 
 def _of_problems(table, name):
