@@ -1,7 +1,6 @@
 """Validation of costs and of the names of actions."""
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,10 +8,7 @@ from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import read_numbers
 from ..exceptions import named, refuse
-from ..metrics import canonical_case
-
-if TYPE_CHECKING:
-    from ..metrics import BinaryProblem, Case
+from ..metrics import BinaryProblem, Case, canonical_case
 
 
 def canonical_costs(
@@ -97,7 +93,7 @@ def two_class_case(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
-) -> "tuple[Case, BinaryProblem]":
+) -> tuple[Case, BinaryProblem]:
     """A validated case of two classes, and its scores and events."""
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     if len(case.classes) != 2:

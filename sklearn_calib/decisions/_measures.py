@@ -1,7 +1,5 @@
 """What decisions cost, and how confidence orders errors, as measures with scorers."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
@@ -10,18 +8,15 @@ from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
 from ..canonical import are_counts
-from ..metrics import metric
+from ..metrics import BinaryProblem, Case, metric
 from ._costs import canonical_costs
 from ._risk_coverage import levels_of
-
-if TYPE_CHECKING:
-    from ..metrics import BinaryProblem, Case
 
 _BINARY = ("confidence", "top_label", "classwise")
 
 
 @metric(range=(-np.inf, np.inf), in_report=False, cells=True)
-def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
+def expected_cost_score(case: Case, *, costs: ArrayLike | None = None) -> float:
     """Mean cost per row if each action is the one that the probabilities call cheapest.
 
     Parameters
@@ -63,7 +58,7 @@ def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> floa
 
 
 @metric(range=(0.0, 1.0), in_report=False, cells=True)
-def area_under_risk_coverage(case: "Case") -> float:
+def area_under_risk_coverage(case: Case) -> float:
     """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
 
     Returns
@@ -94,7 +89,7 @@ def area_under_risk_coverage(case: "Case") -> float:
 
 
 @metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
-def calibration_decision_loss(problem: "BinaryProblem") -> float:
+def calibration_decision_loss(problem: BinaryProblem) -> float:
     """Calibration decision loss (CDL): the most that any user can lose because of miscalibration.
 
     A user who acts on calibrated probabilities instead of the given ones gains something per row.

@@ -1,7 +1,7 @@
 """What miscalibration costs at each threshold."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from ..exceptions import called, check_count, check_level, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import recalibrated_proba
 from ._costs import canonical_thresholds, two_class_case
-
-if TYPE_CHECKING:
-    from ..metrics import BinaryProblem
 
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
 
@@ -251,7 +248,7 @@ def regret_curve(
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
 
 
-def _band(problem: "BinaryProblem", better: "BinaryProblem", level, n_resamples, rng):
+def _band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
     place = np.linspace(0, len(values) - 1, min(len(values), _IN_BAND)).round().astype(int)

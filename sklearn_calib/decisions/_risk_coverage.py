@@ -1,7 +1,6 @@
 """Risk and coverage: the error rate among the most confident rows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,10 +9,7 @@ from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import are_counts
 from ..exceptions import check_level, require
-from ..metrics import canonical_case
-
-if TYPE_CHECKING:
-    from ..metrics import Case
+from ..metrics import Case, canonical_case
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,7 @@ def risk_coverage_curve(
 
 
 def levels_of(
-    case: "Case", weight: FloatArray | None = None
+    case: Case, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     plain = np.asarray(case.proba)
     error = (plain.argmax(axis=1) != case.codes).astype(float)

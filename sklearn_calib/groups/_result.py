@@ -1,16 +1,13 @@
 """What an audit of groups found: one row for each group, as a frame, text or a table for a page."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._show import Cell, Section, Shown, Table, plain
-from .._typing import AnyArray, FloatArray
+from .._typing import AnyArray, DataFrame, FloatArray
 from ..exceptions import require
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SHOWN = 10  # groups
 _HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
@@ -149,7 +146,7 @@ class GroupCalibration(Shown):
         """1 - level: the probability of rejecting any group where all are calibrated."""
         return round(1 - self.level, 12)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """All groups as a pandas DataFrame, one row for each, columns as of `GroupRow`.
 
         Raises ModuleNotFoundError where pandas is not installed.

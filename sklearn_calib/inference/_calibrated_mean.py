@@ -1,7 +1,8 @@
 """The mean of expensive labels from cheap scores of all rows."""
 
 from collections import Counter
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..exceptions import (
     caution,
     check_count,
     check_level,
+    equals,
     is_number,
     named,
     no_cautions,
@@ -33,7 +35,6 @@ from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 
 #: The default: a line, logistic where the outcome is a share.
 LINE = "line"
-_CLASSES = np.arange(2)
 _VERDICTS = 20  # more are refused where there are more than labelled rows
 
 
@@ -42,7 +43,6 @@ class JudgeScores(NamedTuple):
 
     number: FloatArray | None  # between 0 and 1 where they have a scale
     verdict: IntArray | None  # codes, where scores are classes
-    names: AnyArray | None  # of the verdicts
     given: AnyArray  # the scores of labelled rows as they came
     bounded: bool
 
@@ -52,36 +52,53 @@ class JudgeScores(NamedTuple):
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
 
-def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> JudgeScores:
+_WHERE = "calibrated_mean"
+_FEWEST = 10  # labelled rows, or clusters of them, for a map
+_SAME = 5  # rows whose scores equal their labels that look like one column
+_SIDES = ("score", "score_unlabelled")
+_ONE_LABEL = "pass labels that are equal to it or not, y == label"
+
+
+def _scores(score, score_unlabelled, scale):
     """Scores as numbers, or as codes of verdicts where they are text or booleans."""
-    given = [
-        read_array(values, name, where)
-        for values, name in ((score, "score"), (score_unlabelled, "score_unlabelled"))
-    ]
-    for values, name in zip(given, ("score", "score_unlabelled"), strict=True):
-        if values.ndim != 1:
-            cure = "Pass one number or one verdict for each row"
-            refuse(where, f"{name} of one column", f"shape {values.shape}", cure)
+    given = [*map(_column, (score, score_unlabelled), _SIDES)]
     if any(_is_text(values) for values in given if len(values)):
-        return _verdicts(given, where)
-    parts = []
-    for values, name in zip((score, score_unlabelled), ("score", "score_unlabelled"), strict=True):
-        numbers = np.asarray(read_numbers(values, name, where), dtype=np.float64)
-        _check_finite(numbers, name, where)
-        parts.append(numbers)
-    if scale is None:
-        return JudgeScores(np.concatenate(parts), None, None, parts[0], False)
-    low, high = _ends(scale, "scale", where, "or None for scores without ends")
-    for numbers, name in zip(parts, ("score", "score_unlabelled"), strict=True):
-        wrong = np.flatnonzero((numbers < low) | (numbers > high))
-        if len(wrong):
-            got, row = f"{numbers[wrong[0]]:g}", wrong[0]
-            cure = "Say what the lowest and the highest score can be, such as "
-            cure += setting("scale", (1, 10)) + ", or " + setting("scale", None)
-            cure += " for any numbers"
-            refuse(where, f"{name} from {low:g} to {high:g}", got, cure, row=row, argument=name)
-    number = (np.concatenate(parts) - low) / (high - low)
-    return JudgeScores(number, None, None, parts[0], True)
+        return _verdicts(given)
+    parts = [*map(_finite, (score, score_unlabelled), _SIDES)]
+    number = np.concatenate(parts)
+    if scale is not None:
+        low, high = _ends(scale, "scale", "or None for scores without ends")
+        for numbers, name in zip(parts, _SIDES, strict=True):
+            _check_inside(numbers, name, low, high)
+        number = (number - low) / (high - low)
+    return JudgeScores(number, None, parts[0], scale is not None)
+
+
+def _column(values, name):
+    values = read_array(values, name, _WHERE)
+    if values.ndim != 1:
+        cure = "Pass one number or one verdict for each row"
+        refuse(_WHERE, f"{name} of one column", f"shape {values.shape}", cure)
+    return values
+
+
+def _finite(values, name):
+    numbers = np.asarray(read_numbers(values, name, _WHERE), dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        cure, row = "Leave out rows without a score", wrong[0]
+        refuse(_WHERE, f"finite numbers as {name}", f"{numbers[row]}", cure, row=row)
+    return numbers
+
+
+def _check_inside(numbers, name, low, high):
+    wrong = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(wrong):
+        got, row = f"{numbers[wrong[0]]:g}", wrong[0]
+        cure = "Say what the lowest and the highest score can be, such as "
+        cure += setting("scale", (1, 10)) + ", or " + setting("scale", None)
+        cure += " for any numbers"
+        refuse(_WHERE, f"{name} from {low:g} to {high:g}", got, cure, row=row, argument=name)
 
 
 def _is_text(values):
@@ -90,22 +107,23 @@ def _is_text(values):
     return values.dtype.kind in "bUST"
 
 
-def _verdicts(given, where):
-    for values, name in zip(given, ("score", "score_unlabelled"), strict=True):
+def _verdicts(given):
+    for values, name in zip(given, _SIDES, strict=True):
         row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
         if row is not None:
             cure = "Drop such rows, or call it a verdict of its own"
-            refuse(where, f"a verdict in every row of {name}", "none", cure, row=row)
+            refuse(_WHERE, f"a verdict in every row of {name}", "none", cure, row=row)
     together = [value for values in given for value in values.tolist()]
     kinds = Counter(_kind(value) for value in together)
     if len(kinds) > 1:
         got = " and ".join(f"{count} of {kind}" for kind, count in kinds.items())
-        refuse(where, "verdicts of one kind", got, "Write the same verdict the same way everywhere")
+        cure = "Write the same verdict the same way everywhere"
+        refuse(_WHERE, "verdicts of one kind", got, cure)
     names, codes = np.unique([str(value) for value in together], return_inverse=True)
     n = len(given[0])
     if len(names) > max(_VERDICTS, n):
         got, cure = f"{len(names)} different texts", "Pass the column of the scores"
-        refuse(where, "verdicts of some classes", got, cure)
+        refuse(_WHERE, "verdicts of some classes", got, cure)
     labelled = np.bincount(codes[:n], minlength=len(names)) > 0
     if n and not labelled.all():
         name, count = names[~labelled][0], int((~labelled[codes]).sum())
@@ -113,8 +131,8 @@ def _verdicts(given, where):
         cure = "Spell verdicts alike, label some of those rows, or join rare verdicts to others"
         known = ", ".join(quoted(known) for known in names[labelled][:5])
         rule = f"a label for some rows of each verdict, as for {known}"
-        refuse(where, rule, got, cure)
-    return JudgeScores(None, codes.ravel(), names, names[codes[:n]], True)
+        refuse(_WHERE, rule, got, cure)
+    return JudgeScores(None, codes.ravel(), names[codes[:n]], True)
 
 
 def _kind(value):
@@ -123,117 +141,26 @@ def _kind(value):
     return "text" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "numbers"
 
 
-def _check_finite(numbers, name, where):
-    wrong = np.flatnonzero(~np.isfinite(numbers))
-    if len(wrong):
-        cure, row = "Leave out rows without a score", wrong[0]
-        refuse(where, f"finite numbers as {name}", f"{numbers[row]}", cure, row=row)
-
-
-def _ends(pair, name, where, otherwise=""):
+def _ends(pair, name, otherwise=""):
     """The two numbers of a scale or of bounds."""
     ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
     if not (fits and ends[0] < ends[1]):
         rule = " ".join(filter(None, [f"{name} as (lowest, highest)", otherwise]))
-        refuse(where, rule, repr(pair)[:60], "Pass for instance (1, 10)")
+        refuse(_WHERE, rule, repr(pair)[:60], "Pass for instance (1, 10)")
     return float(ends[0]), float(ends[1])
 
 
-def check_bounds(bounds: Any, outcome: FloatArray, where: str) -> tuple[float, float] | None:
+def _limits(bounds, outcome):
     """The bounds of labels that are numbers."""
     if bounds is None:
         return None
-    low, high = _ends(bounds, "bounds", where)
+    low, high = _ends(bounds, "bounds")
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
         rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
-        refuse(where, rule, f"{outcome[row]:g}", "Pass wider ones", row=row)
+        refuse(_WHERE, rule, f"{outcome[row]:g}", "Pass wider ones", row=row)
     return low, high
-
-
-class Maps:
-    """Fits the map of a method on some labelled rows, and predicts all rows."""
-
-    def __init__(
-        self, scores: JudgeScores, outcome: FloatArray, weight: FloatArray, method: Any, where: str
-    ) -> None:
-        self._scores, self._outcome, self._weight = scores, outcome, weight
-        self._method = method
-        self._of_shares = bool(np.isin(outcome, (0, 1)).all())
-        self._by_line = isinstance(method, str) and method == LINE
-        self._proba: FloatArray | None = None
-        if scores.number is None or method is None:
-            return
-        if self._by_line and not self._of_shares:
-            return
-        name = "platt" if self._by_line else method
-        self._method = resolve_recalibrator(name, where)
-        self._proba = _as_proba(scores)
-
-    def of_rows(self, train: IntArray) -> FloatArray:
-        """What the map fitted on these labelled rows gives for all rows."""
-        outcome, weight = self._outcome[train], self._weight[train]
-        if self._scores.verdict is not None:
-            return self._means_of_verdicts(self._scores.verdict, train, outcome, weight)
-        number = self._scores.number
-        assert number is not None
-        if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
-            return np.full(len(number), np.average(outcome, weights=weight))
-        if self._proba is None:
-            return self._line(number, train, outcome, weight)
-        return self._recalibrated(train, outcome, weight)
-
-    def _means_of_verdicts(self, verdict, train, outcome, weight):
-        """Mean labels of each verdict, with one row of the mean of all among them."""
-        codes, n_names = verdict[train], int(verdict.max()) + 1
-        middle = np.average(outcome, weights=weight)
-        total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
-        mass = np.bincount(codes, weights=weight, minlength=n_names)
-        return ((total + middle) / (mass + 1))[verdict]
-
-    def _line(self, number, train, outcome, weight):
-        """Least squares."""
-        x = number[train]
-        middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
-        moved = weight * (x - middle)
-        slope = moved @ (outcome - height) / (moved @ (x - middle))
-        return height + slope * (number - middle)
-
-    def _recalibrated(self, train, outcome, weight):
-        """By a recalibrator; numbers are shares of the way from the least to the most."""
-        low, high = outcome.min(), outcome.max()
-        if self._of_shares:
-            rows, codes = train, outcome.astype(np.intp)
-        else:  # as a row with the event and one without
-            share = (outcome - low) / (high - low)
-            rows, codes = np.tile(train, 2), np.repeat([1, 0], len(train))
-            weight = np.concatenate([weight * share, weight * (1 - share)])
-            kept = weight > 0
-            rows, codes, weight = rows[kept], codes[kept], weight[kept]
-        assert self._proba is not None
-        with no_cautions():  # of fits of folds, which no map is kept of
-            given = self._proba[rows], codes, _CLASSES, weight
-            fitted = fit_copy(self._method, "calibrated_mean", *given)
-            found = aligned_proba(fitted, self._proba, _CLASSES)[:, 1]
-        return found if self._of_shares else low + (high - low) * found
-
-
-def _as_proba(scores):
-    """Scores as probabilities; those without ends as log-odds of standard deviation 1."""
-    number = scores.number
-    if scores.bounded:
-        return canonical_proba(number)
-    spread = number.std()
-    z = (number - number.mean()) / spread if spread > 0 else np.zeros_like(number)
-    return canonical_proba(z, kind="logits")
-
-
-_ONE_LABEL = "pass labels that are equal to it or not, y == label"
-
-_WHERE = "calibrated_mean"
-_FEWEST = 10  # labelled rows, or clusters of them, for a map
-_SAME = 5  # rows whose scores equal their labels that look like one column
 
 
 def calibrated_mean(
@@ -354,12 +281,12 @@ def calibrated_mean(
     if not (power == "auto" if tuned else is_number(power) and 0 <= power <= 1):
         refuse(_WHERE, "power 'auto' or from 0 to 1", repr(power), "0 is the labels alone")
     outcome, positive, is_share = _outcome(y, pos_label)
-    scores = read_scores(score, score_unlabelled, scale, _WHERE)
+    scores = _scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given, _WHERE)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
         refuse(_WHERE, "no " + named("bounds") + " where a class is counted", f"{bounds!r}", cure)
-    limits = check_bounds(bounds, outcome, _WHERE)
+    limits = _limits(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits
     rows = _rows(scores, outcome, sample_weight, groups, groups_unlabelled)
@@ -367,15 +294,11 @@ def calibrated_mean(
     _warn_of_one_column(rows, y)
     if tuned and _has_no_map(rows):
         tuned, power = False, 0.0
-    errors = _errors(rows, recalibrator, n_folds)._replace(
-        tuned=tuned, power=np.array([0.0 if tuned else float(power)])
-    )
     return made(
-        errors,
+        _errors(rows, recalibrator, n_folds, None if tuned else float(power)),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
-        shares=is_share,
         raw=float("nan") if scores.number is None else float(scores.number.mean()),
         positive=positive,
         bounds=limits,
@@ -515,7 +438,7 @@ def _warn_of_one_column(rows, y):
         caution(_WHERE, "scores that are not the labels", got, cure)
 
 
-def _errors(rows, recalibrator, n_folds):
+def _errors(rows, recalibrator, n_folds, power):
     """Errors by row or cluster of the labels, and what the scores take off them."""
     n, total = len(rows.outcome), rows.scores.n_rows
     share = rows.weight / rows.weight.sum()
@@ -537,8 +460,8 @@ def _errors(rows, recalibrator, n_folds):
         worth=effective(rows.weight, labelled),
         n_labelled=n,
         n_samples=total,
-        tuned=True,
-        power=np.zeros(1),
+        tuned=power is None,
+        power=np.array([power or 0.0]),
     )
 
 
@@ -552,12 +475,12 @@ def _cross_fitted(rows, recalibrator, n_folds, share):
     if recalibrator is None:
         moved = scores.number - scores.number.mean()
         return moved[:n], moved
-    maps = Maps(scores, rows.outcome, rows.weight, recalibrator, _WHERE)
+    map_of = _map_of(rows, recalibrator)
     gap, mean = np.zeros(n), np.zeros(total)
     folds = _folds(rows, n_folds)
     for number in range(folds.max() + 1):
         test = folds == number
-        found = maps.of_rows(np.flatnonzero(~test))
+        found = map_of(np.flatnonzero(~test))
         found = found - found.mean()
         gap[test] = found[:n][test]
         mean += share[test].sum() * found
@@ -584,3 +507,74 @@ def _folds(rows, n_folds):
     fold = np.empty(len(order), dtype=np.intp)
     fold[order] = np.arange(len(order)) % min(n_folds, len(order))
     return fold[unit]
+
+
+# -- maps from scores to expected labels, fitted to the labelled rows `train` --------------------
+
+
+def _map_of(rows, method):
+    """The function of labelled rows that fits the map of a method."""
+    if rows.scores.verdict is not None:
+        return partial(_means_of_verdicts, rows)
+    shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
+    if by_line and not shares:
+        return partial(_unless_constant, rows, _line)
+    method = resolve_recalibrator("platt" if by_line else method, _WHERE)
+    proba = _as_proba(rows.scores)
+    fit = partial(_recalibrated, method=method, proba=proba, shares=shares)
+    return partial(_unless_constant, rows, fit)
+
+
+def _means_of_verdicts(rows, train):
+    """Mean labels of each verdict, with one row of the mean of all among them."""
+    outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.scores.verdict
+    codes, n_names = verdict[train], int(verdict.max()) + 1
+    middle = np.average(outcome, weights=weight)
+    total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
+    mass = np.bincount(codes, weights=weight, minlength=n_names)
+    return ((total + middle) / (mass + 1))[verdict]
+
+
+def _unless_constant(rows, fit, train):
+    """By a fit, or the mean label where all labels or all scores are equal."""
+    number, outcome, weight = rows.scores.number, rows.outcome[train], rows.weight[train]
+    if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
+        return np.full(len(number), np.average(outcome, weights=weight))
+    return fit(number, train, outcome, weight)
+
+
+def _line(number, train, outcome, weight):
+    """Least squares."""
+    x = number[train]
+    middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
+    moved = weight * (x - middle)
+    slope = moved @ (outcome - height) / (moved @ (x - middle))
+    return height + slope * (number - middle)
+
+
+def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
+    """By a recalibrator; numbers are shares of the way from the least to the most."""
+    low, high = outcome.min(), outcome.max()
+    if shares:
+        seen, codes = train, outcome.astype(np.intp)
+    else:  # as a row with the event and one without
+        share = (outcome - low) / (high - low)
+        seen, codes = np.tile(train, 2), np.repeat([1, 0], len(train))
+        weight = np.concatenate([weight * share, weight * (1 - share)])
+        kept = weight > 0
+        seen, codes, weight = seen[kept], codes[kept], weight[kept]
+    both = np.arange(2)
+    with no_cautions():  # of fits of folds, which no map is kept of
+        fitted = fit_copy(method, _WHERE, proba[seen], codes, both, weight)
+        found = aligned_proba(fitted, proba, both)[:, 1]
+    return found if shares else low + (high - low) * found
+
+
+def _as_proba(scores):
+    """Scores as probabilities; those without ends as log-odds of standard deviation 1."""
+    number = scores.number
+    if scores.bounded:
+        return canonical_proba(number)
+    spread = number.std()
+    z = (number - number.mean()) / spread if spread > 0 else np.zeros_like(number)
+    return canonical_proba(z, kind="logits")

@@ -1,7 +1,7 @@
 """A model judged on the rows it was made from: optimism, .632+, cross-validation."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.utils import indexable
@@ -34,9 +34,6 @@ from ._refits import (
     crossed_rows,
     resampled,
 )
-
-if TYPE_CHECKING:
-    from ._internal_result import InternalValidationRow
 
 _WHERE = "internal_validation"
 _METHODS = ("optimism", ".632+", "cross_validation")
@@ -339,7 +336,7 @@ def _needed(n_classes):
     return {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
 
 
-def _tell_of_missing(rows: "list[InternalValidationRow]", n_models, method):
+def _tell_of_missing(rows, n_models, method):
     short = [row for row in rows if row.n_used < n_models]
     if not short:
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
@@ -20,9 +20,6 @@ from .._simplex import carries_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
 from ..exceptions import called, check_jobs, check_progress
 from ..metrics import Case
-
-if TYPE_CHECKING:
-    pass
 
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
 
