@@ -337,6 +337,12 @@ def check_level(level: object, where: str) -> None:
         refuse(where, rule, repr(level), "Pass for instance 0.95")
 
 
+def check_between(value: object, low: float, high: float, rule: str, where: str, cure: str) -> None:
+    """Raise ValueError unless it is a number strictly between two others."""
+    if not (is_number(value) and low < value < high):
+        refuse(where, rule, repr(value), cure)
+
+
 def check_count(
     value: object, name: str, where: str, least: int = 1, cure: str = "Leave the default"
 ) -> int:

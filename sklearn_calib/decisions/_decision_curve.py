@@ -10,7 +10,7 @@ from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_count, check_level, number_or_nan, refuse, require
+from ..exceptions import check_between, check_count, check_level, number_or_nan, refuse, require
 from ..metrics import canonical_case
 from ._costs import canonical_thresholds, two_class_case
 from ._regret import RegretCurve, regret_curve
@@ -384,9 +384,9 @@ def decision_difference(
 
 def _checked(thresholds, level, prevalence, n_resamples, where):
     check_level(level, where)
-    if prevalence is not None and not 0 < number_or_nan(prevalence) < 1:
+    if prevalence is not None:
         cure = "Leave it out unless the rows of each class were sampled by themselves"
-        refuse(where, "a prevalence strictly between 0 and 1", repr(prevalence), cure)
+        check_between(prevalence, 0, 1, "a prevalence strictly between 0 and 1", where, cure)
     check_count(n_resamples, "n_resamples", where)
     return canonical_thresholds(thresholds, where)
 

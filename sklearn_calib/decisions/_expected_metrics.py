@@ -17,7 +17,7 @@ from ..canonical import (
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import equals, is_number, meant, named, refuse, require, setting
+from ..exceptions import check_between, equals, meant, named, refuse, require, setting
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -264,9 +264,8 @@ def _predicted(proba, threshold, positive, where):
     """Position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
-    if not is_number(threshold) or not 0 < threshold < 1:
-        cure = "Leave it out to predict the class with the largest probability"
-        refuse(where, "a threshold strictly between 0 and 1", repr(threshold), cure)
+    cure = "Leave it out to predict the class with the largest probability"
+    check_between(threshold, 0, 1, "a threshold strictly between 0 and 1", where, cure)
     if proba.shape[1] != 2:
         cure = "Leave threshold out, or pass one class against the others"
         refuse(where, "two classes with threshold=", f"{proba.shape[1]}", cure)

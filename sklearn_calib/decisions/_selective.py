@@ -15,7 +15,7 @@ from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from ..exceptions import caution, equals, is_number, named, refuse
+from ..exceptions import caution, check_between, equals, is_number, named, refuse
 from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names
 
@@ -26,8 +26,8 @@ class Cutoff(NamedTuple):
     threshold: float
     coverage: float
     risk: float
-    bound: float
-    interval: tuple[float, float]
+    risk_bound: float
+    coverage_interval: tuple[float, float]
 
 
 class SelectiveClassifier(DecidingClassifier):
@@ -296,10 +296,9 @@ class SelectiveClassifier(DecidingClassifier):
     def _check_arguments(self, where):
         names = ["delta", "calibration_size"] + ["max_risk"] * (self.max_risk is not None)
         for name in names:
-            value = getattr(self, name)
-            if not is_number(value) or not 0 < value < 1:
-                cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
-                refuse(where, f"{name} strictly between 0 and 1", repr(value), cure)
+            cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
+            rule = f"{name} strictly between 0 and 1"
+            check_between(getattr(self, name), 0, 1, rule, where, cure)
         share = self.coverage
         if share is not None:
             if not is_number(share) or not 0 < share <= 1:
@@ -314,7 +313,7 @@ class SelectiveClassifier(DecidingClassifier):
     def _choose(self, proba, codes, weight, groups, where):
         """Set the threshold, or that of each group."""
         error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
-        for name in ("threshold_", *_OF_GROUPS):
+        for name in ("threshold_", *(f"{field}s_" for field in Cutoff._fields)):
             vars(self).pop(name, None)
         whole: dict[Hashable, Any] = {None: slice(None)}
         if groups is not None:
@@ -330,12 +329,12 @@ class SelectiveClassifier(DecidingClassifier):
         counted = weight if self.coverage is not None else np.ones(len(codes))
         told = _told(answered, error, counted, self.delta)
         self.coverage_, self.risk_, self.coverage_interval_ = told
-        self.risk_bound_ = max(one.bound for one in found.values())
+        self.risk_bound_ = max(one.risk_bound for one in found.values())
         if groups is None:
             self.threshold_ = found[None].threshold
             return
-        for attribute, name in _OF_GROUPS.items():
-            setattr(self, attribute, {key: getattr(one, name) for key, one in found.items()})
+        for field in Cutoff._fields:
+            setattr(self, f"{field}s_", {key: getattr(one, field) for key, one in found.items()})
 
     def _choice(self, confidence, error, weight, delta):
         """The threshold of some rows, and what it gives."""
@@ -374,15 +373,6 @@ class SelectiveClassifier(DecidingClassifier):
             f"All {'rows' if not groups else 'their rows'} are abstained from. Allow a larger "
             "max_risk or delta, or pass more rows",
         )
-
-
-_OF_GROUPS = {
-    "thresholds_": "threshold",
-    "coverages_": "coverage",
-    "risks_": "risk",
-    "risk_bounds_": "bound",
-    "coverage_intervals_": "interval",
-}
 
 
 def _reaches(confidence, threshold):

@@ -12,7 +12,7 @@ from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import canonical_labels
-from ..exceptions import check_count, check_level, is_number, named, refuse
+from ..exceptions import check_between, check_count, check_level, is_number, named, refuse
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
 
@@ -110,16 +110,8 @@ class GradeCalibration(Shown):
             {name: None if value != value else value for name, value in row._asdict().items()}
             for row in self.rows
         ]
-        return {
-            "p_value": self.p_value,
-            "order_p_value": self.order_p_value,
-            "level": self.level,
-            "prudent_level": self.prudent_level,
-            "lights": [*self.lights],
-            "n_resamples": self.n_resamples,
-            "n_unsure": self.n_unsure,
-            "grades": rows,
-        }
+        rest = {name: value for name, value in vars(self).items() if name != "rows"}
+        return {**rest, "lights": [*self.lights], "grades": rows}
 
     @property
     def summary(self) -> str:
@@ -271,8 +263,8 @@ def grade_calibration(
     where = "grade_calibration"
     check_seed(random_state)
     check_level(level, where)
-    if not is_number(prudent_level) or not 0 < prudent_level < 1:
-        refuse(where, named("prudent_level") + " between 0 and 1", repr(prudent_level), "Pass 0.75")
+    rule = named("prudent_level") + " between 0 and 1"
+    check_between(prudent_level, 0, 1, rule, where, "Pass 0.75")
     n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
     amber, red = _checked_lights(lights, where)
     bands = grades_of(grades, where)

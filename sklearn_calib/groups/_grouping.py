@@ -11,8 +11,9 @@ import numpy as np
 from .._kernels._float_order import thinned
 from .._show import plain
 from .._typing import AnyArray, IntArray
-from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
+from ..canonical import entries, named_columns, naming, plain_dates, read_array
 from ..exceptions import caution, check_count, is_number, refuse, setting
+from ..recalibrators import is_nothing
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
@@ -314,14 +315,12 @@ def of_column(
         values = np.array([str(value) for value in values], dtype=object)
         distinct, codes = np.unique(values[~missing], return_inverse=True)
     ordered = values.dtype.kind in "iufmM"
-    whole = values.dtype.kind != "f" or (
-        values.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
-    )
+    whole = values.dtype.kind != "f" or bool((distinct == np.round(distinct)).all())
     n_rows = np.bincount(codes, None if counts is None else counts[~missing], len(distinct))
     if len(distinct) <= MOST_VALUES and whole:
         place, texts = slice(None), [f"{name} = {_text(value)}" for value in distinct]
     elif ordered:
-        place, texts = _bins(name, distinct, n_rows, rule.n_bins)
+        place, texts = _bins(name, distinct, n_rows, rule.n_bins, whole)
     else:
         place, texts = _most_frequent(name, distinct, n_rows)
     found = np.full(len(values), len(texts))
@@ -337,23 +336,15 @@ def _without_missing(values):
         return values, np.isnat(values)
     if values.dtype.kind != "O":
         return values, np.zeros(len(values), dtype=bool)
-    missing = np.array([_is_absent(value) for value in values], dtype=bool)
+    missing = np.array([is_nothing(value) for value in values], dtype=bool)
     present = values[~missing]
     if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
         return values, missing
-    if len(present) and all(_is_number(value) for value in present):
+    if len(present) and all(isinstance(value, Real | Decimal) for value in present):
         numbers = np.zeros(len(values))
         numbers[~missing] = present.astype(np.float64)
         return numbers, missing
     return values, missing
-
-
-def _is_absent(value):
-    return is_missing(value) and not (isinstance(value, float) and np.isinf(value))
-
-
-def _is_number(value):
-    return isinstance(value, Real | Decimal)
 
 
 def _text(value):
@@ -364,11 +355,8 @@ def _text(value):
     return text if text.strip() else repr(text)
 
 
-def _bins(name, distinct, n_rows, n_bins):
+def _bins(name, distinct, n_rows, n_bins, whole):
     """Quantile bins that end at values: the bin of each value. Equal values share one."""
-    whole = distinct.dtype.kind in "iu" or (
-        distinct.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
-    )
     values, n_rows, _ = thinned(distinct, n_rows)
     reached = np.cumsum(n_rows)
     wanted = np.arange(1, n_bins) * reached[-1] / n_bins

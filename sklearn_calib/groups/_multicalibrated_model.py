@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._show import plain, quoted
 from .._simplex import stack_rows
-from .._sklearn_compat import KW_ONLY, with_options
+from .._sklearn_compat import KW_ONLY, safe_indexing, with_options
 from .._typing import AnyArray, ArrayLike, Features, FloatArray, Self
 from ..exceptions import refuse
 from ..meta import (
@@ -273,13 +273,6 @@ def _by_position(X, wanted, n_rows, where):
         got = f"{unknown[0]}"
         cure = "Count the columns of X from 0"
         refuse(where, f"positions below {number} as groups, the columns of X", got, cure)
-    if hasattr(X, "iloc"):
-        return table_columns(X.iloc[:, wanted], n_rows, where)
-    if sparse.issparse(X):
-        picked = X.tocsc()[:, wanted].toarray()
-    elif hasattr(X, "get_columns"):  # polars keeps the types of its columns
-        return table_columns(X[:, wanted], n_rows, where)
-    else:
-        picked = X[:, wanted]
-    found = table_columns(picked, n_rows, where)
-    return dict(zip(wanted, found.values(), strict=True))
+    picked = safe_indexing(X, wanted, axis=1)
+    found = table_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows, where)
+    return found if hasattr(X, "columns") else dict(zip(wanted, found.values(), strict=True))

@@ -156,17 +156,11 @@ class GroupCalibration(Shown):
 
     def to_dict(self) -> dict[str, object]:
         """Everything but the draws and the members, as a dict of numbers, texts and lists."""
-        return {
-            "p_value": self.p_value,
-            "sigma": self.sigma,
-            "critical_sigma": self.critical_sigma,
-            "level": self.level,
-            "n_rows": self.n_samples,
-            "n_left_out": self.n_left_out,
-            "min_rows": self.min_rows,
-            "n_resamples": self.n_resamples,
-            "groups": [row._asdict() for row in self.rows],
-        }
+        names = ("p_value", "sigma", "critical_sigma", "level")
+        found: dict[str, object] = {name: getattr(self, name) for name in names}
+        found["n_rows"] = self.n_samples
+        found |= {name: getattr(self, name) for name in ("n_left_out", "min_rows", "n_resamples")}
+        return {**found, "groups": [row._asdict() for row in self.rows]}
 
     @property
     def summary(self) -> str:

@@ -214,20 +214,10 @@ class CalibratedMean(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and names, for JSON; None for what does not exist."""
-        hidden = ("_errors", "positive", "power")
-        found: dict[str, Any] = {
-            name: None if isinstance(value, float) and value != value else value
-            for name, value in vars(self).items()
-            if name not in hidden
-        }
-        saved = self.labels_saved
-        positive = None if self.positive is None else str(self.positive)
-        return {
-            **found,
-            "positive": positive,
-            "power": [*self.power],
-            "labels_saved": None if saved != saved else saved,
-        }
+        found = {name: value for name, value in vars(self).items() if name != "_errors"}
+        found["positive"] = None if self.positive is None else str(self.positive)
+        found |= {"power": [*self.power], "labels_saved": self.labels_saved}
+        return {name: None if value != value else value for name, value in found.items()}
 
     def _sections(self):
         head = ["", "estimate", "standard error", f"{100 * self.level:g} % interval"]
@@ -243,13 +233,9 @@ class CalibratedMean(Shown):
         return [Section(sentences=self._said(), tables=[Table(head, rows)], notes=self._notes())]
 
     def _said(self):
-        what = {
-            "share": f"The share of {self.positive!r}"
-            if self.positive is not None
-            else "The share",
-            "mean": "The mean",
-            "difference": "The difference",
-        }[self.outcome]
+        what = f"The {self.outcome}"
+        if self.positive is not None:
+            what += f" of {self.positive!r}"
         ends = f"{self.low:.4f} and {self.high:.4f}"
         said = [f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."]
         if not any(self.power):

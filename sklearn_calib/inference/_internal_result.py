@@ -13,7 +13,15 @@ from .._kernels._logistic import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
-from ..exceptions import check_known, is_number, named, refuse, refuse_unknown, require
+from ..exceptions import (
+    check_between,
+    check_known,
+    is_number,
+    named,
+    refuse,
+    refuse_unknown,
+    require,
+)
 from ..recalibrators import PlattScaling
 
 _METHODS = {
@@ -212,9 +220,8 @@ class InternalValidation(Shown):
         True
         """
         where = "InternalValidation.instability"
-        if not (is_number(threshold) and 0 < threshold < 1):
-            cure = "Pass for instance 0.1"
-            refuse(where, "a " + named("threshold") + " between 0 and 1", repr(threshold), cure)
+        rule = "a " + named("threshold") + " between 0 and 1"
+        check_between(threshold, 0, 1, rule, where, "Pass for instance 0.1")
         column = self._column(pos_label, where)
         models = self._of_models(column, where)
         own = self.proba[:, column]
@@ -365,23 +372,19 @@ class InternalValidation(Shown):
         return [Section(tables=[table], notes=self._notes())]
 
     def _notes(self):
-        what = f"{self.n_resamples} bootstrap samples"
+        what, most = f"{self.n_resamples} bootstrap samples", self.n_resamples
         if self.n_folds:
-            times = self.n_resamples // self.n_folds
-            what = f"{self.n_folds} folds, {times} time{'s' * (times > 1)}"
+            most = self.n_resamples // self.n_folds
+            what = f"{self.n_folds} folds, {most} time{'s' * (most > 1)}"
         notes = [f"{self.n_samples} rows. {_METHODS[self.method]} {what}."]
         if self.n_redrawn:
             notes += [f"{self.n_redrawn} samples without one of the classes were drawn again."]
-        short = [row for row in self.rows if row.n_used < self._most_used]
-        for row in short:
-            notes += [f"{row.measure}: from {row.n_used} resamples; the others have no value."]
+        for row in self.rows:
+            if row.n_used < most:
+                notes += [f"{row.measure}: from {row.n_used} resamples; the others have no value."]
         if self.n_folds:
             notes += ["Repeated folds give no interval: take method='optimism'."]
         return notes
-
-    @property
-    def _most_used(self):
-        return self.n_resamples // (self.n_folds or 1)
 
 
 def _cells(row):

@@ -1,6 +1,5 @@
 """Confidence intervals of measures, also where the bootstrap fails: calibration errors near 0."""
 
-import warnings
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
@@ -11,11 +10,11 @@ import numpy as np
 from .._kernels._binning import cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from ..exceptions import (
-    CalibrationWarning,
     check_count,
     check_known,
     check_level,
     check_progress,
+    no_cautions,
     refuse,
     refuse_unknown,
 )
@@ -309,8 +308,7 @@ def _of_clusters(case, function, options, where):
 def _recalibrated(case, recalibrator, where, rows=None):
     """A law of the labels of some rows (None: the same), learned from a case."""
     numbers = np.arange(len(case.classes))
-    with warnings.catch_warnings():  # a constant or a smoothed law is a law all the same
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():  # a constant or a smoothed law is a law all the same
         fitted = fit_copy(recalibrator, where, case.proba, case.codes, numbers, case.weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
@@ -339,7 +337,7 @@ def _simulation(case, function, options, sample, settings):
 
         return values_of_batches(batch, **settings)
 
-    return evaluate(pooled.observed), of_events
+    return evaluate(pooled.case), of_events
 
 
 def _inverted(line, case, law, observed, tail, progress):

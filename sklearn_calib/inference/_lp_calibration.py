@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
-from ..exceptions import check_count, check_level, is_number, named, refuse
+from ..exceptions import check_between, check_count, check_level, is_number, named, refuse
 from ..metrics import canonical_case, lp_calibration_error
 
 
@@ -139,8 +139,9 @@ def binning_sample_size(
     where = "binning_sample_size"
     if not is_number(p) or not p > 1:
         refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
-    _probability(where, "epsilon", epsilon)
-    _probability(where, "delta", delta)
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        cure = "Choose a value in the range"
+        check_between(value, 0, 1, f"{name} between 0 and 1", where, cure)
     delta = float(delta)  # of half precision it would overflow
     n_classes = check_count(n_classes, "n_classes", where, 2, "Change it")
     if n_bins is not None:
@@ -180,8 +181,3 @@ def log_level_sets(n_levels: int, k: int) -> float:
         return float(every)
     some = gammaln(n_levels + 1) - gammaln(k + 1) - gammaln(n_levels - k + 1)
     return float(every + np.log1p(-np.exp(some - every)))
-
-
-def _probability(where, name, value):
-    if not is_number(value) or not 0 < value < 1:
-        refuse(where, f"{name} between 0 and 1", repr(value), "Choose a value in the range")

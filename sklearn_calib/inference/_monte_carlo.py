@@ -10,7 +10,7 @@ from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, equals, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
-from ._resampling import distribution_of_draws, null_distribution, pooled_rows
+from ._resampling import if_calibrated, pooled_rows
 
 _OF_BINS = ("expected_calibration_error", "maximum_calibration_error")  # a sign keeps |a bin|
 
@@ -188,9 +188,10 @@ def calibration_test(
     rows = y_true, y_proba, sample_weight, labels
     case = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
     evaluate, name = _evaluation(case, statistic, options, where)
-    given = evaluate, n_resamples, random_state
+    reads_cells, draw = _reads_cells(case, name, statistic, options), None
+    sample: Any = pooled_rows(case) if reads_cells and case.clusters is None else None
     if case.clusters is not None:
-        if not _reads_cells(case, name, statistic, options) or not reads_residuals(name):
+        if not (reads_cells and reads_residuals(name)):
             rule = "a calibration error or a proper loss with its default options, with groups"
             rule += " or soft labels"
             refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
@@ -198,17 +199,10 @@ def calibration_test(
         warn_of_few_events(case, problem)
         items = None if case.items is None else case.items[problem.rows]
         sample = ClusterSample(problem, case.clusters, items=items)
-        ranked = evaluate(sample.case)
-        draw = sample.voted if name in _OF_BINS else sample.relabelled
-        null = distribution_of_draws(draw, *given, n_jobs=n_jobs, progress=progress)
-        return MonteCarloResult.of_draws(evaluate(case), null, name, ranked)
-    observed = ranked = evaluate(case)
-    pooled = pooled_rows(case) if _reads_cells(case, name, statistic, options) else None
-    if pooled is None:
-        null = null_distribution(case, *given, n_jobs=n_jobs, progress=progress)
-    else:
-        ranked = evaluate(pooled.observed)
-        null = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs, progress=progress)
+        draw = sample.voted if name in _OF_BINS else None
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    given = case, sample, evaluate, n_resamples, random_state
+    observed, ranked, null = if_calibrated(*given, draw=draw, **how)
     return MonteCarloResult.of_draws(observed, null, name, ranked)
 
 

@@ -78,11 +78,6 @@ class Refits:
         splits_groups = groups is not None and _name_in_fit(estimator, "groups") is not None
         self._folds = None if splits_groups else _folds_of_copies(estimator, self.codes, groups)
 
-    @property
-    def n_entries(self) -> int:
-        """Numbers that one model predicts."""
-        return len(self.codes) * len(self.classes)
-
     def _metadata(self):
         """What else is passed to fit, by the names of its arguments: one entry per row."""
         found = {}
@@ -263,11 +258,9 @@ def _folds_of_copies(estimator, codes, groups):
     Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a fold that
     is judged by copies of rows of the fit says too much good.
     """
-    name, given = "cv", estimator.get_params(deep=False)
-    if isinstance(estimator, Pipeline):
-        step, last = estimator.steps[-1]
-        name = f"{step}__cv"
-        given = {f"{step}__{key}": value for key, value in _params(last).items()}
+    piped = isinstance(estimator, Pipeline)
+    name = f"{estimator.steps[-1][0]}__cv" if piped else "cv"
+    given = estimator.get_params(deep=piped)
     if name not in given or isinstance(given[name], bool):
         return None
     n_folds = 5 if given[name] is None else given[name]
@@ -282,10 +275,6 @@ def _folds_of_copies(estimator, codes, groups):
         for number, (_, test) in enumerate(splits):
             fold[test] = number
     return name, fold
-
-
-def _params(estimator):
-    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
 
 #: Quantities whose value does not fall where predictions have no relation to the outcome.
@@ -380,7 +369,8 @@ def resampled(
 ) -> Resampled:
     """Fit and judge one model for each generator."""
     judged = _JUDGED[method]
-    size = max(1, min(_BATCH, _ENTRIES // refits.n_entries))
+    n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
+    size = max(1, min(_BATCH, _ENTRIES // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
         delayed(_some)(refits, judge, part, judged, keep) for part in parts
@@ -409,15 +399,12 @@ def _some(refits, judge, rngs, judged, keep):
     draw = refits.resampled if "sample" in judged else refits.cross_fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        models, counts, redrawn = [], [], 0
-        for rng in rngs:
-            one = draw(rng)
-            models.append(judge.columns(one.proba))
-            counts.append(one.counts)
-            redrawn += one.n_redrawn
-        predicted, count, weight = np.stack(models), np.stack(counts), judge.case.weight
+        refitted = [draw(rng) for rng in rngs]
+        predicted = np.stack([judge.columns(one.proba) for one in refitted])
+        count, weight = np.stack([one.counts for one in refitted]), judge.case.weight
         values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
     said = [(one.message, one.filename, one.lineno) for one in caught]
+    redrawn = sum(one.n_redrawn for one in refitted)
     return values, predicted.astype(np.float32) if keep else None, redrawn, said
 
 
@@ -436,10 +423,9 @@ def crossed_rows(
     """The rows of a cross-validation: means over the repetitions."""
     rows = []
     for name, apparent, several in zip(named, own, values, strict=True):
-        there = several[np.isfinite(several)]
-        corrected = float(there.mean()) if len(there) else _NAN
+        corrected, n_used = _finite_mean(several), int(np.isfinite(several).sum())
         numbers = float(apparent), float(apparent) - corrected, corrected
-        rows.append(InternalValidationRow(name, *numbers, _NAN, _NAN, len(there)))
+        rows.append(InternalValidationRow(name, *numbers, _NAN, _NAN, n_used))
     return rows
 
 

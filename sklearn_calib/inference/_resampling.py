@@ -154,6 +154,37 @@ def values_of_batches(
     return np.concatenate(found) if found else np.empty(0)
 
 
+def if_calibrated(
+    case: Case,
+    sample: Any,
+    evaluate: Callable[[Case], Any],
+    n_resamples: int,
+    random_state: RandomStateLike,
+    *,
+    draw: Callable[[np.random.Generator], Case] | None = None,
+    **how: Any,
+) -> tuple[Any, Any, FloatArray]:
+    """A statistic of a case, the number that is ranked, and what it is if labels are drawn.
+
+    Parameters
+    ----------
+    case : Case
+    sample : PooledRows, ClusterSample or None
+        The rows as cells, of which labels are drawn. None: rows are drawn and ranked themselves.
+    evaluate, n_resamples, random_state
+        As in `null_distribution`.
+    draw : callable, default=None
+        Instead of ``sample.relabelled``.
+    **how
+        n_jobs and progress of `null_distribution`.
+    """
+    given, observed = (evaluate, n_resamples, random_state), evaluate(case)
+    if sample is None:
+        return observed, observed, null_distribution(case, *given, **how)
+    null = distribution_of_draws(draw or sample.relabelled, *given, **how)
+    return observed, evaluate(sample.case), null
+
+
 MOST_CELLS = 4096
 
 
@@ -177,7 +208,7 @@ class PooledRows:
 
     Attributes
     ----------
-    observed : Case
+    case : Case
         Two rows for each cell, one of each label.
     score, mass : ndarray of shape (n_cells,)
 
@@ -187,7 +218,7 @@ class PooledRows:
     >>> from sklearn_calib.inference._resampling import PooledRows
     >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
     >>> pooled = PooledRows(proba, np.array([False, False, True]), np.ones(3), np.array([0, 1]))
-    >>> pooled.observed.weight.tolist()  # of labels 0 and 1 in each cell
+    >>> pooled.case.weight.tolist()  # of labels 0 and 1 in each cell
     [1.0, 0.0, 1.0, 1.0]
     """
 
@@ -214,7 +245,7 @@ class PooledRows:
         cells = Case(np.repeat(mean, 2, axis=0), codes, None, np.arange(2), where=where)
         cells.problems()  # sorted once for all that is drawn
         self._cells = cells
-        self.observed = self._labelled(np.add.reduceat(weight * hit, starts))
+        self.case = self._labelled(np.add.reduceat(weight * hit, starts))
 
     def of_law(self, law: FloatArray) -> "PooledRows":
         """The same rows with labels of another law, of shape (n_samples, n_classes).

@@ -11,7 +11,7 @@ from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import canonical_proba, canonical_weight
-from ..exceptions import check_level, named, number_or_nan, refuse, require, setting
+from ..exceptions import check_between, check_level, named, number_or_nan, refuse, require, setting
 
 _OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
 
@@ -231,11 +231,18 @@ def validation_sample_size(
     check_level(level, where)
     widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
     for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
-        if width is not None and not 0 < number_or_nan(width) < np.inf:
-            refuse(where, f"{name} > 0", repr(width), "Pass the width of an interval, or None")
-    _check_share(c_statistic, "c_statistic", 0.5, where)
-    _check_share(prevalence, "prevalence", 0.0, where)
-    _check_share(threshold, "threshold", 0.0, where)
+        if width is not None:
+            cure = "Pass the width of an interval, or None"
+            check_between(width, 0, np.inf, f"{name} > 0", where, cure)
+    for name, share in (
+        ("c_statistic", c_statistic),
+        ("prevalence", prevalence),
+        ("threshold", threshold),
+    ):
+        if share is not None:
+            low = 0.5 if name == "c_statistic" else 0
+            cure = "0.5 is chance, 1 certainty" if low else "Pass a share, such as 0.1 for 10 %"
+            check_between(share, low, 1, f"{name} strictly between {low:g} and 1", where, cure)
     law = _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, where)
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
@@ -264,12 +271,6 @@ def validation_sample_size(
         for name, value, width, se, rows in found
     ]
     return ValidationSampleSize(tuple(targets), phi, c, level)
-
-
-def _check_share(value, name, low, where):
-    if value is not None and not low < number_or_nan(value) < 1:
-        cure = "Pass a share, such as 0.1 for 10 %" if low == 0 else "0.5 is chance, 1 certainty"
-        refuse(where, f"{name} strictly between {low:g} and 1", repr(value), cure)
 
 
 class _Law(NamedTuple):
@@ -379,9 +380,8 @@ def _of_c(c, phi, se):
 def _of_errors(law, error, where):
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
-        if not 0 < number_or_nan(size) < 0.5:
-            cure = "Write 0.02 for 2 percentage points"
-            refuse(where, "an " + named("error") + " strictly between 0 and 0.5", repr(size), cure)
+        rule = "an " + named("error") + " strictly between 0 and 0.5"
+        check_between(size, 0, 0.5, rule, where, "Write 0.02 for 2 percentage points")
     errors = Errors(*_pooled(law))
     for size in map(float, sizes):
         rows = errors.rows(size)

@@ -9,10 +9,14 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import check_count, check_known, is_number, refuse
+from ..exceptions import check_between, check_count, check_known, is_number, refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
-_METHODS = ("smooth", "distance")
+#: The statistic of each method; times the tolerance stays below epsilon, and their sum is divided.
+_METHODS = {
+    "smooth": (smooth_calibration_error, 4, 4),
+    "distance": (lower_distance_to_calibration, 1, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,9 @@ class CalibrationTester(BaseEstimator):
         order = np.arange(n)
         if self.n_parts > 1:
             order = generator(self.random_state).permutation(n)
-        known = {}
-        if self.method == "smooth":
-            measure, threshold = smooth_calibration_error, self.tolerance + self.epsilon / 4
-        else:
-            measure, threshold = lower_distance_to_calibration, (self.tolerance + self.epsilon) / 2
-            known["resolution"] = min(1e-3, margin / 4)
+        measure, times, parts_of = _METHODS[self.method]
+        threshold = (times * self.tolerance + self.epsilon) / parts_of
+        known = {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
         parts = np.array_split(order, self.n_parts)
         statistics = np.array([measure.of_case(case.take(part), **known) for part in parts])
         return TesterVerdict(
@@ -178,29 +179,16 @@ class CalibrationTester(BaseEstimator):
 
     def _required(self, where):
         """Rows for the verdict, and how far both kinds of predictions are from the threshold."""
-        margin = _margin(self.tolerance, self.epsilon, self.method, where)
-        if not is_number(self.delta) or not 0 < self.delta < 1:
-            refuse(where, "0 < delta < 1", repr(self.delta), "Pass for instance 0.05")
+        check_known(where, "method", self.method, _METHODS)
+        tolerance, epsilon = self.tolerance, self.epsilon
+        for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
+            if not is_number(value):
+                refuse(where, f"{name} as a number", repr(value), "Pass for instance 0.1")
+        _, times, parts = _METHODS[self.method]
+        if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
+            rule = f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1"
+            got = f"tolerance={tolerance}, epsilon={epsilon}"
+            refuse(where, rule, got, "Use method='distance' or another epsilon")
+        check_between(self.delta, 0, 1, "0 < delta < 1", where, "Pass for instance 0.05")
+        margin = (epsilon - times * tolerance) / parts
         return math.ceil(((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2), margin
-
-
-def _margin(tolerance, epsilon, method, where):
-    """How far both kinds of predictions are from the threshold."""
-    check_known(where, "method", method, _METHODS)
-    for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
-        if not is_number(value):
-            refuse(where, f"{name} as a number", repr(value), "Pass for instance 0.1")
-    least = 4 * tolerance if method == "smooth" else tolerance
-    if not (tolerance >= 0 and least < epsilon <= 1):
-        rule = (
-            "0 <= 4 tolerance < epsilon <= 1"
-            if method == "smooth"
-            else "0 <= tolerance < epsilon <= 1"
-        )
-        refuse(
-            where,
-            rule,
-            f"tolerance={tolerance}, epsilon={epsilon}",
-            "Use method='distance' or another epsilon",
-        )
-    return (epsilon - 4 * tolerance) / 4 if method == "smooth" else (epsilon - tolerance) / 2

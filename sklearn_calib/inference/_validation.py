@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import isnan
 from typing import Literal
 
@@ -32,7 +33,7 @@ from ._classical import spiegelhalter_test
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
-from ._resampling import distribution_of_draws, null_distribution, pooled_rows
+from ._resampling import if_calibrated, pooled_rows
 
 
 @dataclass(frozen=True)
@@ -167,37 +168,24 @@ class ValidationSummary(Shown):
         return pd.DataFrame(rows)
 
     def _sections(self):
-        tables = [
-            Table(self._head(), [_cells(row) for row in one.rows], _title(one))
-            for one in self.tables
-        ]
-        return [Section(tables=tables, notes=[self._note()])]
-
-    def _head(self):
-        return ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
-
-    def _note(self):
-        return (
+        head = ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
+        tables = []
+        for one in self.tables:
+            title = f"{one.problem}: {one.n_samples} rows, event rate {one.event_rate:.4g}"
+            tables.append(Table(head, [_cells(row) for row in one.rows], title))
+        note = (
             f"Intervals of intercepts and slope: {self.ci}. ICI to Emax: smoother "
             f"{self.smoother}; p-values and values if calibrated from {self.n_resamples} "
             "draws of labels."
         )
-
-
-def _title(table):
-    return f"{table.problem}: {table.n_samples} rows, event rate {table.event_rate:.4g}"
+        return [Section(tables=tables, notes=[note])]
 
 
 def _cells(row):
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
     numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)]
-    return [row.quantity, numbers[0], ends, numbers[1], _p_in_words(row.pvalue)]
-
-
-def _p_in_words(pvalue):
-    if isnan(pvalue):
-        return ""
-    return f"{pvalue:.3f}" if pvalue >= 0.001 else "< 0.001"
+    p = "< 0.001" if row.pvalue < 0.001 else "" if isnan(row.pvalue) else f"{row.pvalue:.3f}"
+    return [row.quantity, numbers[0], ends, numbers[1], p]
 
 
 _WHERE = "validation_summary"
@@ -357,7 +345,7 @@ def validation_summary(
     elif not equals(smoother, "loess"):
         cure = "Leave smoother out"
         refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
-    draws = n_resamples, random_state, n_jobs
+    draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     tables = []
     for problem in case.problems(multiclass):
         own = None
@@ -552,24 +540,9 @@ _EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _entropy}
 
 def _overall(case, weight, smoother, draws, groups=None):
     """ICI to R2, of a two-class case; values for calibrated predictions from draws of labels."""
-    n_resamples, random_state, n_jobs = draws
-    pooled = pooled_rows(case)
-    if groups is not None:
-        clusters = ClusterSample(case.problems()[0], groups)
-
-    def evaluate(case):
-        return _of_cells(case, smoother)
-
-    observed = evaluate(case)
-    given = evaluate, n_resamples, random_state
-    if groups is not None:
-        ranked = evaluate(clusters.case)
-        drawn = distribution_of_draws(clusters.relabelled, *given, n_jobs=n_jobs)
-    elif pooled is None:
-        ranked, drawn = observed, null_distribution(case, *given, n_jobs=n_jobs)
-    else:
-        ranked = evaluate(pooled.observed)
-        drawn = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs)
+    sample = pooled_rows(case) if groups is None else ClusterSample(case.problems()[0], groups)
+    evaluate = partial(_of_cells, smoother=smoother)
+    observed, ranked, drawn = if_calibrated(case, sample, evaluate, **draws)
     p, hit = case.second, case.codes
     how = {"sample_weight": weight, "labels": [0, 1], "groups": groups}
     brier = spiegelhalter_test(hit, p, **how).pvalue

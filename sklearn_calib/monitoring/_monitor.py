@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
-from ..exceptions import check_flag, check_known, check_level, refuse
+from ..exceptions import check_between, check_flag, check_known, check_level, refuse
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._record import Record
 from ._result import Alarm, Course, MonitorHistory, e_benjamini_hochberg, meaning
@@ -163,8 +163,9 @@ class CalibrationMonitor:
         check_known(where, "alarm", alarm, _ALARMS)
         check_known(where, "multiclass", multiclass, _MULTICLASS)
         rule = "average_run_length above 1, at most 1e12"
-        _check_number(average_run_length, 1, 1e12 + 1, rule, where)
-        _check_number(alpha, 0, 1, "alpha between 0 and 1", where)
+        cure = "Leave it out for the default"
+        check_between(average_run_length, 1, 1e12 + 1, rule, where, cure)
+        check_between(alpha, 0, 1, "alpha between 0 and 1", where, cure)
         self.alarm, self.multiclass = alarm, multiclass
         self.average_run_length, self.alpha = float(average_run_length), float(alpha)
         self._given = None if classes is None else _names(classes, "classes", 2, where)
@@ -732,12 +733,6 @@ class CalibrationMonitor:
 
 def _exp(log):
     return math.exp(log) if log < 709.0 else math.inf
-
-
-def _check_number(value, above, below, rule, where):
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not above < value < below:
-        refuse(where, rule, repr(value), "Leave it out for the default")
 
 
 def _names(values, what, least, where):

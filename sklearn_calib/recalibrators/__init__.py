@@ -34,6 +34,7 @@ from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._booster import BoosterOptions as BoosterOptions
 from ._by_group import ByGroup as ByGroup
+from ._columns import is_nothing as is_nothing
 from ._columns import table_columns as table_columns
 from ._default import DefaultCalibration as DefaultCalibration
 from ._describe import map_nodes as map_nodes

@@ -68,7 +68,7 @@ def test_cells_hold_all_rows(weighted):
     weight = np.random.default_rng(0).gamma(2.0, size=20_000) if weighted else None
     case = canonical_case("test", y, p, weight)
     pooled = pooled_rows(case)
-    cells = pooled.observed
+    cells = pooled.case
     assert 1000 < len(cells.codes) / 2 <= MOST_CELLS
     assert cells.weight.sum() == pytest.approx(case.weight.sum())
     assert cells.weight @ cells.codes == pytest.approx(case.weight @ y)
@@ -88,7 +88,7 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
     p = rng.integers(0, 11, 2000) / 10
     y = (rng.random(2000) < p**1.1).astype(int)
     result = calibration_test(y, p, statistic="smooth", n_resamples=99)
-    assert len(pooled_rows(canonical_case("test", y, p)).observed.codes) == 22
+    assert len(pooled_rows(canonical_case("test", y, p)).case.codes) == 22
     assert result.ranked == pytest.approx(result.statistic, abs=1e-14)
     certain = canonical_case("test", [0, 1] * 50, [0.0, 1.0] * 50)
     assert brier_loss.of_case(pooled_rows(certain).relabelled(rng)) == 0
