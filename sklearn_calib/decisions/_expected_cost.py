@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
+from .._kernels._expected_metrics import best_actions, costs_of, expected_costs, mean_of_rows
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
 from ..exceptions import check_level
@@ -116,12 +116,14 @@ default=None
     if table.ndim == 3:
         table = table[given > 0]
     proba = np.asarray(case.proba)
-    paid = costs_of(table, case.codes, best_actions(proba, table))
+    chosen = best_actions(proba, table)
+    paid = costs_of(table, case.codes, chosen)
     believed = expected_costs(proba, table).min(axis=1)
     difference = case.mean(believed - paid)
     share = case.weight / case.weight.sum()
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
-    statistic = _standardised(difference, np.sqrt(share**2 @ _variance(proba, table, believed)))
+    by_class = table[:, chosen].T if table.ndim == 2 else table[np.arange(len(proba)), :, chosen]
+    statistic = _standardised(difference, mean_of_rows(proba, by_class, share)[1])
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
         realised=case.mean(paid),
@@ -134,14 +136,6 @@ default=None
         statistic=statistic,
         pvalue=float(2 * ndtr(-abs(statistic))),
     )
-
-
-def _variance(proba, table, believed):
-    """The variance of each row's cost if its probabilities are true."""
-    chosen = best_actions(proba, table)
-    rows = np.arange(len(proba))
-    by_class = table[:, chosen].T if table.ndim == 2 else table[rows, :, chosen]
-    return (proba * (by_class - believed[:, None]) ** 2).sum(axis=1)
 
 
 def _standardised(difference, deviation):

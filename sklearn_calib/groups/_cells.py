@@ -168,19 +168,10 @@ def cells_of_groups(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntA
     groups : sequence of ndarray
         The combinations that each group consists of.
     """
-    n_patterns = int(cells.pattern.max()) + 1
-    order = np.argsort(cells.pattern, kind="stable").astype(np.int32)
-    ends = np.searchsorted(cells.pattern[order], np.arange(n_patterns + 1))
-    found = []
+    member, found = np.zeros(int(cells.pattern.max()) + 1, dtype=bool), []
     for group in groups:
-        if len(group) == 1:
-            found.append(order[ends[group[0]] : ends[group[0] + 1]])
-        elif 8 * len(group) < n_patterns:
-            pieces = [order[ends[one] : ends[one + 1]] for one in group]
-            found.append(np.sort(np.concatenate(pieces)))
-        else:
-            member = np.zeros(n_patterns, dtype=bool)
-            member[group] = True
-            found.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
+        member[group] = True
+        found.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
+        member[group] = False
     starts = np.concatenate([[0], np.cumsum([len(one) for one in found])])
     return np.concatenate(found), starts

@@ -1,6 +1,5 @@
 """The two-class problems of an audit of groups: paths of the true labels, and of drawn ones."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -168,10 +167,7 @@ def _in_threads(function, *arguments):
     """The results in their order; the kernels release the lock, so plain threads use the cores."""
     from .._kernels._compile import n_threads
 
-    threads = n_threads()
-    if threads == 1:
-        return list(itertools.starmap(function, zip(*arguments, strict=True)))
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(n_threads()) as pool:
         return list(pool.map(function, *arguments))
 
 

@@ -225,21 +225,8 @@ def _pairs(partitions, sizes):
         for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
             codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes)
             limit = np.minimum.outer(of_a, of_b).ravel()
-            yield Partition(codes, _Joined(a.names, b.names)), limit
-
-
-class _Joined(Sequence):
-    """The names of pairs, made when asked for."""
-
-    def __init__(self, first, second):
-        self._first, self._second = first, second
-
-    def __len__(self):
-        return len(self._first) * len(self._second)
-
-    def __getitem__(self, place):
-        first, second = divmod(place, len(self._second))
-        return f"{self._first[first]}, {self._second[second]}"
+            names = [f"{one}, {other}" for one in a.names for other in b.names]
+            yield Partition(codes, names), limit
 
 
 def _advise(names, small, rule):

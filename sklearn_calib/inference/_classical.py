@@ -76,7 +76,8 @@ def spiegelhalter_test(
     """
     where = "spiegelhalter_test"
     given = y_true, y_proba, sample_weight, labels, pos_label
-    (p, hit, w), _, together = _one_problem(where, *given, groups, soft_labels, warn=False)
+    problem, together = _one_problem(where, given, groups, soft_labels, warn=False)
+    p, hit, w = problem.score, problem.hit, problem.weight
     if together is not None:
         found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, together)
         return SignificanceResult(*found)
@@ -167,7 +168,7 @@ def hosmer_lemeshow_test(
     where = "hosmer_lemeshow_test"
     n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, None, labels, pos_label
-    (p, hit, _), problem, together = _one_problem(where, *given, groups, soft_labels)
+    problem, together = _one_problem(where, given, groups, soft_labels)
     n_parameters = check_count(n_parameters, "n_parameters", where, 0)
     lost = 0 if held_out else n_parameters
     n_bins = check_count(n_bins, "n_bins", where, lost + 1, "Use more bins")
@@ -180,7 +181,7 @@ def hosmer_lemeshow_test(
             return _classical_tests.binned_chi_square(score, mass, hits, n_bins)[0]
 
         return _drawn(problem, together, statistic, n_resamples, random_state, where)
-    values, _, rows, share = pool(p, hit, np.ones(len(p)))
+    values, _, rows, share = pool(problem.score, problem.hit, np.ones(len(problem.hit)))
     found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
     return SignificanceResult(*found)
 
@@ -246,7 +247,8 @@ def cox_test(
     True
     """
     given = y_true, y_proba, None, labels, pos_label
-    (p, hit, w), _, together = _one_problem("cox_test", *given, groups, soft_labels)
+    problem, together = _one_problem("cox_test", given, groups, soft_labels)
+    p, hit, w = problem.score, problem.hit, problem.weight
     if together is not None:
         return SignificanceResult(*ClusterLine(of_probability(p, 1 - p), hit, w, together).cox())
     return SignificanceResult(*_classical_tests.cox(p, 1 - p, np.ones(len(p)), hit))
@@ -331,29 +333,27 @@ def cumulative_test(
     check_known(where, "statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, sample_weight, labels, pos_label
-    (p, hit, w), problem, together = _one_problem(where, *given, groups, soft_labels)
+    problem, together = _one_problem(where, given, groups, soft_labels)
     if together is not None:
 
         def size(score, mass, hits, variance):
             return _classical_tests.path_size(score, hits - mass * score, variance, statistic)
 
         return _drawn(problem, together, size, n_resamples, random_state, where)
+    p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
     found = _classical_tests.cumulative(p[order], residual, variance, statistic)
     return SignificanceResult(*found)
 
 
-def _one_problem(
-    where, y_true, y_proba, sample_weight, labels, pos_label, groups, soft_labels, warn=True
-):
-    """(scores, hits, weights), the two-class problem of these, and the cluster of each row."""
-    given = y_true, y_proba, sample_weight, labels, pos_label
+def _one_problem(where, given, groups, soft_labels, warn=True):
+    """The two-class problem of what was given, and the cluster of each row."""
     case = in_clusters(canonical_case(where, *given, soft_labels=soft_labels), groups)
     (problem,) = case.problems()
     if warn:
         warn_of_few_events(case, problem)
-    return (problem.score, problem.hit, problem.weight), problem, case.clusters
+    return problem, case.clusters
 
 
 def _drawn(problem, groups, statistic, n_resamples, random_state, where):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -187,8 +188,7 @@ class CalibrationMonitor:
         self.alarms_: list[Alarm] = []
         self._n_before = 0  # alarms before the last update
         self._largest = 0.0  # of the logarithms of the e-values
-        self._last: Any = None  # time
-        self._written: str | None = None  # the same as it came
+        self._last: Any = (None, None)  # time, and how it was written
         self._rows: BatchRows | None = None  # that are not in the records yet
         self._taken = 0  # of them
         self._course = Course()
@@ -266,7 +266,7 @@ class CalibrationMonitor:
         )
         # than all rows of the batches before
         later = check_flag(only_later, "only_later", where) and not _goes_on
-        check_time_goes_on(self._last, self._written, rows, where, strict=later)
+        check_time_goes_on(*self._last, rows, where, strict=later)
         if self.classes_ is None:
             self.classes_ = classes
             self._open()
@@ -304,7 +304,7 @@ class CalibrationMonitor:
             refuse(where, "a monitor of the same settings and classes", "another", cure)
         if other.classes_ is None:
             return self
-        times = {type(last) for last in (self._last, other._last) if last is not None}
+        times = {type(last) for last, _ in (self._last, other._last) if last is not None}
         if len(times) > 1:
             refuse(where, "times of one kind", "numbers and dates", "Give both the same times")
         if self.classes_ is None:
@@ -322,12 +322,12 @@ class CalibrationMonitor:
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
         self._n_before = self.n_alarms_
-        if self._last is None or (other._last is not None and other._last > self._last):
-            self._last, self._written = other._last, other._written
+        known = [moment for moment in (self._last, other._last) if moment[0] is not None]
+        self._last = max(known, key=itemgetter(0), default=self._last)
         self._see(np.array([self.log_e_value_]), self.n_samples_)
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
-            self._raise_detector(self.log_detector_, self.n_samples_, self._last, self._written)
+            self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
         return self
 
     # -- answers ------------------------------------------------------------------------------
@@ -640,7 +640,7 @@ class CalibrationMonitor:
         self._rows = None
         self.n_samples_ += n
         if rows.time is not None:
-            self._last, self._written = rows.moment(-1)
+            self._last = rows.moment(-1)
         if self._course.is_due(self.n_samples_):
             self._course.add(self._moment())
 
@@ -689,7 +689,7 @@ class CalibrationMonitor:
         row = int(enough.argmax())
         self.rejected_at_ = first + row
         if self.alarm == "test":
-            moment = (self._last, self._written) if rows is None else rows.moment(row)
+            moment = self._last if rows is None else rows.moment(row)
             self._raise(float(path[row]), self.rejected_at_, *moment, self._log_e_values())
 
     def _raise_detector(self, log_statistic, n_samples, when, written):
@@ -727,7 +727,7 @@ class CalibrationMonitor:
             self.log_detector_ if log_detector is None else log_detector,
             self.slope_,
             self.shift_,
-            self._last if when is None else when,
+            self._last[0] if when is None else when,
         )
 
 

@@ -249,7 +249,7 @@ class Record:
                 block.level,
                 block.first,
                 block.last,
-                None if block.when is None else stored_time(block.when),
+                stored_time(block.when),
                 _sparse(block.counts),
                 _sparse(block.labels[None]),
             ]
@@ -269,7 +269,7 @@ class Record:
                 int(level),
                 int(first),
                 int(last),
-                None if when is None else read_stored(when),
+                read_stored(when),
                 _dense(counts, COARSE_CELLS.n),
                 _dense(labels[0] if labels else [], n_classes, 1)[0],
             )

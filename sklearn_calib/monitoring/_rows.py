@@ -177,13 +177,17 @@ def _moment(value: Any) -> Any:
         return np.datetime64("NaT", "us")
 
 
-def stored_time(moment: Any) -> float | str:
-    """A time as JSON holds it."""
+def stored_time(moment: Any) -> float | str | None:
+    """A time, or None, as JSON holds it."""
+    if moment is None:
+        return None
     return str(moment) if isinstance(moment, np.datetime64) else float(moment)
 
 
-def read_stored(time: float | str) -> Any:
+def read_stored(time: float | str | None) -> Any:
     """The time that `stored_time` stored."""
+    if time is None:
+        return None
     return np.datetime64(time, "us") if isinstance(time, str) else np.float64(time)
 
 

@@ -18,6 +18,9 @@ _FORMAT = "sklearn-calib monitor"
 _VERSION = 4
 _WITH_CHECKSUM = 2  # the first version that has one
 _WITH_RECORDS = 3  # the first version that has counts by log-odds; 4 counts labels, too
+#: Entries, and the attributes of the monitor that they are.
+_ARRAYS = {"log_ratios": "_total", "detector": "_detector", "impossible": "_impossible"}
+_COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_before"}
 
 
 def state_of(monitor: Any) -> dict[str, Any]:
@@ -37,16 +40,12 @@ def state_of(monitor: Any) -> dict[str, Any]:
         "version": _VERSION,
         "settings": settings,
         "classes": classes,
-        "n_samples": monitor.n_samples_,
-        "log_ratios": monitor._total.tolist(),
-        "detector": monitor._detector.tolist(),
-        "impossible": monitor._impossible.tolist(),
+        **{key: getattr(monitor, name) for key, name in _COUNTS.items()},
+        **{key: getattr(monitor, name).tolist() for key, name in _ARRAYS.items()},
         "largest": _finite(monitor._largest),
         "rejected_at": monitor.rejected_at_,
-        "time": None if monitor._last is None else stored_time(monitor._last),
-        "time_as_given": monitor._written,
-        "n_alarms": monitor.n_alarms_,
-        "n_before": monitor._n_before,
+        "time": stored_time(monitor._last[0]),
+        "time_as_given": monitor._last[1],
         "alarms": [
             [*alarm[:2], _finite(alarm[2]), *alarm[3:-1], in_state(alarm.diagnosis)]
             for alarm in monitor.alarms_
@@ -54,7 +53,7 @@ def state_of(monitor: Any) -> dict[str, Any]:
         "records": [records[at : at + columns] for at in range(0, len(records), columns)],
         "stride": monitor._course.stride,
         "course": [
-            [n, *map(_finite, numbers), None if time is None else stored_time(time)]
+            [n, *map(_finite, numbers), stored_time(time)]
             for n, *numbers, time in monitor._course.moments
         ],
     }
@@ -97,11 +96,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     if state["classes"] is not None:
         monitor.classes_ = np.array(state["classes"])
         monitor._open()
-    for name, key in (
-        ("_total", "log_ratios"),
-        ("_detector", "detector"),
-        ("_impossible", "impossible"),
-    ):
+    for key, name in _ARRAYS.items():
         own = getattr(monitor, name)
         found = np.array(state[key], dtype=own.dtype)
         if found.shape != own.shape or not np.isfinite(found).all():
@@ -109,23 +104,21 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
         if key != "log_ratios" and (found < 0).any():
             raise ValueError(f"{key} below 0")
         setattr(monitor, name, found)
-    for key in ("n_samples", "n_alarms", "n_before", "stride"):
+    for key in (*_COUNTS, "stride"):
         if not isinstance(state[key], int) or state[key] < (key == "stride"):
             raise ValueError(f"{key} is {state[key]!r}")
-    monitor.n_samples_ = int(state["n_samples"])
+    for key, name in _COUNTS.items():
+        setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = float(state["largest"])
-    monitor._last = None if state["time"] is None else read_stored(state["time"])
-    monitor._written = state.get("time_as_given")
-    monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
+    monitor._last = read_stored(state["time"]), state.get("time_as_given")
     monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
     if state["version"] >= _WITH_RECORDS:
         pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
         monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
-        (n, *map(float, numbers), None if time is None else read_stored(time))
-        for n, *numbers, time in state["course"]
+        (n, *map(float, numbers), read_stored(time)) for n, *numbers, time in state["course"]
     ]
     return monitor
 
