@@ -9,7 +9,13 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
-from .._sklearn_compat import ClassifierAround, clone_by_value, routing_enabled
+from .._sklearn_compat import (
+    KW_ONLY,
+    ClassifierAround,
+    clone_by_value,
+    routing_enabled,
+    with_options,
+)
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_several
 from ..exceptions import refuse
@@ -84,6 +90,7 @@ class DecidingClassifier(ClassifierAround):
         self._remember_features(estimator)
 
 
+@with_options
 class CostSensitiveClassifier(DecidingClassifier):
     """A classifier that predicts the action with the smallest expected cost.
 
@@ -161,16 +168,10 @@ class CostSensitiveClassifier(DecidingClassifier):
     0.3
     """
 
-    def __init__(
-        self,
-        estimator: Estimator,
-        costs: ArrayLike | Callable[[Any], ArrayLike] | None = None,
-        *,
-        actions: Sequence[object] | AnyArray | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.costs = costs
-        self.actions = actions
+    estimator: Estimator
+    costs: ArrayLike | Callable[[Any], ArrayLike] | None = None
+    _: KW_ONLY
+    actions: Sequence[object] | AnyArray | None = None
 
     def fit(
         self,

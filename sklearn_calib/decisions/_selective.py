@@ -12,7 +12,7 @@ from .._kernels._proportion import share_interval, upper_bound
 from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
 from .._random import legacy_generator
 from .._show import plain
-from .._sklearn_compat import check_method_params, safe_split
+from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import caution, check_between, equals, is_number, named, refuse
@@ -30,6 +30,7 @@ class Cutoff(NamedTuple):
     coverage_interval: tuple[float, float]
 
 
+@with_options
 class SelectiveClassifier(DecidingClassifier):
     """A classifier that answers where it is confident enough for an error rate, or a share of rows.
 
@@ -141,37 +142,25 @@ class SelectiveClassifier(DecidingClassifier):
     (True, True)
     """
 
-    threshold_: float
-    coverage_: float
-    risk_: float
-    risk_bound_: float
-    coverage_interval_: tuple[float, float]
-    thresholds_: dict[Hashable, float]
-    coverages_: dict[Hashable, float]
-    risks_: dict[Hashable, float]
-    risk_bounds_: dict[Hashable, float]
-    coverage_intervals_: dict[Hashable, tuple[float, float]]
-
-    def __init__(
-        self,
-        estimator: Estimator,
-        max_risk: float | None = None,
-        delta: float = 0.1,
-        method: Literal["sgr"] = "sgr",
-        *,
-        coverage: float | None = None,
-        abstain_label: object = None,
-        calibration_size: float = 0.5,
-        random_state: RandomStateLike = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.max_risk = max_risk
-        self.delta = delta
-        self.method = method
-        self.coverage = coverage
-        self.abstain_label = abstain_label
-        self.calibration_size = calibration_size
-        self.random_state = random_state
+    estimator: Estimator
+    max_risk: float | None = None
+    delta: float = 0.1
+    method: Literal["sgr"] = "sgr"
+    _: KW_ONLY
+    coverage: float | None = None
+    abstain_label: object = None
+    calibration_size: float = 0.5
+    random_state: RandomStateLike = 0
+    threshold_: float = field(init=False)
+    coverage_: float = field(init=False)
+    risk_: float = field(init=False)
+    risk_bound_: float = field(init=False)
+    coverage_interval_: tuple[float, float] = field(init=False)
+    thresholds_: dict[Hashable, float] = field(init=False)
+    coverages_: dict[Hashable, float] = field(init=False)
+    risks_: dict[Hashable, float] = field(init=False)
+    risk_bounds_: dict[Hashable, float] = field(init=False)
+    coverage_intervals_: dict[Hashable, tuple[float, float]] = field(init=False)
 
     def fit(
         self, X: Features, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any
@@ -313,7 +302,7 @@ class SelectiveClassifier(DecidingClassifier):
     def _choose(self, proba, codes, weight, groups, where):
         """Set the threshold, or that of each group."""
         error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
-        for name in ("threshold_", *(f"{field}s_" for field in Cutoff._fields)):
+        for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
             vars(self).pop(name, None)
         whole: dict[Hashable, Any] = {None: slice(None)}
         if groups is not None:
@@ -333,8 +322,8 @@ class SelectiveClassifier(DecidingClassifier):
         if groups is None:
             self.threshold_ = found[None].threshold
             return
-        for field in Cutoff._fields:
-            setattr(self, f"{field}s_", {key: getattr(one, field) for key, one in found.items()})
+        for part in Cutoff._fields:
+            setattr(self, f"{part}s_", {key: getattr(one, part) for key, one in found.items()})
 
     def _choice(self, confidence, error, weight, delta):
         """The threshold of some rows, and what it gives."""

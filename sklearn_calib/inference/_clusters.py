@@ -7,6 +7,7 @@ dependence inside of a cluster, but where labels are drawn (errors of bins: as a
 clusters); clusters are independent of each other.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -381,6 +382,7 @@ def sum_error(terms: FloatArray, groups: IntArray) -> float:
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
 
 
+@dataclass(eq=False)
 class ClusterLine:
     """Intercept and slope of the outcomes on predicted log-odds.
 
@@ -394,16 +396,11 @@ class ClusterLine:
         Of the intervals.
     """
 
-    def __init__(
-        self,
-        z: FloatArray,
-        hit: FloatArray,
-        weight: FloatArray,
-        groups: IntArray,
-        level: float = 0.95,
-    ) -> None:
-        self.z, self.hit, self.weight, self.groups = z, hit, weight, groups
-        self.level = level
+    z: FloatArray
+    hit: FloatArray
+    weight: FloatArray
+    groups: IntArray
+    level: float = 0.95
 
     def large(self, estimate: float) -> tuple[tuple[float, float], float]:
         """The interval of calibration in the large around its estimate, and the p-value of 0."""

@@ -88,14 +88,9 @@ class ValidationSampleSize(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and names, for JSON."""
-        return {
-            "n_samples": self.n_samples,
-            "n_events": self.n_events,
-            "prevalence": self.prevalence,
-            "c_statistic": self.c_statistic,
-            "level": self.level,
-            "targets": [asdict(one) for one in self.targets],
-        }
+        names = ("n_samples", "n_events", "prevalence", "c_statistic", "level")
+        found = {name: getattr(self, name) for name in names}
+        return {**found, "targets": [asdict(one) for one in self.targets]}
 
     def to_frame(self) -> DataFrame:
         """The targets as a pandas DataFrame, one row each.

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._random import generator
+from .._sklearn_compat import KW_ONLY, with_options
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import check_between, check_count, check_known, is_number, refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
@@ -42,6 +43,7 @@ class TesterVerdict:
     required: int
 
 
+@with_options
 class CalibrationTester(BaseEstimator):
     """Decide whether predictions are calibrated or at least `epsilon` away from it.
 
@@ -76,22 +78,13 @@ class CalibrationTester(BaseEstimator):
     False
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        tolerance: float = 0.0,
-        method: Literal["smooth", "distance"] = "smooth",
-        n_parts: int = 1,
-        delta: float = 1 / 3,
-        random_state: RandomStateLike = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tolerance = tolerance
-        self.method = method
-        self.n_parts = n_parts
-        self.delta = delta
-        self.random_state = random_state
+    epsilon: float
+    _: KW_ONLY
+    tolerance: float = 0.0
+    method: Literal["smooth", "distance"] = "smooth"
+    n_parts: int = 1
+    delta: float = 1 / 3
+    random_state: RandomStateLike = 0
 
     def test(
         self, y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | None = None
