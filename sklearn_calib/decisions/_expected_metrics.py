@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._kernels import _expected_metrics as kernels
-from .._kernels._expected_metrics import best_actions
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (
@@ -280,7 +279,7 @@ def _values(proba, predicted, costs, where):
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
         "brier_loss": BrierLoss().of_labels(proba),
         "log_loss": LogLoss().of_labels(proba),
-        "cost": table[:, best_actions(proba, table)].T,
+        "cost": table[:, kernels.best_actions(proba, table)].T,
     }
 
 

@@ -1,20 +1,20 @@
 """group_calibration: one exact test of all groups of rows, with intervals that hold together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from .._random import check_seed, label_bounds
+from .._random import label_bounds
 from .._simplex import title_of_problem, two_class_pairs
-from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
+from .._typing import ArrayLike, IntArray, RandomStateLike
 from ..canonical import canonical_proba
-from ..exceptions import check_count, check_known, check_level, refuse
+from ..exceptions import refuse
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
 from ._grades import Grades
-from ._grouping import GroupRule, Partition, groups_of, partitions_of, patterns_of
+from ._grouping import Audit, Partition, groups_of, partitions_of, patterns_of
 from ._result import GroupCalibration, GroupRow
 
 
@@ -172,9 +172,8 @@ def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
         `group_calibration`.
     """
     how = Audit(**options, where=case.where)
-    how.check()
-    partitions = partitions_of(groups, case.n_given, how.rule, case.kept)
-    grouping = groups_of(partitions, len(case.codes), how.rule)
+    partitions = partitions_of(groups, case.n_given, how, case.kept)
+    grouping = groups_of(partitions, len(case.codes), how)
     problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]
     shared = len(problems) > 1
     pattern = np.arange(len(case.codes)) if shared else patterns_of(partitions)
@@ -220,7 +219,7 @@ def audit_summaries(
     _check_alike(filled, how)
     columns = _columns_of(filled, names, how.where)
     counts = np.array([one.n_samples for one in filled.values()])
-    partitions = partitions_of(columns, len(filled), how.rule, counts=counts)
+    partitions = partitions_of(columns, len(filled), how, counts=counts)
     samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
     cells = cells_of_samples(samples, patterns_of(partitions))
     first = next(iter(filled.values()))
@@ -239,7 +238,7 @@ def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any
         Of `group_calibration`.
     """
     how = Audit(**options)
-    return partitions_of({name: values}, len(values), how.rule, counts=counts)[0]
+    return partitions_of({name: values}, len(values), how, counts=counts)[0]
 
 
 def audit_pairs(
@@ -269,36 +268,9 @@ def _title_of(summary):
 
 
 def _of_cells(cells, partitions, counts, title, how):
-    grouping = groups_of(partitions, len(counts), how.rule, counts)
+    grouping = groups_of(partitions, len(counts), how, counts)
     groups = _patterns_of_groups(grouping, patterns_of(partitions))
     return _result([Event(title, cells, groups)], grouping, how, [])
-
-
-class Audit(NamedTuple):
-    """The options of `group_calibration`, which says what they are."""
-
-    depth: int = 1
-    n_bins: int = 3
-    min_rows: int = 50
-    level: float = 0.95
-    n_resamples: int = 999
-    random_state: RandomStateLike = 0
-    multiclass: Multiclass = "auto"
-    where: str = "group_calibration"
-
-    @property
-    def rule(self) -> GroupRule:
-        return GroupRule(self.depth, self.n_bins, self.min_rows, self.where)
-
-    def check(self) -> None:
-        """Refuse what is out of range."""
-        check_seed(self.random_state)
-        check_level(self.level, self.where)
-        cure = "Pass 999 for p-values down to 0.001"
-        check_count(self.n_resamples, "n_resamples", self.where, cure=cure)
-        known = ("auto", "confidence", "classwise")
-        cure = "See the user guide, Groups and fairness"
-        check_known(self.where, "multiclass", self.multiclass, known, cure)
 
 
 def _patterns_of_groups(grouping, pattern):

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._float_order import thinned
+from .._random import check_seed
 from .._show import plain
-from .._typing import AnyArray, IntArray
+from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
 from ..canonical import entries, named_columns, naming, plain_dates, read_array
-from ..exceptions import caution, check_count, is_number, refuse, setting
+from ..exceptions import caution, check_count, check_known, check_level, is_number, refuse, setting
 from ..recalibrators import is_nothing
 
 WHOLE = "all rows"
@@ -118,22 +119,33 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    rule = GroupRule(depth, n_bins, min_rows, where)
+    rule = Audit(depth, n_bins, min_rows, where=where)
     partitions = partitions_of(groups, n_samples, rule, kept)
     return groups_of(partitions, n_samples if kept is None else len(kept), rule)
 
 
-class GroupRule(NamedTuple):
-    """How groups are made; the parameters of `find_groups`."""
+class Audit(NamedTuple):
+    """The options of `group_calibration`, which says what they are."""
 
-    depth: int
-    n_bins: int
-    min_rows: float
-    where: str
+    depth: int = 1
+    n_bins: int = 3
+    min_rows: float = 50
+    level: float = 0.95
+    n_resamples: int = 999
+    random_state: RandomStateLike = 0
+    multiclass: Multiclass = "auto"
+    where: str = "group_calibration"
 
     def check(self) -> None:
         """Refuse what is out of range."""
         where = self.where
+        check_seed(self.random_state)
+        check_level(self.level, where)
+        cure = "Pass 999 for p-values down to 0.001"
+        check_count(self.n_resamples, "n_resamples", where, cure=cure)
+        known = ("auto", "confidence", "classwise")
+        cure = "See the user guide, Groups and fairness"
+        check_known(where, "multiclass", self.multiclass, known, cure)
         check_count(self.n_bins, "n_bins", where, 2)
         if check_count(self.depth, "depth", where) > 2:
             refuse(where, "depth as 1 or 2", repr(self.depth), "Leave it out for the default")
@@ -144,7 +156,7 @@ class GroupRule(NamedTuple):
 def partitions_of(
     groups: Any,
     n_samples: int,
-    rule: GroupRule,
+    rule: Audit,
     kept: AnyArray | None = None,
     counts: IntArray | None = None,
 ) -> list[Partition]:
@@ -154,7 +166,7 @@ def partitions_of(
     ----------
     groups, n_samples, kept
         As in `find_groups`.
-    rule : GroupRule
+    rule : Audit
     counts : ndarray of shape (n_samples,), default=None
         How many rows each of these stands for; by default one.
     """
@@ -169,7 +181,7 @@ def partitions_of(
 
 
 def groups_of(
-    partitions: Sequence[Partition], n: int, rule: GroupRule, counts: IntArray | None = None
+    partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
 ) -> Grouping:
     """The groups of partitions of `n` rows, or of what stands for `counts` rows."""
     names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
@@ -230,14 +242,14 @@ def _pairs(partitions, sizes):
 
 
 def _advise(names, small, rule):
-    depth, _, min_rows, where = rule
+    where = rule.where
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
         coarser = setting("coarser_groups", words="lower min_rows, or pass coarser groups")
         cure = "Only all rows together are reported; " + coarser
-        caution(where, f"a group of at least {min_rows} rows", got, cure)
+        caution(where, f"a group of at least {rule.min_rows} rows", got, cure)
     if len(names) > _MANY:
-        less = "depth=1, " if depth == 2 else ""
+        less = "depth=1, " if rule.depth == 2 else ""
         caution(
             where,
             f"at most {_MANY} groups",
@@ -287,7 +299,7 @@ def _of_mask(mask, number, n_samples, take, where):
 
 
 def of_column(
-    name: str, values: AnyArray, rule: GroupRule, counts: IntArray | None = None
+    name: str, values: AnyArray, rule: Audit, counts: IntArray | None = None
 ) -> Partition:
     """The groups of one column; each value stands for one row, or for `counts` rows."""
     values, missing = _without_missing(values)
