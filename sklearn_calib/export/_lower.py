@@ -83,10 +83,15 @@ class Rows:
     exact: Any = None
     origin: Origin | None = None
 
-    #: Less than all logarithms.
-    lowest = -1e300
-    #: Whether numbers have the digits of float64.
-    double = True
+    @property
+    def lowest(self) -> float:
+        """Less than all logarithms."""
+        return -1e300
+
+    @property
+    def double(self) -> bool:
+        """Whether numbers have the digits of float64."""
+        return True
 
     @classmethod
     def of_margin(cls, x: Any) -> Self:
@@ -285,7 +290,7 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
         log-odds, and so is the result.
     """
     k = 1 if second_only else len(document.classes)
-    x = Columns([Expr("input", data=c) for c in range(k)])
+    x: Any = Columns([Expr("input", data=c) for c in range(k)])
     if document.input == "logits":
         valid = (abs(x) <= LARGEST_LOGIT).all()
         if second_only:
@@ -321,7 +326,7 @@ class ProgramRows(Rows):
         log = None if self.exact is None else ops.of_others(ops.log_sum, self.exact.single())
         return ops.of_others(np.add, self.p.single()), log
 
-    def is_top(self) -> Columns:
+    def is_top(self) -> Any:
         p = self.p.single()
         before = list(itertools.accumulate(p, np.maximum))
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
@@ -329,7 +334,7 @@ class ProgramRows(Rows):
         later = zip(found[1:], before[:-1], p[1:], strict=True)
         return np.column_stack([found[0], *(same & (top < one) for same, top, one in later)])
 
-    def thresholds(self) -> Columns:
+    def thresholds(self) -> Any:
         if self.exact is None:  # one logarithm for each sum
             terms = np.maximum(self.p, SMALLEST_PROBABILITY).single()
             sums: Any = (itertools.accumulate(part, np.add) for part in (terms, terms[::-1]))
@@ -340,7 +345,7 @@ class ProgramRows(Rows):
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
-    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Columns:
+    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
         """The matrix is positive definite, so elimination needs no pivots."""
         k, low, high = self.k, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
         r = {at: np.clip(p, low, high) for at, p in pairwise.items()}
@@ -348,13 +353,13 @@ class ProgramRows(Rows):
         for i in range(k):
             squares = [r[j, i] * r[j, i] for j in range(k) if j != i]
             table[i][i] = 1.0 + np.column_stack(squares).sum()
-        right = [Columns([ops.number(1.0)])] * k
+        right: list[Any] = [Columns([ops.number(1.0)])] * k
         for pivot, i in itertools.combinations(range(k), 2):
             factor = table[i][pivot] / table[pivot][pivot]
             for j in range(pivot + 1, k):
                 table[i][j] = table[i][j] - factor * table[pivot][j]
             right[i] = right[i] - factor * right[pivot]
-        p: list[Columns] = []
+        p: list[Any] = []
         for i in reversed(range(k)):
             known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
             rest = right[i] - np.column_stack(known).sum() if known else right[i]
@@ -373,14 +378,16 @@ class ProgramRows(Rows):
         return found.where(np.column_stack([place.entries_of(t) for t in tables.T]), other)
 
 
-def _found(levels: list[Columns], keys: IntArray, base: int):
+def _found(levels: list[Any], keys: IntArray, base: int):
     """Whether levels are a key, the place that was searched, and where each key stands there.
 
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.
     """
-    rank, conditions, at = Columns([ops.number(0.0)]), [], 0
+    rank: Any = Columns([ops.number(0.0)])
     rank_of_keys: Any = np.zeros(len(keys))
+    conditions: list[Any] = []
+    at = 0
     while at < len(levels):
         code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
         while at < len(levels) and (largest_code + 1) * base < _EXACT_INTEGERS:

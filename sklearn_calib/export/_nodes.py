@@ -320,7 +320,7 @@ class TopLabel(Node):
         if rows.exact is not None:
             log_top = is_top.where(rows.exact, 0.0).sum()
             exact = np.column_stack([log_others.log_of_sum(), log_top])
-        p = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
+        p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
         pair = rows.of(p, 2, exact)
         found = [p if part is None else pair.after(part).p for part in self.parts]
         rest, top = found[0].column(0), found[0].column(1)

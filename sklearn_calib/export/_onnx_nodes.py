@@ -270,10 +270,10 @@ class GraphRows(Rows):
         )
         return above - below
 
-    def coupled(self, pairwise: dict[tuple[int, int], Tensor]) -> Tensor:
+    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
         """The matrix is positive definite, so elimination needs no exchange of rows."""
         k, eye, zero = self.k, np.eye(self.k), pairwise[0, 1] * 0.0
-        flat = np.column_stack([pairwise.get(place, zero) for place in np.ndindex(k, k)])
+        flat: Any = np.column_stack([pairwise.get(place, zero) for place in np.ndindex(k, k)])
         r = np.clip(flat.reshaped(0, k, k), MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY)
         r = r * (1.0 - eye)
         add = r.graph.add
@@ -287,13 +287,13 @@ class GraphRows(Rows):
         p = np.maximum(add("Gather", system, np.array([k]), axis=2).reshaped(0, k), 0.0)
         return p / p.sum()
 
-    def in_cells(self, node: Cells, levels: Tensor, other: Tensor) -> Tensor:
+    def in_cells(self, node: Cells, levels: Any, other: Any) -> Any:
         graph = levels.graph
         keys = graph.tensor(node.keys.astype(float))
 
         def order(position):
             """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
-            sign = np.sign(levels - keys.entries(position))
+            sign: Any = np.sign(levels - keys.entries(position))
             return graph.add("GatherElements", sign, abs(sign).top(), axis=1).reshaped(-1)
 
         after = graph.search(len(node.keys), lambda position: np.less_equal(0.0, order(position)))

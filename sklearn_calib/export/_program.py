@@ -157,7 +157,7 @@ def _absolute(a):
     return Expr("abs", a.args[0] if a.op == "neg" else a)
 
 
-def exp_of_negative(a: Columns) -> Columns:
+def exp_of_negative(a: Any) -> Columns:
     """e^a for a <= 0, moved up to -700."""
     return each(_named("exp"), np.maximum(a, -LARGEST_EXPONENT))
 
@@ -167,7 +167,7 @@ def _log_of_one_more(a):
     return np.log(1.0 + exp_of_negative(-abs(a)))
 
 
-def log_sum(a: Columns, b: Columns) -> Columns:
+def log_sum(a: Any, b: Any) -> Any:
     """log(e^a + e^b)."""
     return np.maximum(a, b) + _log_of_one_more(a - b)
 
@@ -224,7 +224,7 @@ class Program:
     outputs: tuple[Expr, ...]
 
 
-def paired(operation: Callable[[Operand, Operand], Operand], terms: Sequence[Operand]) -> Operand:
+def paired(operation: Callable[..., Any], terms: Sequence[Operand]) -> Operand:
     """An associative operation over all terms, as a balanced tree: databases limit the depth."""
     while len(terms) > 1:
         pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
@@ -232,9 +232,7 @@ def paired(operation: Callable[[Operand, Operand], Operand], terms: Sequence[Ope
     return terms[0]
 
 
-def of_others(
-    operation: Callable[[Operand, Operand], Operand], terms: Sequence[Operand]
-) -> list[Operand]:
+def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:
     """The operation over all terms but one, for each, in O(k)."""
     before = list(accumulate(terms[:-1], operation))
     after = list(accumulate(terms[:0:-1], operation))[::-1]
