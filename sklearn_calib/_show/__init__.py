@@ -12,6 +12,7 @@ from ._names import in_legend as in_legend
 from ._names import in_page as in_page
 from ._names import in_picture as in_picture
 from ._names import in_shell as in_shell
+from ._names import listed as listed
 from ._names import plain as plain
 from ._names import quoted as quoted
 from ._names import reason_of as reason_of

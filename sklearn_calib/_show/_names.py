@@ -111,6 +111,13 @@ def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
     return f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
+def listed(texts: Sequence[str], most: int, mark: str = ", ") -> str:
+    """The first of several texts, and how many more there are: ``'a', 'b' and 3 more``."""
+    more = len(texts) - most
+    shown = mark.join(texts[:most])
+    return f"{shown}{mark.strip(', ')} and {more} more" if more > 0 else shown
+
+
 def in_page(value: object, limit: int | None = 200) -> str:
     """For HTML, inside tags and attributes."""
     return html.escape(plain(value, limit), quote=True)

@@ -49,29 +49,28 @@ class Section(NamedTuple):
         return not self.only or writer in self.only.split()
 
 
-def blocks_of(
-    sections: Iterable[Section],
-    writer: str,
-    lines: Callable[[Table], Iterable[Any]],
-    *,
-    line: Callable[[str], Any] = str,
-    paragraph: Callable[[str], Any] = str,
-    heading: Callable[[str], Any] = str,
-) -> Iterator[list[Any]]:
-    """Lines that belong together, of a writer that makes them of texts and of tables."""
-    for section in filter(lambda section: section.is_for(writer), sections):
-        blocks = [[paragraph(plain(" ".join(section.sentences), None))] * bool(section.sentences)]
-        blocks += [[line(plain(item, None)) for item in section.items]]
-        blocks += [[*lines(table)] for table in section.tables] or [[]]
-        blocks[-1] += [line(plain(note, None)) for note in section.notes]
-        blocks += [[f"    {plain(code, None)}" for code in section.code.splitlines()]]
-        below = blocks_of(
-            section.parts, writer, lines, line=line, paragraph=paragraph, heading=heading
-        )
-        blocks = [*filter(None, blocks), *below]
-        if blocks and (section.title or section.name):
-            blocks[0].insert(0, heading(plain(section.title or section.name, None)))
-        yield from blocks
+class Writer(NamedTuple):
+    """What makes lines of texts and of tables."""
+
+    name: str
+    lines: Callable[[Table], Iterable[Any]]
+    line: Callable[[str], Any] = str
+    paragraph: Callable[[str], Any] = str
+    heading: Callable[[str], Any] = str
+
+    def blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
+        """Lines that belong together."""
+        for section in filter(lambda section: section.is_for(self.name), sections):
+            sentences = plain(" ".join(section.sentences), None)
+            blocks = [[self.paragraph(sentences)]] if section.sentences else []
+            blocks += [[self.line(plain(item, None)) for item in section.items]]
+            blocks += [[*self.lines(table)] for table in section.tables] or [[]]
+            blocks[-1] += [self.line(plain(note, None)) for note in section.notes]
+            blocks += [[f"    {plain(code, None)}" for code in section.code.splitlines()]]
+            blocks = [*filter(None, blocks), *self.blocks(section.parts)]
+            if blocks and (section.title or section.name):
+                blocks[0].insert(0, self.heading(plain(section.title or section.name, None)))
+            yield from blocks
 
 
 def text_of_cell(cell: str | Cell) -> str:

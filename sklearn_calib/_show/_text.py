@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ._html import html_of, in_notebook
 from ._names import plain
-from ._sections import Cell, Section, Table, blocks_of, text_of_cell
+from ._sections import Cell, Section, Table, Writer, text_of_cell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,8 +18,8 @@ _WIDTH = 100
 
 def text_of(sections: Iterable[Section]) -> str:
     """Sections with an empty line between them."""
-    blocks = blocks_of(sections, "text", lines_of, paragraph=partial(fill, width=_WIDTH))
-    return "\n\n".join(map("\n".join, blocks))
+    writer = Writer("text", lines_of, paragraph=partial(fill, width=_WIDTH))
+    return "\n\n".join(map("\n".join, writer.blocks(sections)))
 
 
 def lines_of(table: Table) -> list[str]:
@@ -76,15 +76,9 @@ def in_terminal(sections: Iterable[Section], width: int) -> "Iterator[Renderable
     """What to print in turn, with empty lines between; texts are lines of code, not to wrap."""
     from rich.text import Text
 
-    blocks = blocks_of(
-        sections,
-        "terminal",
-        partial(_tables, width=width),
-        line=Text,
-        paragraph=Text,
-        heading=partial(Text, style="bold"),
-    )
-    for number, block in enumerate(blocks):
+    bold = partial(Text, style="bold")
+    writer = Writer("terminal", partial(_tables, width=width), Text, Text, bold)
+    for number, block in enumerate(writer.blocks(sections)):
         if number:
             yield ""
         yield from block

@@ -7,14 +7,13 @@ import numpy as np
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import check_known, equals, refuse, refuse_unknown
-from ..metrics import canonical_case, metric
+from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
 from ._in_sample import mapped
 
 if TYPE_CHECKING:
     from ..metrics import BinaryProblem
 
-_BINARY = ("confidence", "top_label", "classwise")
 _SUMMARIES = {"mean": "ici", "median": "e50", "q90": "e90", "max": "emax"}
 
 
@@ -139,7 +138,7 @@ def calibration_indices(
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
 
 
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def integrated_calibration_index(
     problem: "BinaryProblem",
     *,
@@ -219,7 +218,7 @@ def integrated_calibration_index(
     return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
 
 
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def e50_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
@@ -250,7 +249,7 @@ def e50_calibration_index(
     return indices_of_problem(problem, smoother).e50
 
 
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def e90_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
@@ -281,7 +280,7 @@ def e90_calibration_index(
     return indices_of_problem(problem, smoother).e90
 
 
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def emax_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:

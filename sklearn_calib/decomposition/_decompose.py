@@ -297,21 +297,12 @@ def refinement_error(
     if in_sample and kind == "logits":
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
-    given: dict[str, Any] = {"loss": rule, "recalibrator": recalibrator, "cv": cv}
-    return refinement_of_case(case, **given, smooth=label_smoothing, start=start)
+    return refinement(case, rule, recalibrator, cv, label_smoothing, start)
 
 
-def refinement_of_case(
-    case: "Case",
-    *,
-    loss: LossLike = "log",
-    recalibrator: RecalibratorLike = "temperature",
-    cv: CV = None,
-    smooth: bool = False,
-    start: float | None = None,
-) -> float:
+def refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, start=None) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
-    rule, where = get_loss(loss), case.where
+    where = case.where
     if _in_sample(where, rule, recalibrator, cv, smooth):
         return temperature_of_case(case, smooth, start).loss
     plain = _is_plain_temperature(recalibrator)

@@ -12,14 +12,14 @@ independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_law`
 
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
-from .._typing import CV, AnyArray, FloatArray, IntArray, RecalibratorLike
+from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
 from ..exceptions import no_cautions, refuse
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
@@ -36,7 +36,7 @@ from ._intervals import mean_law, uncertainty_law
 from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
 
 if TYPE_CHECKING:
-    from ..metrics import Case, ProperLoss
+    from ..metrics import Case
 
 FEWEST_ROWS, FEWEST_OF_CLASS = 50, 5
 _FOLDS = 5
@@ -45,21 +45,6 @@ _SHOWN = 4096  # rows that `smallest_seen` is computed from
 _ROUNDING = 1e-12  # nats or the like: smaller differences are none
 _ALIKE = 2.0
 _COST = 30.0  # rows times nats that trees lose where one feature is missed, and a reserve
-
-
-class Corrected(NamedTuple):
-    """Probabilities of rows that the maps have not seen, and what the trees were made of.
-
-    The losses have one row for the maps of each fold, of all rows: those they have not seen, and
-    the others.
-    """
-
-    fold: IntArray  # in which each row was tested
-    recalibrated: FloatArray
-    by_features: FloatArray
-    losses_recalibrated: FloatArray
-    losses_by_features: FloatArray
-    gains: dict[Any, float]
 
 
 def decompose_by_features(
@@ -75,17 +60,11 @@ def decompose_by_features(
     if not enough_for_features(case):
         _refuse_few(case)
     folds = folds_of_rows(case, _FOLDS if cv is None else cv)
-    return parts_of(case, corrected(case, columns, rule, recalibrator, folds), loss)
-
-
-def parts_of(case: "Case", found: Corrected, loss: LossLike) -> LossDecomposition:
-    """The decomposition of rows that were corrected out of fold."""
-    rule = get_loss(loss)
+    fold, recalibrated, (mapped, used), gains = _corrected(case, columns, rule, recalibrator, folds)
     w = case.weight / case.weight.sum()
     frequencies = np.bincount(case.codes, w, len(case.classes)).astype(float)
     blind = rule.of_labels(frequencies[None])[0][case.codes]
     risk = rule.of_rows(case.proba, case.codes)
-    mapped, used = found.losses_recalibrated, found.losses_by_features
     by_map = {
         "calibration": risk - mapped,
         "refinement": mapped,
@@ -95,8 +74,7 @@ def parts_of(case: "Case", found: Corrected, loss: LossLike) -> LossDecompositio
     }
     laws = {"risk": mean_law(risk, w, w**2)}
     laws |= {
-        name: _law(losses, found.fold, w, fading=name == "grouping")
-        for name, losses in by_map.items()
+        name: _law(losses, fold, w, fading=name == "grouping") for name, losses in by_map.items()
     }
     laws["uncertainty"] = uncertainty_law(blind, frequencies, w, w**2, rule)
     gain = laws["grouping"].estimate
@@ -108,8 +86,8 @@ def parts_of(case: "Case", found: Corrected, loss: LossLike) -> LossDecompositio
         grouping=grouping,
         gain_of_features=gain,
         irreducible=laws["refinement"].estimate - grouping,
-        feature_gains=_shares(found.gains),
-        smallest_seen=smallest_seen(rule, found.recalibrated, w),
+        feature_gains=_shares(gains),
+        smallest_seen=smallest_seen(rule, recalibrated, w),
         n_rows=len(case.codes),
         _laws=laws,
     )
@@ -182,14 +160,20 @@ def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     return folds
 
 
-def corrected(
-    case: "Case",
-    columns: dict[Any, AnyArray],
-    rule: "ProperLoss",
-    recalibrator: RecalibratorLike,
-    folds: list[tuple[AnyArray, AnyArray]],
-) -> Corrected:
-    """Each row after recalibration, and then by its features, by fits that have not seen it."""
+def _corrected(case, columns, rule, recalibrator, folds):
+    """Each row after recalibration, and then by its features, by fits that have not seen it.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
+        In which each row was tested.
+    recalibrated : ndarray of shape (n_samples, n_classes)
+    losses : two ndarrays of shape (n_folds, n_samples)
+        Of recalibrated probabilities, and of those by the features too. They have one row for the
+        maps of each fold, of all rows: those they have not seen, and the others.
+    gains : dict of column to float
+        What the trees were made of.
+    """
     proba, codes, weight = case.proba, case.codes, case.weight
     numbers, gains = np.arange(len(case.classes)), dict.fromkeys(columns, 0.0)
     fold = np.empty(len(codes), dtype=np.intp)
@@ -211,10 +195,9 @@ def corrected(
             )
         maps[0].append(mapped)
         maps[1].append(used)
-    rows = np.arange(len(codes))
-    own = [np.stack(found)[fold, rows] for found in maps]
+    recalibrated = np.stack(maps[0])[fold, np.arange(len(codes))]
     losses = [np.stack([rule.of_rows(one, codes) for one in found]) for found in maps]
-    return Corrected(fold, own[0], own[1], losses[0], losses[1], gains)
+    return fold, recalibrated, losses, gains
 
 
 def _shares(gains):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from ..exceptions import check_count, check_level, equals, is_number, refuse, refuse_unknown
-from ..metrics import canonical_case, metric
+from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, folds_of, resolve_recalibrator
 from ._in_sample import mapped
 from ._intervals import mean_law
@@ -15,7 +15,7 @@ from ._intervals import mean_law
 if TYPE_CHECKING:
     from ..metrics import BinaryProblem, Case
 
-_MULTICLASS = ("confidence", "top_label", "classwise", "canonical")
+_MULTICLASS = (*BINARY, "canonical")
 _DIRECTIONS = ("over", "under")
 _EQUAL = 1e-12  # recalibrated probabilities that differ by less from the given are these
 _Pairs = list[tuple[IntArray, IntArray]]

@@ -16,6 +16,7 @@ from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
+from ._case import BINARY as BINARY
 from ._case import BinaryProblem as BinaryProblem
 from ._case import Case as Case
 from ._case import Cells as Cells

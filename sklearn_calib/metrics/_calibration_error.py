@@ -87,18 +87,10 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    return binned_error(case, norm, strategy, n_bins, multiclass, debias, bin_weight)
+    return _error(case, norm, strategy, n_bins, multiclass, debias, bin_weight)
 
 
-def binned_error(
-    case: "Case",
-    norm: Literal["l1", "l2", "max"],
-    strategy: Strategy,
-    n_bins: NumberOfBins,
-    multiclass: Multiclass,
-    debias: bool = False,
-    bin_weight: Literal["mass", "equal"] = "mass",
-) -> float:
+def _error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
     """The error behind the three names; `case.where` opens the error messages."""
     n_bins = _check(case, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
@@ -258,7 +250,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return binned_error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
+    return _error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, of_events=_largest_gaps)
@@ -293,4 +285,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.4
     """
-    return binned_error(case, "max", strategy, n_bins, multiclass)
+    return _error(case, "max", strategy, n_bins, multiclass)

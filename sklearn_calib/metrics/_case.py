@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -202,6 +202,7 @@ def _once(found, function, given, options):
     return found[key]
 
 
+@dataclass(eq=False, repr=False)
 class Case:
     """Validated predictions with their labels and weights: what a measure is a function of.
 
@@ -245,31 +246,25 @@ class Case:
     ((3, 2), [0, 1, 0], 0.5)
     """
 
-    def __init__(
-        self,
-        proba: FloatArray,
-        codes: IntArray,
-        weight: FloatArray | None,
-        classes: AnyArray,
-        positive: int = 1,
-        where: str = "measure",
-        unit: float = 1.0,
-    ) -> None:
-        self._given = proba  # (n, 1): the second column of two, the other not yet made
-        self.codes = codes
-        self._weight = weight  # None: equal
-        self.classes = classes
-        self.positive = positive
-        self.where = where
-        self.unit = unit
-        self.is_resample = False
-        self.items: IntArray | None = None
-        self.clusters: IntArray | None = None
-        self.kept: IntArray | None = None
-        self.n_given = len(codes)
-        self._layouts: dict[str, list[_Layout]] = {}
-        self._derived: dict[Any, Any] = {}
-        self._problems: dict[str, list[BinaryProblem]] = {}
+    _given: FloatArray  # (n, 1): the second column of two, the other not yet made
+    codes: IntArray
+    _weight: FloatArray | None  # None: equal
+    classes: AnyArray
+    positive: int = 1
+    where: str = "measure"
+    unit: float = 1.0
+    items: IntArray | None = None
+    clusters: IntArray | None = None
+    kept: IntArray | None = None
+    n_given: int = -1  # as many as there are
+    is_resample: bool = False
+    _layouts: dict[str, list[_Layout]] = field(default_factory=dict)
+    _derived: dict[Any, Any] = field(default_factory=dict)
+    _problems: dict[str, list[BinaryProblem]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n_given < 0:
+            self.n_given = len(self.codes)
 
     @cached_property
     def proba(self) -> FloatArray:
@@ -308,19 +303,16 @@ class Case:
     def take(self, rows: AnyArray) -> "Case":
         """Some of the rows."""
         weight = None if self._weight is None else self._weight[rows]
-        taken = self._other(self._given[rows], self.codes[rows], weight)
-        if self.items is not None:
-            taken.items = self.items[rows]
-        if self.clusters is not None:
-            taken.clusters = np.unique(self.clusters[rows], return_inverse=True)[1].ravel()
-        return taken
+        clusters = self.clusters
+        if clusters is not None:
+            clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
+        items = None if self.items is None else self.items[rows]
+        of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1}
+        return self._other(self._given[rows], self.codes[rows], weight, **of_rows)
 
     def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
-        other = self._other(proba, self.codes, self._weight)
-        for name in ("items", "clusters", "kept", "n_given"):
-            setattr(other, name, getattr(self, name))
-        return other
+        return self._other(proba, self.codes, self._weight)
 
     def in_clusters(self, clusters: IntArray | None) -> "Case":
         """The same rows, of which those of one number belong together."""
@@ -342,8 +334,10 @@ class Case:
         """The same predictions and labels with other weights, at least 0 and not all 0."""
         return self._changed(self.codes, weight)
 
-    def _other(self, proba, codes, weight):
-        return Case(proba, codes, weight, self.classes, self.positive, self.where, self.unit)
+    def _other(self, proba, codes, weight, **more):
+        """Other predictions, from which nothing has been derived yet."""
+        more |= {"_layouts": {}, "_derived": {}, "_problems": {}, "is_resample": False}
+        return replace(self, _given=proba, codes=codes, _weight=weight, **more)
 
     def _changed(self, codes, weight):
         """A resample: what depends on the predictions is shared."""
@@ -519,9 +513,8 @@ def canonical_case(
         warn_of_positive(proba, codes, classes, where)
     elif in_order:
         warn_of_order(proba, codes, classes, "labels", where, weight)
-    case = Case(proba, codes, weight, classes, positive, where, unit)
-    case.items, case.kept, case.n_given = items, kept, n_given
-    return case
+    rows = proba, codes, weight, classes, positive, where, unit
+    return Case(*rows, items=items, kept=kept, n_given=n_given)
 
 
 def label_cases(

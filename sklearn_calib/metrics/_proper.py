@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
 from .._typing import FloatArray, IntArray
@@ -85,12 +84,6 @@ class BrierLoss(ProperLoss):
         if plain.shape[1] == 2:
             return (1 - true) ** 2
         return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
-
-    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
-        if logits.shape[1] != 2:
-            return super().of_logits(logits, codes)
-        gap = logits[:, 1] - logits[:, 0]
-        return expit(np.where(codes == 1, -gap, gap)) ** 2
 
     def mean(self, case: "Case") -> float:
         if len(case.classes) != 2:

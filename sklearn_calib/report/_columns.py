@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from .._show import quoted
+from .._show import listed, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import better_order, canonical_label_scores, canonical_label_table
 from ..exceptions import named, refuse, setting
@@ -213,10 +213,11 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, whe
     """
     backwards = [name for name, case in cases.items() if order_of_case(case) is not None]
     if backwards:
+        names = [quoted(name, 40) for name in backwards]
         refuse(
             where,
             "columns of " + named("y_proba") + " with the probability that a row has the label",
-            f"{_listed(backwards)} ranked backwards, far beyond chance",
+            f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
             setting("other_column", words="Pass the other column, or 1 - p") + _MEANT,
         )
     pairs, _ = canonical_label_scores(y_proba, where)
@@ -224,17 +225,16 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, whe
     places = better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
     if places is None:
         return
-    names = list(cases)
+    names = [quoted(name, 40) for name in cases]
     moved = [
-        f"{quoted(names[label], 40)} by the column of {quoted(names[place], 40)}"
+        f"{names[label]} by the column of {names[place]}"
         for label, place in enumerate(places.tolist())
         if label != place
     ]
-    more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
     refuse(
         where,
         "columns of " + named("y_proba") + " in the order of the labels",
-        f"labels that other columns rank far better: {', '.join(moved[:_NAMED])}{more}",
+        f"labels that other columns rank far better: {listed(moved, _NAMED)}",
         "Bring the columns into the order of the labels" + _MEANT,
     )
 
@@ -282,8 +282,3 @@ def _cycles(places):
             cycle.append(after)
         left.difference_update(cycle)
         yield np.array(cycle)
-
-
-def _listed(names):
-    shown = ", ".join(quoted(name, 40) for name in names[:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -27,7 +27,7 @@ from ._table import ReportRow, report_measures, report_rows
 from ._written import NOTEBOOK, WrittenReport, clean, page, write_page
 
 if TYPE_CHECKING:
-    from ..metrics import Case, Measure, ProperLoss
+    from ..metrics import Case
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
@@ -157,24 +157,17 @@ def _log_bound(factor, logs, p, hit):
     return min(float(found.fun), 0.0)
 
 
-class LabelTable(NamedTuple):
+class _LabelTable(NamedTuple):
     """Labels with their weights as a table: 0 where one is not known."""
 
     known: FloatArray  # of shape (n_samples, n_labels)
     weight: FloatArray  # of shape (n_samples,)
 
-    def rows(self, label: int) -> Any:
+    def rows(self, label):
         """Positions of the rows that count for a label."""
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
-    def interval(
-        self,
-        loss: "ProperLoss",
-        cases: "Sequence[Case]",
-        means: Sequence[float],
-        shares: FloatArray,
-        level: float,
-    ) -> FloatArray:
+    def interval(self, loss, cases, means, shares, level):
         """Ends for a mean of losses, less the mean; a row counts once, with all of its labels.
 
         Parameters
@@ -203,14 +196,7 @@ class LabelTable(NamedTuple):
         return np.array(skewed_ends(kept, third / second if second > 0 else 0.0, level))
 
 
-def averages_of(
-    functions: "Sequence[Measure]",
-    rows: "Sequence[ReportRow]",
-    models: "dict[str, ModelOfRows]",
-    pooled: "Case",
-    table: LabelTable,
-    level: float,
-) -> list[LabelAverage]:
+def _averages(functions, rows, models, pooled, table, level):
     """The macro and micro mean of each measure."""
     totals = table.weight @ table.known
     cases = [model.case for model in models.values()]
@@ -403,11 +389,11 @@ def label_report(
     known = ~np.isnan(canonical_label_table(y_true, len(pairs[0]), len(pairs), where))
     weight = raw_weight(sample_weight, len(known), where)
     ((_, pooled),) = label_cases(where, y_true, y_proba, "micro", **given)
-    table = LabelTable(known, weight)
+    table = _LabelTable(known, weight)
     return LabelReport(
         found,
         min(row.adjusted_p_value for row in found),
-        averages_of(functions, rows, models, pooled, table, level),
+        _averages(functions, rows, models, pooled, table, level),
         rows,
         float(np.mean([model.accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._kernels._seen_errors import SIGNIFICANCE
-from .._show import Cell, Section, Table, plain, quoted
+from .._show import Cell, Section, Table, listed, plain, quoted
 from ._pictures import gallery_of_labels
-from ._sections import described
-from ._table import cells
+from ._sections import described, origin
+from ._table import between, cells
 
 if TYPE_CHECKING:
     from ..groups import GroupRow
@@ -24,7 +24,7 @@ _IN_LINE = ("log_loss", "expected_calibration_error")
 def sections_of_labels(report: Any, drawn: bool = False) -> list[Section]:
     """All sections, in the order in which they are read; with pictures where these are `drawn`."""
     return [
-        _origin(report),
+        origin(report, f"{report.n_samples} rows, {len(report.labels)} labels"),
         Section("Verdict", parts=[Section(sentences=_sentences(report), kind="verdict")]),
         _averages(report),
         _lines(report),
@@ -33,14 +33,6 @@ def sections_of_labels(report: Any, drawn: bool = False) -> list[Section]:
         _repair(report),
         described({row.measure for row in report.rows}),
     ]
-
-
-def _origin(report):
-    lines = [f"{report.n_samples} rows, {len(report.labels)} labels"]
-    if report.source is not None:
-        said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
-        lines.insert(0, f"source: {said}")
-    return Section(items=lines, only="text terminal markdown")
 
 
 def finding(row: "GroupRow") -> str:
@@ -76,15 +68,13 @@ def _sentences(report):
     else:
         verb = "is" if len(wrong) == 1 else "are"
         said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
-        named = "; ".join(f"{quoted(row.group, _NAME)} ({finding(row)})" for row in wrong[:_NAMED])
-        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-        said.append(f"The worst first: {named}{more}.")
+        named = [f"{quoted(row.group, _NAME)} ({finding(row)})" for row in wrong]
+        said.append(f"The worst first: {listed(named, _NAMED, '; ')}.")
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
-        named = ", ".join(quoted(row.group, _NAME) for row in empty[:_NAMED])
-        more = f" and {len(empty) - _NAMED} more" if len(empty) > _NAMED else ""
+        named = [quoted(row.group, _NAME) for row in empty]
         said.append(
-            f"No row is positive for {named}{more}: such a label has no slope, and only "
+            f"No row is positive for {listed(named, _NAMED)}: such a label has no slope, and only "
             "probabilities that are too high can be seen."
         )
     few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _FEW]
@@ -99,24 +89,19 @@ def _sentences(report):
 
 
 def _averages(report):
-    level = f"{report.level:.0%}"
-    header = (
-        "measure",
-        "macro",
-        f"{level} interval",
-        "if calibrated",
-        "micro",
-        f"{level} interval",
-    )
-    rows = []
-    for one in report.averages:
-        ends = (f"{one.macro_low:.4f} to {one.macro_high:.4f}",)
-        ends += (f"{one.micro_low:.4f} to {one.micro_high:.4f}",)
-        texts = ["" if "nan" in text else text for text in ends]
-        limit = "" if np.isnan(one.if_calibrated) else f"{one.if_calibrated:.4f}"
-        rows.append(
-            [one.measure, f"{one.macro:.4f}", texts[0], limit, f"{one.micro:.4f}", texts[1]]
-        )
+    interval = f"{report.level:.0%} interval"
+    header = ("measure", "macro", interval, "if calibrated", "micro", interval)
+    rows = [
+        [
+            one.measure,
+            f"{one.macro:.4f}",
+            between(one.macro_low, one.macro_high),
+            "" if np.isnan(one.if_calibrated) else f"{one.if_calibrated:.4f}",
+            f"{one.micro:.4f}",
+            between(one.micro_low, one.micro_high),
+        ]
+        for one in report.averages
+    ]
     table = Table(header, rows, kind="names", spare=(3, 5))
     return Section(
         "All labels", tables=[table], parts=[Section(notes=[_AVERAGES], only="html markdown")]

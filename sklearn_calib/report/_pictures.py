@@ -29,13 +29,7 @@ _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
-def _figure(
-    title: Any,  # the name of a class may be a number
-    note: str,
-    says: str,
-    series: list[Series],
-    frame: Frame = LARGE,
-) -> str:
+def _figure(title, note, says, series, frame=LARGE):
     """A diagram with its title, a note, and a name for those who do not see it; not yet escaped."""
     below = f"<span>{in_page(note)}</span>" if note else ""
     label = f"Reliability diagram of {plain(says)}: {_sentence(series)}"

@@ -13,7 +13,7 @@ from ._pictures import (
     gallery_of_classes,
     reliability_gallery,
 )
-from ._table import cells
+from ._table import between, cells
 
 if TYPE_CHECKING:
     from ._advice import Advice
@@ -65,15 +65,22 @@ def _by_model(report: Any, names: Iterable[str], part: Callable[[str], Section])
     ]
 
 
+def origin(report: Any, *lines: str) -> Section:
+    """Where the rows come from, and what they are; a page has this above."""
+    items = [*lines]
+    if report.source is not None:
+        made = f"{report.created}; sklearn-calib {report.version}"
+        items.insert(0, f"source: {plain(report.source, 200)}; {made}")
+    return Section(items=items, only="text terminal markdown")
+
+
 def _origin(report):
     together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
-    lines = [f"{report.n_samples} rows{together}, {len(report.classes)} classes"]
-    if report.source is not None:
-        said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
-        lines.insert(0, f"source: {said}")
-    if not _many(report):
-        lines += [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
-    return Section(items=lines, only="text terminal markdown")
+    rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
+    if _many(report):
+        return origin(report, rows)
+    shares = [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
+    return origin(report, rows, *shares)
 
 
 def verdicts(report: Any) -> Section:
@@ -205,8 +212,10 @@ def _features(report):
         shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
         named = [(plain(name, _NAME), f"{share:.0%}") for name, share in shares]
         columns = Table(("feature", "share of the gains"), named, kind="names")
+        of_all = f" From {parts.n_rows:,} of {report.n_samples:,} rows."
+        taken = of_all * (parts.n_rows < report.n_samples)
         return Section(
-            sentences=[parts.advice(report.level) + _of_sample(parts, report)],
+            sentences=[parts.advice(report.level) + taken],
             tables=[split, columns] if parts.grouping else [split],
             parts=[Section(notes=[_FEATURES], only="html")],
         )
@@ -216,17 +225,11 @@ def _features(report):
     return Section("Recalibrate or retrain", parts=_by_model(report, report.features, said))
 
 
-def _of_sample(parts, report):
-    """What to say where not all rows were taken."""
-    total = f"{report.n_samples:,}"
-    return "" if parts.n_rows >= report.n_samples else f" From {parts.n_rows:,} of {total} rows."
-
-
 def _term_cells(parts, term, what, level):
     """A term of a decomposition as texts."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
-    return what, *(f"{x:.4f}" for x in numbers), f"{ends[0]:.4f} to {ends[1]:.4f}"
+    return what, *(f"{x:.4f}" for x in numbers), between(*ends)
 
 
 def _bins(report):
@@ -247,11 +250,11 @@ def _bin_cells(one: "Bin") -> tuple[str, ...]:
     """A bin as texts: scores, rows, prediction, frequency, its interval, their ratio."""
     ratio = one.observed_over_expected
     return (
-        f"{one.low:.4f} to {one.high:.4f}",
+        between(one.low, one.high),
         f"{one.rows}",
         f"{one.predicted:.4f}",
         f"{one.observed:.4f}",
-        f"{one.observed_low:.4f} to {one.observed_high:.4f}",
+        between(one.observed_low, one.observed_high),
         "" if ratio is None else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}",
     )
 

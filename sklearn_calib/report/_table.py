@@ -266,9 +266,14 @@ def _of_clusters(loss, model, level):
     return losses, loss_interval(losses, model.case.weight, model.case.clusters, level, loss.range)
 
 
+def between(low: float, high: float) -> str:
+    """An interval as text; empty where there is none."""
+    return "" if np.isnan(low) else f"{low:.4f} to {high:.4f}"
+
+
 def cells(row: ReportRow) -> tuple[str, ...]:
     """A row as texts: model, measure, value, interval, the value if calibrated."""
     names = plain(row.model), row.measure, f"{row.value:.4f}"
     if np.isnan(row.low):  # n_resamples=0
         return *names, "", ""
-    return *names, f"{row.low:.4f} to {row.high:.4f}", f"{row.if_calibrated:.4f}"
+    return *names, between(row.low, row.high), f"{row.if_calibrated:.4f}"

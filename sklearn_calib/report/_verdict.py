@@ -170,18 +170,7 @@ def verdict_of(report: Any, name: str) -> Verdict:
         report.groups.get(name),
         report.features.get(name),
     )
-    parts = (
-        _calibrated,
-        _size,
-        _direction,
-        _where,
-        _certain,
-        _groups,
-        _power,
-        _gain,
-        _map,
-        _action,
-    )
+    parts = _calibrated, _size, _direction, _where, _certain, _groups, _power, _gain, _map, _action
     said = [sentence for part in parts if (sentence := part(findings)) is not None]
     return Verdict(findings.calibrated, test.pvalue, said, findings.evidence)
 
@@ -385,15 +374,15 @@ def _groups(findings):
     worst, level = wrong[0], findings.groups.level
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
     text = f"But {number} not calibrated; the worst is {plain(worst.group, 100)}"
+    p = f"adjusted p = {worst.adjusted_p_value:.3f})."
     if np.isfinite(worst.observed_over_expected):
         text += (
             f", {worst.n_rows} rows: {worst.observed_over_expected:.2f} times as many events as "
             f"predicted ({level:.0%} interval {worst.ratio_low:.2f} to {worst.ratio_high:.2f}, for "
-            "all groups at once"
+            f"all groups at once; {p}"
         )
-        text += f"; adjusted p = {worst.adjusted_p_value:.3f})."
     else:
-        text += f" (adjusted p = {worst.adjusted_p_value:.3f})."
+        text += f" ({p}"
     return Sentence("groups", text, {"rejected": len(wrong), "worst": worst._asdict()})
 
 
@@ -407,8 +396,7 @@ def _power(findings):
             f"With {findings.rows} the test finds an error of {_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
-        text += "; scores without any information might pass, if their mean is right." * blind
-        text += "" if blind else "."
+        text += "; scores without any information might pass, if their mean is right" * blind + "."
     return Sentence("power", text, numbers)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._files.opened import path_of
 from .._files.whole import write_whole
-from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, markdown_of
+from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, listed, markdown_of
 from ._sections import measures, reliability, verdicts
 
 LIGHT = """
@@ -226,9 +226,8 @@ class WrittenReport(Shown):
 
 def rows_and_classes(report: Any) -> str:
     """What a report is about, already escaped."""
-    shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
-    more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
-    return f"{report.n_samples:,} rows; {len(report.classes)} classes: {shown}{more}"
+    names = [f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes]
+    return f"{report.n_samples:,} rows; {len(report.classes)} classes: {listed(names, 12)}"
 
 
 def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
