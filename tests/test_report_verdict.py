@@ -268,9 +268,7 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.9, 0.996])
 def test_what_is_tolerable_is_a_share_of_the_rarer_outcome(rate):
     """The class that is called positive does not matter."""
-    found = SimpleNamespace(evidence=SimpleNamespace(observed=rate))
-    tolerable = _verdict._Findings.tolerable.fget(found)
-    assert tolerable == pytest.approx(min(0.05, rate / 4, (1 - rate) / 4))
+    assert _verdict._tolerable(rate) == pytest.approx(min(0.05, rate / 4, (1 - rate) / 4))
 
 
 @pytest.mark.slow

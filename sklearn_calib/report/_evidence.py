@@ -9,7 +9,7 @@ from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._cluster_sums import jackknife
 from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
-from .._kernels._seen_errors import Errors
+from .._kernels._seen_errors import BANDWIDTH, Errors
 from .._simplex import log_odds
 from ..exceptions import check_level
 from ..inference import ClusterSample
@@ -129,12 +129,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(
-    sample: "Cells",
-    coarse: "Cells",
-    level: float,
-    bandwidth: float,
-    critical: float,
-    inflation: float = 1.0,
+    sample: "Cells", coarse: "Cells", level: float, critical: float, inflation: float
 ) -> Evidence:
     """The evidence of all cells; `coarse` ones are enough for the power of the test.
 
@@ -154,7 +149,7 @@ def evidence_of(
         line_of(sample),
         bins,
         *outside_of_band(bins),
-        *smallest_seen(coarse, bandwidth, critical, inflation),
+        *smallest_seen(coarse, BANDWIDTH, critical, inflation),
         float(share_interval(0, sample.rows_alike(), level)[1]) if _separated(sample) else 0.0,
     )
 

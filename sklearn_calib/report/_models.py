@@ -32,36 +32,25 @@ class Model:
     summary : CalibrationSummary
     case : Case or None
         The rows, where they are there: see `ModelOfRows`, which answers the same questions.
+    classes : list of label
+    positive : label
+        Of the positive class of two.
+    two_classes : bool
+    n_samples : int
+        Rows of weight above 0; of soft labels the items.
+    n_clusters : int or None
+        The number of clusters, or None where rows are independent.
     """
 
     case: "Case | None" = None
+    n_clusters: int | None = None
 
     def __init__(self, summary: CalibrationSummary) -> None:
         self.summary = summary
-
-    @property
-    def two_classes(self) -> bool:
-        return self.summary.classes is None or len(self.summary.classes) == 2
-
-    @property
-    def n_samples(self) -> int:
-        """Rows of weight above 0; of soft labels the items."""
-        return self.summary.n_samples
-
-    @property
-    def n_clusters(self) -> int | None:
-        """The number of clusters, or None where rows are independent."""
-        return None
-
-    @property
-    def classes(self) -> list[Any]:
-        """The labels."""
-        return [0, 1] if self.summary.classes is None else self.summary.classes.tolist()
-
-    @property
-    def positive(self) -> Any:
-        """The label of the positive class of two."""
-        return self.summary.positive_label
+        self.classes: list[Any] = [0, 1] if summary.classes is None else summary.classes.tolist()
+        self.positive: Any = summary.positive_label
+        self.two_classes = len(self.classes) == 2
+        self.n_samples = summary.n_samples
 
     def cells(self, most: int | None = None) -> Any:
         """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
@@ -133,22 +122,8 @@ class ModelOfRows(Model):
     def __init__(self, case: "Case") -> None:
         super().__init__(summarised(case))
         self.case = case
-
-    @property
-    def n_samples(self) -> int:
-        return self.case.n_items
-
-    @property
-    def n_clusters(self) -> int | None:
-        return self.case.n_clusters
-
-    @property
-    def classes(self) -> list[Any]:
-        return self.case.classes.tolist()
-
-    @property
-    def positive(self) -> Any:
-        return self.case.classes[self.case.positive]
+        self.classes, self.positive = case.classes.tolist(), case.classes[case.positive]
+        self.n_samples, self.n_clusters = case.n_items, case.n_clusters
 
     def cells(self, most: int | None = None) -> Any:
         if self.case.clusters is None:

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._show import plain
+from .._show import html_of, in_notebook, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
@@ -16,10 +16,10 @@ from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
 from ._models import Model
 from ._pictures import to_draw
-from ._sections import sections_of
+from ._sections import measures, reliability, sections_of, verdicts
 from ._table import ReportRow, affordable_resamples
 from ._verdict import Verdict, verdict_of
-from ._written import WrittenReport, as_dict, notebook, page, rows_and_classes, write_page
+from ._written import NOTEBOOK, WrittenReport, as_dict, page, rows_and_classes, write_page
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -242,7 +242,8 @@ class CalibrationReport(WrittenReport):
         return sections_of(self)
 
     def _repr_html_(self):
-        return notebook(self)
+        sections = [verdicts(self), reliability(self), measures(self)]
+        return in_notebook(html_of(sections, level=3), NOTEBOOK)
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
         """A `ReliabilityDisplay` of the models.

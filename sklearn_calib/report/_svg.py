@@ -275,29 +275,28 @@ def short(value: float, digits: int) -> str:
 
 
 def _shares(frame, curve):
-    """The shares of a histogram, and its edges."""
+    """The shares of a histogram, its edges, and the shares of exactly 0 and 1 beyond them."""
     if frame.axis is None:
-        return curve.histogram, np.linspace(0, 1, len(curve.histogram) + 1)
-    shares, edges = curve.log_odds_histogram[1:-1], expit(EDGES)
+        shares = curve.histogram
+        return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
+    (zeros, *inside, ones), edges = curve.log_odds_histogram, expit(EDGES)
     shown = frame.axis.shows(edges[1:]) | frame.axis.shows(edges[:-1])
-    return shares[shown], edges[np.append(shown, False) | np.append(False, shown)]
+    edges = edges[np.append(shown, False) | np.append(False, shown)]
+    return np.array(inside)[shown], edges, (zeros, ones)
 
 
 def _histogram(frame, series):
     """The shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
     drawn = [_shares(frame, one.curve) for one in series]
-    ends = [
-        [0.0, 0.0] if frame.axis is None else c.curve.log_odds_histogram[[0, -1]] for c in series
-    ]
-    most = max(float(max(*one, *shares)) for one, (shares, _) in zip(ends, drawn, strict=True))
+    most = max(float(max(*beyond, *shares)) for shares, _, beyond in drawn)
     small = frame.side < LARGE.side
     scale = (bottom - top) / most if most else 0.0
     parts = [
         f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'
         f"{'%' if small else ''}</text>",
     ]
-    for one, beyond, (shares, edges) in zip(series, ends, drawn, strict=True):
+    for one, (shares, edges, beyond) in zip(series, drawn, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
         outline = f"M{_at(frame.x(edges[0]), bottom)}"
@@ -310,7 +309,7 @@ def _histogram(frame, series):
                 outline += f"M{_at(left, bottom)}v{_number(-scale * share)}h6V{bottom}"
         parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
     if not small:
-        parts += _columns(frame, [shares for shares, _ in drawn], drawn[0][1])
+        parts += _columns(frame, [shares for shares, *_ in drawn], drawn[0][1])
     return "\n".join(parts)
 
 

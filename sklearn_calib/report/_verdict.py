@@ -1,7 +1,7 @@
 """The verdict: sentences about one model, each from a test or an interval."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,14 +13,6 @@ from ..inference import MonteCarloResult
 from ..metrics import all_metrics
 from ._evidence import Evidence, evidence_of, of_certain
 from ._table import report_rows
-
-if TYPE_CHECKING:
-    from ..decomposition import LossDecomposition
-    from ..groups import GroupCalibration
-    from ..summary import CellSample
-    from ._advice import Advice
-    from ._models import Model
-    from ._table import ReportRow
 
 _ERROR = "expected_calibration_error"  # the size of the error
 _DRAWS = 999
@@ -108,71 +100,57 @@ class Verdict:
         }
 
 
-class _Findings(NamedTuple):
-    """What the sentences are made of."""
+class _Findings:
+    """What the sentences are made of.
 
-    model: "Model"
-    certain: tuple[int, int, int]  # rows, wrong ones, and different predictions
-    level: float
-    test: MonteCarloResult
-    error: "ReportRow"
-    evidence: Evidence
-    advice: "Advice | None"
-    groups: "GroupCalibration | None"
-    features: "LossDecomposition | None"
+    Attributes
+    ----------
+    rows : str
+        What the verdict rests on, in words.
+    certain : tuple of int
+        Rows that are predicted with certainty, wrong ones, and different predictions.
+    ends : tuple of float
+        Of the interval of the mean error, a share; wider where resamples hardly differ.
+    """
 
-    @property
-    def rows(self) -> str:
-        """What the verdict rests on, in words."""
-        n = self.model.n_clusters
-        return f"{self.model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
-
-    @property
-    def rejected(self) -> bool:
-        return self.test.pvalue <= SIGNIFICANCE
-
-    @property
-    def tolerable(self) -> float:
-        rate = self.evidence.observed
-        return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
-
-    @property
-    def calibrated(self) -> bool | None:
+    def __init__(self, report, name):
+        model = self.model = report._models[name]
+        self.advice, self.groups, self.features = (
+            known.get(name) for known in (report.advice, report.groups, report.features)
+        )
+        n = model.n_clusters
+        self.rows = f"{model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
+        self.level, self.error = report.level, _error_of(report, name)
+        whole, tested = model.cells(), model.cells(_TESTED_CELLS)
+        self.test = _test(tested, report._seed)
+        items = None if model.case is None else model.case.items
+        self.certain = *of_certain(whole, items), len(whole.proba)
+        critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE))
+        inflation = _inflation(model, tested, self.test)
+        coarse = model.cells(_POWER_CELLS)
+        of = self.evidence = evidence_of(whole, coarse, self.level, critical, inflation)
+        low, high = self.error.low, self.error.high
+        if of.unseen > 0:
+            low = max(min(low, self.error.value - of.unseen), 0.0)
+        self.ends = low, min(max(high, of.unseen), 1.0)
+        self.tolerable = _tolerable(of.observed)
+        self.rejected = self.test.pvalue <= SIGNIFICANCE
+        known = of.smallest_seen is not None  # or nothing could have been seen
+        self.calibrated = True if known and self.ends[1] < self.tolerable else None
         if self.rejected:
-            return False
-        known = self.evidence.smallest_seen is not None  # or nothing could have been seen
-        return True if known and self.ends[1] < self.tolerable else None
+            self.calibrated = False
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Of the interval of the mean error, a share; wider where resamples hardly differ."""
-        low, high, unseen = self.error.low, self.error.high, self.evidence.unseen
-        if unseen > 0:
-            low = max(min(low, self.error.value - unseen), 0.0)
-        return low, min(max(high, unseen), 1.0)
+
+def _tolerable(rate):
+    return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
 
 
 def verdict_of(report: Any, name: str) -> Verdict:
     """The verdict on one model of a report."""
-    model, level, seed = report._models[name], report.level, report._seed
-    whole, tested, coarse = model.cells(), model.cells(_TESTED_CELLS), model.cells(_POWER_CELLS)
-    test = _test(tested, seed)
-    critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
-    inflation = _inflation(model, tested, test)
-    findings = _Findings(
-        model,
-        (*of_certain(whole, None if model.case is None else model.case.items), len(whole.proba)),
-        level,
-        test,
-        _error_of(report, name),
-        evidence_of(whole, coarse, level, BANDWIDTH, critical, inflation),
-        report.advice.get(name),
-        report.groups.get(name),
-        report.features.get(name),
-    )
+    findings = _Findings(report, name)
     parts = _calibrated, _size, _direction, _where, _certain, _groups, _power, _gain, _map, _action
     said = [sentence for part in parts if (sentence := part(findings)) is not None]
-    return Verdict(findings.calibrated, test.pvalue, said, findings.evidence)
+    return Verdict(findings.calibrated, findings.test.pvalue, said, findings.evidence)
 
 
 def _error_of(report, name):
@@ -194,7 +172,7 @@ def _inflation(model, sample, test):
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
-def _test(sample: "CellSample", seed):
+def _test(sample, seed):
     """`calibration_test` by the kernel calibration error, all draws at once."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / BANDWIDTH)

@@ -10,8 +10,7 @@ import numpy as np
 
 from .._files.opened import path_of
 from .._files.whole import write_whole
-from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, listed, markdown_of
-from ._sections import measures, reliability, verdicts
+from .._show import MARK, Section, Shown, html_of, in_page, listed, markdown_of
 
 LIGHT = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
@@ -250,12 +249,6 @@ def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
         summary=f'<p class="source">{made}<br>{rows}</p>',
         body=html_of(sections),
     )
-
-
-def notebook(report: Any) -> str:
-    """Verdict, pictures and measures for a notebook, whose own style the tables keep."""
-    sections = [verdicts(report), reliability(report), measures(report)]
-    return in_notebook(html_of(sections, level=3), NOTEBOOK)
 
 
 _FRAME = """<!DOCTYPE html>
