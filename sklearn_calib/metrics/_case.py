@@ -130,17 +130,16 @@ class BinaryProblem:
     share: float = 1.0
     title: str = ""
     where: str = "measure"
-    _layout: _Layout | None = field(default=None, repr=False)
+    _layout: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._layout is None:
+            object.__setattr__(self, "_layout", _Layout(self.score))
 
     @property
     def rows(self) -> AnyArray | slice:
         """Which rows of the case it is about: all of them, or those of a predicted class."""
-        return slice(None) if self._layout is None else self._layout.rows
-
-    @cached_property
-    def _order(self):
-        layout = _Layout(self.score) if self._layout is None else self._layout
-        return layout.sorted
+        return self._layout.rows
 
     @cached_property
     def cells(self) -> Cells:
@@ -150,7 +149,7 @@ class BinaryProblem:
             pooled = pooled_rows(np.ascontiguousarray(self.score, dtype=np.float64), self.hit)
             if pooled is not None:
                 return Cells(*pooled)
-        order, starts, score = self._order
+        order, starts, score = self._layout.sorted
         weight, hits = np.ones(len(self.hit)), self.hit[order]
         if (self.weight != 1).any():  # gathering them takes as long as the sort
             weight = self.weight[order]
@@ -158,11 +157,9 @@ class BinaryProblem:
         return Cells(score, _sums_of_runs(starts, weight), _sums_of_runs(starts, hits))
 
     def _no_order_needed(self):
-        if len(self.score) < MANY_ROWS or "_order" in self.__dict__:
+        if len(self.score) < MANY_ROWS or self._layout.is_shared:
             return False
-        if self._layout is not None and (self._layout.is_shared or "sorted" in vars(self._layout)):
-            return False
-        return bool((self.weight == 1).all())
+        return "sorted" not in vars(self._layout) and bool((self.weight == 1).all())
 
     def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """What depends on the distinct scores alone; made once for all resamples of a case.
@@ -178,15 +175,12 @@ class BinaryProblem:
         -------
         result : object
         """
-        score = self.cells.score
-        if self._layout is None:
-            return function(score, *options)
-        return _once(self._layout.derived, function, score, options)
+        return _once(self._layout.derived, function, self.cells.score, options)
 
     @cached_property
     def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
-        order, starts, _ = self._order
+        order, starts, _ = self._layout.sorted
         first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
         out = np.empty_like(first)

@@ -166,28 +166,22 @@ def code_to_paste(
     more : str, default=""
         Further arguments of the fit, such as ", groups=groups".
     """
-    imports = "from sklearn_calib.recalibrators import get_recalibrator\n"
-    given = f", classes={list(classes)!r}" + more
+    before, after = "from sklearn_calib.recalibrators import get_recalibrator\n\n", ""
+    proba, labels, new = "y_proba", "y_true", "new_proba"
     if names is not None:
         label, columns = names
         wanted = repr(columns[0] if len(columns) == 1 else list(columns))
-        reader = "read_parquet" if str(source).endswith((".parquet", ".pq")) else "read_csv"
-        return (
-            f"import pandas as pd\n{imports}\n"
-            f"table = pd.{reader}({source or 'predictions.csv'!r})\n"
-            f'recalibrator = get_recalibrator("auto").fit(table[{wanted}], table[{label!r}]{given})'
-            f'\nnew = pd.{reader}("new_predictions.csv")\n'
-            f"repaired = recalibrator.predict_proba(new[{wanted}])"
-            "  # columns: recalibrator.classes_\n"
-        )
-    if rows:
-        return (
-            f'{imports}\nrecalibrator = get_recalibrator("auto").fit(y_proba, y_true{given})\n'
-            "repaired = recalibrator.predict_proba(new_proba)  # columns: recalibrator.classes_\n"
-        )
+        reader = "parquet" if str(source).endswith((".parquet", ".pq")) else "csv"
+        table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
+        before = f"import pandas as pd\n{before}{table}"
+        after = f'new = pd.read_{reader}("new_predictions.csv")\n'
+        proba, labels, new = f"table[{wanted}]", f"table[{label!r}]", f"new[{wanted}]"
+    fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
+    if names is None and not rows:
+        before, fit = "", 'summary.fit("auto")'
     return (
-        'recalibrator = summary.fit("auto")\n'
-        "repaired = recalibrator.predict_proba(new_proba)  # columns: recalibrator.classes_\n"
+        f"{before}recalibrator = {fit}\n{after}repaired = recalibrator.predict_proba({new})"
+        "  # columns: recalibrator.classes_\n"
     )
 
 
