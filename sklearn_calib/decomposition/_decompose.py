@@ -297,10 +297,10 @@ def refinement_error(
     if in_sample and kind == "logits":
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
-    return refinement(case, rule, recalibrator, cv, label_smoothing, start)
+    return _refinement(case, rule, recalibrator, cv, label_smoothing, start)
 
 
-def refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, start=None) -> float:
+def _refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, start=None) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
     where = case.where
     if _in_sample(where, rule, recalibrator, cv, smooth):

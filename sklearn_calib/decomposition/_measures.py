@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from .._typing import CV
 from ..metrics import BrierLoss, LogLoss, metric
-from ._decompose import refinement
+from ._decompose import _refinement
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -37,7 +37,7 @@ def temperature_refinement_log_loss(
     >>> round(temperature_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.591
     """
-    return refinement(case, LogLoss(), cv=cv, smooth=label_smoothing)
+    return _refinement(case, LogLoss(), cv=cv, smooth=label_smoothing)
 
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
@@ -64,7 +64,7 @@ def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(temperature_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
-    return refinement(case, BrierLoss(), cv=cv)
+    return _refinement(case, BrierLoss(), cv=cv)
 
 
 @metric(in_report=False, cells=True)
@@ -92,7 +92,7 @@ def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
     >>> round(isotonic_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.555
     """
-    return refinement(case, LogLoss(), "isotonic", cv)
+    return _refinement(case, LogLoss(), "isotonic", cv)
 
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
@@ -120,4 +120,4 @@ def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(isotonic_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.2
     """
-    return refinement(case, BrierLoss(), "isotonic", cv)
+    return _refinement(case, BrierLoss(), "isotonic", cv)

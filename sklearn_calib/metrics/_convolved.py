@@ -16,6 +16,8 @@ _CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
 _BAND = 2.75  # over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
 _CLOSE = 1e-7  # the last step, of the logarithm: the error is of the order of its square
 _LEAST, _START = 1e-9, 0.02  # bandwidths
+#: The logarithm of what each frequency is damped by, at the bandwidth 1.
+_EXPONENTS = -((np.pi * np.arange(_CELLS)) ** 2) / 2
 
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
@@ -99,12 +101,11 @@ def _smoother(problem):
     # sums over rows need neither an order nor cells
     residual = problem.weight * (problem.hit - problem.score)
     spectrum = dct(linear_bins(problem.score, residual, _CELLS) / problem.weight.sum())
-    exponent = -((np.pi * np.arange(_CELLS)) ** 2) / 2  # what is damped by, at the bandwidth 1
 
     def smoothed(bandwidth):
         points = min(_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))
         kept = slice(min(points, int(_BAND / bandwidth) + 1))
-        values = idct(spectrum[kept] * np.exp(exponent[kept] * bandwidth**2), n=points)
+        values = idct(spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points)
         size = np.abs(values)
         at = np.flatnonzero(values[1:] * values[:-1] < 0)
         gap = size[at] + size[at + 1]

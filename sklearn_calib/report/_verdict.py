@@ -277,12 +277,13 @@ def _on_the_whole(findings):
     ends = of.observed_low, of.observed_high
     if ends[0] <= of.predicted <= ends[1]:
         return None
-    word = "too low" if of.predicted < ends[0] else "too high"
-    if not findings.model.two_classes:
-        word = "underconfident" if of.predicted < ends[0] else "overconfident"
-    event = "the predicted class was right"
+    low = of.predicted < ends[0]
     if findings.model.two_classes:
+        word = "too low" if low else "too high"
         event = f"the class {plain(findings.model.positive, 40)} was true"
+    else:
+        word = "underconfident" if low else "overconfident"
+        event = "the predicted class was right"
     text = (
         f"They are {word} on the whole: {_percent(of.predicted)} on average, where {event} "
         f"in {_percent(of.observed)} of the cases ({_between(findings, ends, _percent)})."
