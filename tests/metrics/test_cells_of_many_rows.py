@@ -55,16 +55,15 @@ LAWS = [
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_cells_are_those_of_an_order(name, monkeypatch):
+def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._order is not None and "_order" in vars(problem)
+    assert problem._layout.sorted is not None and "sorted" in vars(problem._layout)
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
-    with monkeypatch.context() as nothing_sorted:
-        nothing_sorted.setattr(_case, "_Layout", None)
-        pooled = fresh.cells
+    pooled = fresh.cells
+    assert "sorted" not in vars(fresh._layout)
     for cells in (pooled, ordered):
         assert np.array_equal(cells.score, score)
         assert np.array_equal(cells.mass, np.bincount(place))
