@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp, softmax
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
 from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba
+from .._simplex import log_proba, row_blocks
 from .._typing import FloatArray
 from ..exceptions import caution
 from ._base import Recalibrator
@@ -131,12 +131,12 @@ class DefaultCalibration(Recalibrator):
         self.weights_ = weights[kept] / weights[kept].sum()
 
     def _predict_proba(self, proba):
-        given = _given(proba)
-        first, *others = (one._predict_proba(given) for one in self.maps_)
-        first *= self.weights_[0]
-        for weight, other in zip(self.weights_[1:], others, strict=True):
-            first += weight * other
-        return first
+        out = np.zeros(proba.shape)
+        for block in row_blocks(proba):  # what is computed stays in the cache
+            given = _given(proba[block])
+            for weight, one in zip(self.weights_, self.maps_, strict=True):
+                out[block] += weight * one._predict_proba(given)
+        return out
 
     def _nodes(self):
         return mixture(self.weights_, [one._nodes() for one in self.maps_])
@@ -215,15 +215,9 @@ class _TwoSteps(FittedSoftmax):
 
     def _pair(self, score):
         """The logarithms of the first step's two probabilities, from log-odds."""
-        score = self.inverse_temperature_ * score
-        score += self.offsets_[1] - self.offsets_[0]
+        score = self.inverse_temperature_ * score + (self.offsets_[1] - self.offsets_[0])
         share = 1.0 / (self.n_samples_ + 1.0)
-        pair = expit(-score), expit(score, out=score)
-        for part in pair:
-            part *= 1.0 - share
-            part += share / 2
-            np.log(part, out=part)
-        return pair
+        return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
 
     def _predict_proba(self, given):
         given = self._squeezed(given)
@@ -231,14 +225,9 @@ class _TwoSteps(FittedSoftmax):
             z = np.log(self._smoothed(given))
             return softmax(z @ self.coef_.T + self.intercept_, axis=1)
         first, second = self._pair(given)
-        second *= self.coef_[1]
-        first *= self.coef_[0]
-        second -= first
-        second += self.intercept_[1] - self.intercept_[0]
-        out = np.empty((len(second), 2))
-        expit(second, out=out[:, 1])
-        expit(np.negative(second, out=second), out=out[:, 0])
-        return out
+        move = self.intercept_[1] - self.intercept_[0]
+        z = self.coef_[1] * second - self.coef_[0] * first + move
+        return np.column_stack([expit(-z), expit(z)])
 
     def _nodes(self):
         first = {
