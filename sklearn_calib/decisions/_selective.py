@@ -148,7 +148,7 @@ class SelectiveClassifier(DecidingClassifier):
     method: Literal["sgr"] = "sgr"
     _: KW_ONLY
     coverage: float | None = None
-    abstain_label: object = None
+    abstain_label: Any = None
     calibration_size: float = 0.5
     random_state: RandomStateLike = 0
     threshold_: float = field(init=False)
