@@ -11,6 +11,8 @@ distance of the scores from the start of their cell, and where rows have weights
 and squared weights of both labels. From the fourth column on the bits are those of float64.
 Distances are in steps of 36 bits, to which scores and starts are rounded: whole numbers, whose sums
 are the same in any order, and 0 where no bit is dropped.
+
+A table of pairs has one more column, the last: which combination of groups the rows have.
 """
 
 from bisect import bisect_left
@@ -26,6 +28,7 @@ N_CUTS = 60
 
 ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
 NARROW, WIDE = 4, 8  # columns without and with weights
+PATTERN = -1  # of a table of pairs, which has one column more
 
 TOTALS = (
     "n_samples",

@@ -18,7 +18,9 @@ from ._cells import (
     N0,
     N1,
     N_CUTS,
+    NARROW,
     OFFSET,
+    PATTERN,
     SHIFTS,
     STEP_BITS,
     TAIL_KEY,
@@ -45,6 +47,7 @@ _HALF = np.uint64(1 << (STEP_BITS - 1))
 _STEP_BITS = np.uint64(STEP_BITS)
 _WORD = np.uint64(32)
 _TAIL = np.uint64(TAIL_KEY)
+_SALT = np.uint64(0xD6E8FEB86659FD93)
 _STEP = np.uint64(9)
 _NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
 _W0, _V0 = np.uint64(W0), np.uint64(V0)
@@ -78,8 +81,11 @@ def _steps(key):
 
 
 @part
-def _slot(table, identity, shift, bits):
-    """Where a cell is, or the empty slot where it belongs."""
+def _slot(table, identity, i, pattern, shift, bits):
+    """Where a cell is, or its pair with pattern[i], or the empty slot where it belongs.
+
+    The compiler sees a `pattern` of None, and drops what is for pairs.
+    """
     place = uint64(identity) >> shift
     if shift == _NO:
         slot = ((place ^ (place >> _WORD)) * _FACTOR) >> (uint64(64) - bits)
@@ -87,8 +93,16 @@ def _slot(table, identity, shift, bits):
         slot = ((place >> _LANE) * _FACTOR) >> (uint64(67) - bits)
         slot = (slot << _LANE) | (place & _LANES)
     mask = uint64(len(table) - 1)
-    while table[slot, ID] != identity and table[slot, ID] != EMPTY:
-        slot = (slot + _STEP) & mask
+    if pattern is None:
+        while table[slot, ID] != identity and table[slot, ID] != EMPTY:
+            slot = (slot + _STEP) & mask
+    else:
+        own, last = pattern[i], uint64(table.shape[1] - 1)
+        slot ^= (uint64(own) * _SALT) >> (uint64(64) - bits)
+        while table[slot, ID] != EMPTY and (
+            table[slot, ID] != identity or table[slot, last] != own
+        ):
+            slot = (slot + _STEP) & mask
     return slot
 
 
@@ -214,24 +228,27 @@ def _weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, room, shift, ids, distance, y, weight, count):
+def add_rows(slots, filled, room, shift, ids, distance, y, weight, count, pattern=None):
     """Add rows with a weight and a number of repetitions, as long as their cells find room.
 
-    Neither of the two is 0. Returns (how many were added, the number of filled slots).
+    Neither of the two is 0; `pattern` belongs to slots of pairs. Returns (how many were added, the
+    number of filled slots).
     """
     table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
-    return _add_rows(*table, ids, distance, y, weight, count)
+    return _add_rows(*table, ids, distance, y, weight, count, pattern)
 
 
 @kernel
-def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count):
-    wide = slots.shape[1] == WIDE
+def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count, pattern):
+    wide, last = slots.shape[1] >= WIDE, uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
-        slot = _slot(slots, ids[i], shift, bits)
+        slot = _slot(slots, ids[i], i, pattern, shift, bits)
         if slots[slot, ID] == EMPTY:
             if filled == room:
                 return i, filled
             slots[slot, ID] = ids[i]
+            if pattern is not None:
+                slots[slot, last] = pattern[i]
             filled += 1
         w, label = weight[i] * count[i], uint64(y[i])
         slots[slot, _ONE + label] += count[i]
@@ -243,14 +260,15 @@ def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weigh
 
 
 def insert(slots, cells, shift):
-    """Put cells of this shift into empty slots."""
-    _insert(slots, cells, np.uint64(shift), _bits(slots))
+    """Put different cells, or pairs, of this shift into empty slots."""
+    pattern = cells[:, PATTERN] if cells.shape[1] in (NARROW + 1, WIDE + 1) else None
+    _insert(slots, cells, np.uint64(shift), _bits(slots), pattern)
 
 
 @kernel
-def _insert(slots, cells, shift, bits):
+def _insert(slots, cells, shift, bits, pattern):
     for i in range(len(cells)):
-        slot = _slot(slots, cells[i, ID], shift, bits)
+        slot = _slot(slots, cells[i, ID], i, pattern, shift, bits)
         for j in range(cells.shape[1]):
             slots[slot, j] = cells[i, j]
 

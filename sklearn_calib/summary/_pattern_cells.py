@@ -46,10 +46,8 @@ class PatternCells:
     """
 
     def __init__(self) -> None:
-        from .._kernels._pattern_cells import NARROW
-
         self.shift = 0
-        self._pairs: AnyArray | None = np.zeros((0, NARROW), dtype=np.int64)  # None: outdated
+        self._pairs: AnyArray | None = np.zeros((0, cells.NARROW + 1), np.int64)  # None: outdated
         self._slots: AnyArray | None = None
         self._filled = 0
         self._room = 0
@@ -57,11 +55,10 @@ class PatternCells:
     @property
     def pairs(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
-        from .._kernels._pattern_cells import EMPTY, ID
+        from .._kernels._cells_compiled import occupied
 
         if self._pairs is None:
-            assert self._slots is not None
-            self._pairs = _settled(self._slots[self._slots[:, ID] != EMPTY])
+            self._pairs = _settled(occupied(self._slots))
         return self._pairs
 
     def add(
@@ -74,24 +71,22 @@ class PatternCells:
         where: str,
     ) -> None:
         """Add rows, which were checked; see `CellState.add`."""
-        from .._kernels._cells_compiled import identify
-        from .._kernels._pattern_cells import WIDE, add_pairs
+        from .._kernels._cells_compiled import add_rows, identify
 
-        if weight is not None and self.pairs.shape[1] < WIDE:
+        if weight is not None and self.pairs.shape[1] < cells.WIDE:
             self._pairs, self._slots = _widened(self.pairs), None
         if self._slots is None:
             self._rebuild()
         self._pairs = None
-        wide = self._slots is not None and self._slots.shape[1] == WIDE
-        given = np.ones(len(p) if wide else 0) if weight is None else weight
+        given = np.ones(len(p)) if weight is None else weight
+        columns = p, q, y, given, np.ones(len(p), dtype=np.int64), pattern
         start = 0
         while True:
-            rest = q[start:] if len(q) else q
-            ids, distance = identify(p[start:], rest, self.shift)
-            columns = ids, pattern[start:], distance, y[start:], given[start:]
-            done, self._filled = add_pairs(self._slots, self._filled, self._room, *columns)
+            p, q, *more = (column[start:] for column in columns)
+            table = self._slots, self._filled, self._room, self.shift
+            done, self._filled = add_rows(*table, *identify(p, q, self.shift), *more)
             start += done
-            if start == len(p):
+            if start == len(y):
                 return
             self._make_room(where)
 
@@ -123,10 +118,8 @@ class PatternCells:
 
     def merge(self, other: "PatternCells", where: str) -> None:
         """Add the rows of another."""
-        from .._kernels._pattern_cells import WIDE
-
         mine, theirs = self.pairs, other.pairs
-        if WIDE in (mine.shape[1], theirs.shape[1]):
+        if mine.shape[1] != theirs.shape[1]:
             mine, theirs = _widened(mine), _widened(theirs)
         self.shift = max(self.shift, other.shift)
         self._pairs = _settled(_coarser(np.concatenate([mine, theirs]), self.shift))
@@ -135,21 +128,14 @@ class PatternCells:
 
     def sums(self) -> PairSums:
         """The pairs with their mean scores."""
-        from .._kernels import _pattern_cells as kernels
-
-        pairs = self.pairs
-        wide = _widened(pairs).view(np.float64)
-        table = np.ascontiguousarray(pairs[:, [kernels.ID, kernels.N0, kernels.N1, kernels.OFFSET]])
-        if pairs.shape[1] == kernels.WIDE:
-            table = np.column_stack([table, pairs[:, kernels.W0 :]])
+        table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN])
         start, high = cells.start_and_side(table[:, cells.ID])
         last = cells.last_keys(start, high, cells.dropped_bits(table[:, cells.ID], self.shift))
         return PairSums(
-            pairs[:, kernels.PATTERN],
+            self.pairs[:, cells.PATTERN],
             cells.mean_scores(table, last),
-            pairs[:, [kernels.N0, kernels.N1]],
-            wide[:, [kernels.W0, kernels.W1]],
-            wide[:, [kernels.V0, kernels.V1]],
+            table[:, [cells.N0, cells.N1]],
+            *cells.label_sums(table),
         )
 
     def _make_room(self, where):
@@ -167,14 +153,14 @@ class PatternCells:
             refuse(where, rule, "more", "Name fewer columns to group by")
 
     def _rebuild(self):
-        from .._kernels._pattern_cells import empty_pairs, insert_pairs
+        from .._kernels._cells_compiled import empty_slots, insert
 
         pairs = self.pairs
         self._filled = len(pairs)
         room = max(_ROOM, 4 * len(pairs))
         self._room = min(room, _FINE + 1) if len(pairs) <= _FINE else 2 * len(pairs)
-        self._slots = empty_pairs(self._room, pairs.shape[1])
-        insert_pairs(self._slots, pairs)
+        self._slots = empty_slots(self._room, pairs.shape[1])
+        insert(self._slots, pairs, self.shift)
 
     def __getstate__(self) -> dict[str, object]:
         return {"shift": self.shift, "_pairs": self.pairs}
@@ -193,30 +179,27 @@ def _confidence(codes, block):
 
 def _settled(pairs):
     """Pairs in order, equal ones added."""
-    from .._kernels._pattern_cells import ID, N0, OFFSET, PATTERN
-
     if not len(pairs):
         return pairs
-    ids = np.ascontiguousarray(pairs[:, ID]).view(np.uint64)
-    order = np.lexsort((ids, pairs[:, PATTERN]))
+    ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
+    order = np.lexsort((ids, pairs[:, cells.PATTERN]))
     pairs = pairs[order]
-    new = (pairs[1:, [ID, PATTERN]] != pairs[:-1, [ID, PATTERN]]).any(axis=1)
+    names = pairs[:, [cells.ID, cells.PATTERN]]
+    new = (names[1:] != names[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) == len(pairs):
         return pairs
     found = pairs[starts]
-    found[:, N0:OFFSET] = np.add.reduceat(pairs[:, N0:OFFSET], starts)
-    real = np.ascontiguousarray(pairs[:, OFFSET:]).view(np.float64)
-    found[:, OFFSET:] = np.add.reduceat(real, starts).view(np.int64)
+    whole, numbers = slice(cells.N0, cells.OFFSET), slice(cells.OFFSET, cells.PATTERN)
+    found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
+    cells.real(found)[:, numbers] = np.add.reduceat(cells.real(pairs)[:, numbers], starts)
     return found
 
 
 def _least_shift(pairs, shift, most):
     """The smallest shift from this one on that makes at most so many pairs, or the largest."""
-    from .._kernels._pattern_cells import ID, PATTERN
-
-    start, high = cells.start_and_side(pairs[:, ID])
-    other = pairs[1:, PATTERN] != pairs[:-1, PATTERN]
+    start, high = cells.start_and_side(pairs[:, cells.ID])
+    other = pairs[1:, cells.PATTERN] != pairs[:-1, cells.PATTERN]
 
     def fits(shift):
         ids = cells.ids_of(cells.cells_of(start, high, shift), high)
@@ -227,25 +210,17 @@ def _least_shift(pairs, shift, most):
 
 def _coarser(pairs, shift):
     """Pairs with the identities of coarser cells, and offsets from these."""
-    from .._kernels._pattern_cells import ID, NARROW, OFFSET
-
     pairs = pairs.copy()
-    start, high = cells.start_and_side(pairs[:, ID])
+    start, high = cells.start_and_side(pairs[:, cells.ID])
     first = cells.cells_of(start, high, shift)
-    pairs[:, ID] = cells.ids_of(first, high)
+    pairs[:, cells.ID] = cells.ids_of(first, high)
     moved = (cells.steps_of(start) - cells.steps_of(first)).astype(np.float64)
-    weight = _widened(pairs).view(np.float64)[:, NARROW : NARROW + 2].sum(axis=1)
-    pairs.view(np.float64)[:, OFFSET] += weight * moved
+    weight = cells.label_sums(np.ascontiguousarray(pairs[:, : cells.PATTERN]))[0].sum(axis=1)
+    cells.real(pairs)[:, cells.OFFSET] += weight * moved
     return pairs
 
 
 def _widened(pairs):
-    from .._kernels._pattern_cells import N0, NARROW, OFFSET, V0, W0, WIDE
-
-    if pairs.shape[1] == WIDE:
+    if pairs.shape[1] > cells.WIDE:
         return pairs
-    wide = np.zeros((len(pairs), WIDE), dtype=np.int64)
-    wide[:, :NARROW] = pairs
-    counts = pairs[:, N0:OFFSET].astype(np.float64).view(np.int64)
-    wide[:, W0:V0] = wide[:, V0:] = counts
-    return wide
+    return np.column_stack([cells.widened(pairs[:, : cells.PATTERN]), pairs[:, cells.PATTERN]])
