@@ -58,24 +58,19 @@ class SimplexArray(np.ndarray):
         rows = np.asarray(self)[key]
         if isinstance(key, tuple) or np.ndim(rows) != 2:
             return rows
-        if self._absent is not None:
-            return with_absent(
-                rows, self._absent[key], None if self._log is None else self._log[key]
-            )
-        return rows if self._log is None else with_log(rows, self._log[key])
+        absent, log = (None if part is None else part[key] for part in (self._absent, self._log))
+        return rows if absent is log is None else with_log(rows, log, absent)
 
     def copy(self, order: Any = "C") -> FloatArray:
         copied = np.array(self, order=order)
-        if self._absent is not None:
-            return with_absent(copied, self._absent, self._log)
-        return copied if self._log is None else with_log(copied, self._log.copy())
+        if self._absent is self._log is None:
+            return copied
+        return with_log(copied, None if self._log is None else self._log.copy(), self._absent)
 
     def __reduce__(self) -> Any:
-        if self._absent is not None:
-            return with_absent, (np.array(self), self._absent, self._log)
-        if self._log is None:
+        if self._absent is self._log is None:
             return np.asarray(self).__reduce__()
-        return with_log, (np.array(self), self._log)
+        return with_absent, (np.array(self), self._absent, self._log)
 
 
 def two_classes_of_margin(margin: FloatArray) -> FloatArray:
@@ -84,20 +79,21 @@ def two_classes_of_margin(margin: FloatArray) -> FloatArray:
     return with_log(np.exp(log), log)
 
 
-def with_log(proba: FloatArray, log: FloatArray) -> FloatArray:
-    """A `SimplexArray` of probabilities and their logarithms."""
-    out = np.asarray(proba).view(SimplexArray)
-    out._log = log
-    out.flags.writeable = False
-    return out
-
-
-def with_absent(proba: FloatArray, absent: AnyArray, log: FloatArray | None = None) -> FloatArray:
-    """A `SimplexArray` that knows which options a row does not have; their probability is 0."""
+def with_log(
+    proba: FloatArray, log: FloatArray | None, absent: AnyArray | None = None
+) -> FloatArray:
+    """A `SimplexArray` of probabilities and their logarithms, and of `with_absent`."""
     out = np.asarray(proba).view(SimplexArray)
     out._log, out._absent = log, absent
     out.flags.writeable = False
     return out
+
+
+def with_absent(
+    proba: FloatArray, absent: AnyArray | None, log: FloatArray | None = None
+) -> FloatArray:
+    """A `SimplexArray` that knows which options a row does not have; their probability is 0."""
+    return with_log(proba, log, absent)
 
 
 def absent_of(proba: FloatArray) -> AnyArray | None:

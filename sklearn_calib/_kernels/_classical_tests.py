@@ -12,7 +12,7 @@ from scipy import stats
 from .._typing import AnyArray, FloatArray
 from ._binning import bin_of_distinct, bin_sums
 from ._log_odds import of_probability
-from ._logistic import fit_logistic
+from ._logistic import fit_logistic, rows_of_both_labels
 
 
 def spiegelhalter(excess, variance, certain_and_wrong):
@@ -51,9 +51,7 @@ def binned_chi_square(score, rows, events, n_bins):
 def cox(score, rest, rows, events):
     """Likelihood ratio of intercept 0 and slope 1; `rest` is 1 - score, with all its digits."""
     z = of_probability(score, rest)
-    both, hit = np.tile(z, 2), np.repeat([1.0, 0.0], len(z))
-    weight = np.concatenate([events, rows - events]).astype(np.float64)
-    both, hit, weight = both[weight > 0], hit[weight > 0], weight[weight > 0]
+    both, hit, weight = rows_of_both_labels(z, rows, events)
     columns = np.column_stack([both, np.ones_like(both)])
     fitted = fit_logistic(columns, hit, weight, (), [1, 0])
     raised = weight @ np.logaddexp(0.0, np.where(hit == 1, -both, both)) / weight.sum()

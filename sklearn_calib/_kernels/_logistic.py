@@ -344,6 +344,13 @@ def standard_error(rows, covariance):
 # -- logit P(event) = a + b z for log-odds z; `hit` is 1 for the event, else 0 --------------------
 
 
+def rows_of_both_labels(features, rows, events):
+    """(features, hit, weight) of cells of `rows`, of which `events`: one row a label, none of 0."""
+    both, hit = np.concatenate([features, features]), np.repeat([1.0, 0.0], len(features))
+    weight = np.concatenate([events, rows - events]).astype(np.float64)
+    return both[weight > 0], hit[weight > 0], weight[weight > 0]
+
+
 def log_likelihood(eta, hit, weight):
     """Of log-odds eta; a sum over the rows."""
     return -float(weight @ np.logaddexp(0.0, np.where(hit == 1, -eta, eta)))

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ._logistic import fit_logistic
+from ._logistic import fit_logistic, rows_of_both_labels
 from ._spline import SplineCurve, natural_basis, spread_knots
 
 LARGEST_DEGREE = 4
@@ -91,9 +91,7 @@ def fit_natural_spline(z, rows, events):
     rows, events = np.bincount(place, rows), np.bincount(place, events)
     knots = spread_knots(z, rows, min(_KNOTS, max(len(z), 2)))
     basis = natural_basis(knots)
-    design, hit = np.tile(basis(z), (2, 1)), np.repeat([1.0, 0.0], len(z))
-    weight = np.concatenate([events, rows - events])
-    design, hit, weight = design[weight > 0], hit[weight > 0], weight[weight > 0]
+    design, hit, weight = rows_of_both_labels(basis(z), rows, events)
     coef = fit_logistic(design, hit, weight, (), np.eye(len(knots))[1]).coef
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
@@ -111,9 +109,7 @@ def fit_polynomial(z, rows, events, internal=False):
     distinct = len(np.unique(z))
     if internal and distinct < 3:
         return None
-    both, hit = np.tile(z, 2), np.repeat([1.0, 0.0], len(z))
-    weight = np.concatenate([events, rows - events]).astype(np.float64)
-    both, hit, weight = both[weight > 0], hit[weight > 0], weight[weight > 0]
+    both, hit, weight = rows_of_both_labels(z, rows, events)
     first = 2 if internal else min(1, distinct - 1)
     degree = first
     now = _fit(both, hit, weight, degree)

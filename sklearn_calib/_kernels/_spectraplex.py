@@ -257,33 +257,12 @@ def _adjoint(L, z):
 
 def _hadamard(rows, starts, X, R):
     """The linear maps from dz to L(X L*(dz) R)."""
-    m, size = rows.shape
-    out = np.zeros((len(X), m, m))
-    _add_hadamard(rows, starts, X, R, *np.empty((2, m, size)), out)
+    out = np.zeros((len(X), len(rows), len(rows)))
+    for low, high in pairwise(starts):
+        own = rows[:, low:high]
+        left, right = (own @ A[:, low:high, low:high] @ own.T for A in (X, R))
+        out += left * right
     return out
-
-
-@kernel
-def _add_hadamard(rows, starts, X, R, left, right, out):
-    m = len(rows)
-    for c in range(len(X)):
-        for b in range(len(starts) - 1):
-            low, high = starts[b], starts[b + 1]
-            for r in range(m):
-                for i in range(low, high):
-                    one, two = 0.0, 0.0
-                    for j in range(low, high):
-                        one += rows[r, j] * X[c, j, i]
-                        two += rows[r, j] * R[c, j, i]
-                    left[r, i], right[r, i] = one, two
-            for r in range(m):
-                for q in range(r + 1):
-                    one, two = 0.0, 0.0
-                    for i in range(low, high):
-                        one += left[r, i] * rows[q, i]
-                        two += right[r, i] * rows[q, i]
-                    out[c, r, q] += one * two
-                    out[c, q, r] = out[c, r, q]
 
 
 @part
