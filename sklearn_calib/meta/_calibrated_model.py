@@ -1,15 +1,13 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
 import copy
-from dataclasses import replace
-from inspect import signature
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -18,9 +16,6 @@ from .._sklearn_compat import (
     callback_fit,
     callback_task,
     callback_tasks,
-    check_method_params,
-    routing_enabled,
-    safe_indexing,
     with_callbacks,
     with_options,
 )
@@ -28,74 +23,29 @@ from .._typing import (
     CV,
     AnyArray,
     ArrayLike,
-    Estimator,
     Features,
-    FloatArray,
-    IntArray,
     RecalibratorLike,
     Self,
 )
-from ..canonical import canonical_labels, canonical_proba, is_label_table, soft_rows
+from ..canonical import canonical_labels, canonical_proba, is_label_table
 from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, read_linear, settled
 from ..recalibrators import whole_or_not_at_all
-from ._brought import fresh, frozen_with_classes
+from ._brought import fresh
 from ._concerns import groups_of_copies
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import (
     CalibratedClassifier,
     CalibratedPair,
     GivesScores,
-    Job,
     check_fitted,
     every_recalibrator_has,
     folds_of_rows,
+    groups_of,
     splits_of,
 )
 from ._scores import says_what_to_write
-
-_Input = tuple[Features, AnyArray, FloatArray, dict[str, Any]]
-
-
-def soft_input(
-    estimator: Estimator,
-    where: str,
-    X: Features,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    fit_params: dict[str, Any],
-) -> tuple[_Input, IntArray]:
-    """The arguments of a fit for the rows that soft labels stand for, and the item of each."""
-    (X,) = indexable(X)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    classes = None
-    if isinstance(estimator, FrozenEstimator):
-        k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
-        classes = frozen_with_classes(estimator, lambda: np.arange(k), where).classes_
-    elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
-        _refuse_without_weights(estimator, where)
-    soft = soft_rows(y, sample_weight, classes, n_rows=n_rows, where=where)
-    params = check_method_params(X, params=fit_params, indices=soft.items)
-    return (safe_indexing(X, soft.items), soft.labels, soft.weight, params), soft.items
-
-
-def check_weighted(job: Job) -> None:
-    """Raise ValueError where metadata routing keeps the shares from whom they are for."""
-    takers = {"estimator": job.estimator_params, "recalibrator": job.recalibrator_params}
-    for name, params in takers.items():
-        part = getattr(job, name)
-        if "sample_weight" not in params and not isinstance(part, FrozenEstimator):
-            _refuse_without_weights(part, job.where)
-
-
-def _refuse_without_weights(part, where):
-    refuse(
-        where,
-        "a fit that takes sample_weight, the shares of soft labels",
-        f"{type(part).__name__}",
-        "Take another method, or a fitted model in a FrozenEstimator; for a pipeline enable "
-        "metadata routing, and call set_fit_request(sample_weight=True) on its steps",
-    )
+from ._shares import start_shares
 
 
 @says_what_to_write
@@ -276,44 +226,21 @@ class CalibratedModel(CalibratedClassifier):
         self : object
         """
         with whole_or_not_at_all(self) as new:
-            where, rows = f"{type(new).__name__}.fit", (X, y, sample_weight, fit_params)
-            soft_labels = check_flag(soft_labels, "soft_labels", where)
+            soft_labels = check_flag(soft_labels, "soft_labels", f"{type(new).__name__}.fit")
             many = not soft_labels and is_label_table(y)
-            if soft_labels:
-                rows, items = soft_input(new.estimator, where, *rows)
-                job: Any = replace(new._start(*rows), items=items)
-                check_weighted(job)
-            else:
-                job = start_labels(new, *rows) if many else new._start(*rows)
-            frozen, leaves_one_out = (
-                isinstance(new.estimator, FrozenEstimator),
-                equals(new.cv, "alo"),
-            )
-            ensemble = new.ensemble if new.ensemble != "auto" else not frozen
-            in_folds = not leaves_one_out and (ensemble or not frozen)
-            folds: list[Any] = []
-            if leaves_one_out:
+            start = start_labels if many else start_shares if soft_labels else type(new)._start
+            job = start(new, X, y, sample_weight, fit_params)
+            frozen = isinstance(new.estimator, FrozenEstimator)
+            ensemble = not frozen if new.ensemble == "auto" else new.ensemble
+            if equals(new.cv, "alo"):
                 new._check_alo(job, many, soft_labels)
-            elif in_folds:
-                alone = fit_params.get("groups") is None and not soft_labels
-                if alone and isinstance(new.cv, Integral | None):
-                    copies = groups_of_copies(where, job.X, int(new.cv or 5))
-                    job = job if copies is None else job.split_by(copies)
-                cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
-                folds = splits_of(job, cv)
-            task_name = "fit" if leaves_one_out else "fold" if in_folds else "calibrate"
-            n_tasks = len(folds) + (not (in_folds and ensemble))
-            with callback_fit(new, n_tasks, job.X, job.codes) as context:
-                tasks = callback_tasks(context, n_tasks, task_name)
-                done = Parallel(n_jobs=new.n_jobs)(
-                    delayed(_fit_fold)(job, train, test, ensemble, task, new, watch=number == 0)
-                    for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
-                )
-                if n_tasks > len(folds):
-                    with callback_task(tasks[-1], new, None, job.X, job.codes):
-                        done = [_fit_whole(job, done if in_folds else None, leaves_one_out)]
-            new.calibrated_pairs_ = done
-            new._remember_features(done[0].estimator)
+                pairs = new._fit_once(job, "fit", _pair_by_leave_one_out)
+            elif frozen and not ensemble:
+                pairs = new._fit_once(job, "calibrate", _pair_of_frozen)
+            else:
+                pairs = new._fit_folds(job, folds_of_labels if many else folds_of_rows, ensemble)
+            new.calibrated_pairs_ = pairs
+            new._remember_features(pairs[0].estimator)
         return self
 
     def predict_proba(self, X: Features) -> Any:
@@ -398,6 +325,33 @@ class CalibratedModel(CalibratedClassifier):
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
+    def _fit_once(self, job, task_name, pair_of):
+        """The one pair of all rows, without folds."""
+        with callback_fit(self, 1, job.X, job.codes) as context:
+            (task,) = callback_tasks(context, 1, task_name)
+            with callback_task(task, self, None, job.X, job.codes):
+                return [pair_of(job)]
+
+    def _fit_folds(self, job, splitter_of, ensemble):
+        """A pair of each fold; without `ensemble` one of all rows, by the scores of the folds."""
+        whole = groups_of(job) is None and getattr(job, "items", None) is None
+        if whole and isinstance(self.cv, Integral | None):
+            copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
+            job = job if copies is None else job.split_by(copies)
+        folds = splits_of(job, splitter_of(self.cv, job))
+        n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
+        with callback_fit(self, n_tasks, job.X, job.codes) as context:
+            tasks = callback_tasks(context, n_tasks, "fold")
+            done = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_fold)(job, train, test, ensemble, task, self, watch=number == 0)
+                for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
+            )
+            if ensemble:
+                return done
+            scores, rows = job.stacked([block for block, _ in done]), [kept for _, kept in done]
+            with callback_task(tasks[-1], self, None, job.X, job.codes):
+                return [_pair_of_folds(job, scores, np.concatenate(rows))]
+
     def _check_alo(self, job, many, soft):
         if many or soft:
             what = "many" if many else "soft"
@@ -424,19 +378,24 @@ def _fit_fold(job, train, test, ensemble, task, caller, watch):
         return CalibratedPair(estimator, recalibrator, columns)
 
 
-def _fit_whole(job, out_of_fold, leaves_one_out):
-    """One pair for all rows, whose scores are those of folds, of leave-one-out, or of the model."""
+def _pair_of_folds(job, scores, rows):
+    """The estimator of all rows, and a recalibrator of scores that come from folds."""
+    estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+
+
+def _pair_of_frozen(job):
+    """The estimator as it is, and a recalibrator of its scores."""
+    estimator, columns, rows = job.estimator, job.all_columns, np.arange(len(job.codes))
+    scores = job.scores(estimator, columns, job.X)
+    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+
+
+def _pair_by_leave_one_out(job):
+    """The estimator of all rows, and a recalibrator of scores by fits without each row."""
     rows = np.arange(len(job.codes))
-    if out_of_fold is not None:
-        estimator, columns = job.fit_estimator(rows)
-        rows = np.concatenate([kept for _, kept in out_of_fold])
-        scores = job.stacked([block for block, _ in out_of_fold])
-    elif leaves_one_out:
-        estimator, columns = job.fit_estimator(rows)
-        scores = _leave_one_out(job, estimator, columns)
-    else:
-        estimator, columns = job.estimator, job.all_columns
-        scores = job.scores(estimator, columns, job.X)
+    estimator, columns = job.fit_estimator(rows)
+    scores = _leave_one_out(job, estimator, columns)
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
 
 

@@ -31,7 +31,7 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
-from ..canonical import canonical_labels, canonical_weight, check_same_length, check_several
+from ..canonical import canonical_labels, canonical_weight, check_several
 from ..exceptions import caution, check_sizes, refuse
 from ..recalibrators import (
     aligned_proba,
@@ -42,125 +42,8 @@ from ..recalibrators import (
 )
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
+from ._eval_sets import Labelling, with_own_labels
 from ._scores import aligned_scores, is_boosted, refuse_prefit
-
-_PAIRS = "eval_set"
-_APART = {"eval_y": "eval_X", "y_val": "X_val"}  # labels apart from their features
-_BESIDE = {  # one array for each set of rows
-    "eval_set": (
-        "sample_weight_eval_set",
-        "base_margin_eval_set",
-        "eval_sample_weight",
-        "eval_init_score",
-    ),
-    "eval_y": ("eval_sample_weight", "eval_init_score"),
-    "y_val": ("sample_weight_val",),
-}
-
-
-class Labelling(NamedTuple):
-    """How the labels of a fit were written: all classes, those it has, and whether as numbers."""
-
-    classes: AnyArray
-    present: IntArray  # positions of the fit's classes among all
-    coded: bool  # 0 .. number of its classes - 1 instead of the labels
-    where: str
-
-
-def with_own_labels(
-    estimator: Estimator, params: dict[str, Any], labelling: Labelling
-) -> dict[str, Any]:
-    """The parameters of a fit, the labels to be judged on written as those it is fitted on.
-
-    Rows of a class that this fit misses, though others have it, are left out of the judgement.
-
-    Raises
-    ------
-    ValueError
-        A label that no training row has; no row left; labels that cannot be reached.
-    """
-    params = dict(params)
-    for name in [*params]:
-        if params[name] is not None and _own_name(name) == _PAIRS:
-            _code_pairs(estimator, params, name, labelling)
-        elif params[name] is not None and _own_name(name) in _APART:
-            _code_apart(estimator, params, name, labelling)
-    return params
-
-
-def _own_name(name):
-    return name.rpartition("__")[2]
-
-
-def _code_pairs(estimator, params, name, labelling):
-    given = params[name]
-    single = isinstance(given, tuple) and len(given) == 2 and not _is_pair(given[0])
-    if single or not isinstance(given, list | tuple):
-        given = [given]
-    done = []
-    for number, pair in enumerate(given):
-        if not _is_pair(pair):  # CatBoost's Pool or the path of a file
-            if labelling.coded:
-                rule = "eval_set as pairs (X, y), whose labels can be written as numbers"
-                cure = "Pass eval_set=[(X_valid, y_valid)], or labels 0, 1, ... in y as well"
-                refuse(labelling.where, rule, type(pair).__name__, cure)
-            done.append(pair)
-            continue
-        done.append(_coded(estimator, pair, params, name, number, labelling))
-    params[name] = done if isinstance(params[name], list | tuple) else done[0]
-
-
-def _code_apart(estimator, params, name, labelling):
-    of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
-    labels, features = params[name], params.get(of_features)
-    if features is None:
-        return  # the learner says that they are missing
-    several = isinstance(labels, tuple) and isinstance(features, tuple)
-    pairs = list(zip(features, labels, strict=False)) if several else [(features, labels)]
-    done = [
-        _coded(estimator, pair, params, name, number if several else None, labelling)
-        for number, pair in enumerate(pairs)
-    ]
-    features, labels = zip(*done, strict=True)
-    params[of_features], params[name] = (features, labels) if several else (features[0], labels[0])
-
-
-def _is_pair(value):
-    return isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], str)
-
-
-def _coded(estimator, pair, params, name, number, labelling):
-    """Features and labels of one set; what stands beside loses the same rows."""
-    X, y = pair
-    where = f"{labelling.where}, labels of {name}"
-    _, codes = canonical_labels(y, classes=labelling.classes, _where=where)
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    check_same_length(codes, range(rows), where)
-    kept = np.flatnonzero(np.isin(codes, labelling.present))
-    if not len(kept):
-        got = f"classes {labelling.classes[np.unique(codes)][:10].tolist()} only"
-        cure = "Pass rows of all classes, and stratified folds"
-        refuse(where, "a row of a class that the fold is trained on", got, cure)
-    if len(kept) < len(codes):
-        X, codes = safe_split(estimator, X, codes, kept)
-        for beside in _BESIDE[_own_name(name)]:
-            key = name.removesuffix(_own_name(name)) + beside
-            if params.get(key) is not None:
-                params[key] = _without(params[key], number, kept)
-    if labelling.coded or _own_name(name) == "eval_y":  # which LightGBM 4.7 takes as codes
-        return X, np.searchsorted(labelling.present, codes)
-    return X, labelling.classes[codes]
-
-
-def _without(arrays, number, kept):
-    """The arrays beside the sets, that of one set reduced to some of its rows."""
-    if number is None or not isinstance(arrays, list | tuple | dict):
-        return np.asarray(arrays)[kept]
-    values = dict(arrays) if isinstance(arrays, dict) else dict(enumerate(arrays))
-    if values.get(number) is not None:
-        values[number] = np.asarray(values[number])[kept]
-    return values if isinstance(arrays, dict) else type(arrays)(values.values())
-
 
 GivesScores: TypeAlias = Annotated[
     Estimator,
@@ -179,9 +62,6 @@ class CalibratedPair(NamedTuple):
     estimator: Any
     recalibrator: Any
     columns: IntArray
-
-
-_PARAMS = ("estimator_params", "recalibrator_params", "split_params")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -514,8 +394,11 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         """Parameters for the estimator's fit, the recalibrator's fit and the splitter."""
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
-            of_fits = dict(routed.estimator.fit), dict(routed.recalibrator.fit)
-            return dict(zip(_PARAMS, (*of_fits, routed.splitter.split), strict=True))
+            return {
+                "estimator_params": dict(routed.estimator.fit),
+                "recalibrator_params": dict(routed.recalibrator.fit),
+                "split_params": routed.splitter.split,
+            }
         params, weights = dict(fit_params), {}
         groups = {"groups": params.pop("groups")} if "groups" in params else {}
         if sample_weight is not None:
@@ -532,4 +415,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                     "STEP__sample_weight=... or enable metadata routing",
                     UserWarning,
                 )
-        return dict(zip(_PARAMS, (params, weights, groups), strict=True))
+        return {
+            "estimator_params": params,
+            "recalibrator_params": weights,
+            "split_params": groups,
+        }
