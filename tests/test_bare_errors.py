@@ -18,7 +18,7 @@ from sklearn_calib.metrics import (
 )
 from sklearn_calib.recalibrators import PlattScaling, cross_fitted_proba
 from sklearn_calib.shift import covariate_weights
-from sklearn_calib.theory import gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 RNG = np.random.default_rng(0)
 P = RNG.random(80)
@@ -74,7 +74,7 @@ def test_numbers_beyond_float64():
         from_dict(document)
     for norm in (5e-324, 1e308):
         with pytest.raises(ValueError, match=r"a finite inner and a norm above 0, got"):
-            gaussian_loss(0.5, norm)
+            GaussianLogisticModel.loss_of_weights(0.5, norm)
     with refuses(ValueError, rule="n_bins <= 1000000"):
         expected_calibration_error(Y, P, n_bins=2**70)
 

@@ -9,7 +9,7 @@ from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.exceptions import Refusal, nearest
 from sklearn_calib.export import to_code, to_sql
 from sklearn_calib.inference import calibration_test, confidence_interval
-from sklearn_calib.metrics import calibration_error, get_scorer, scorer_names
+from sklearn_calib.metrics import all_metrics, calibration_error, get_scorer
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import PlattScaling, all_recalibrators, get_recalibrator
 from sklearn_calib.summary import CalibrationSummary
@@ -25,7 +25,11 @@ Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
         ("bins", ["norm", "n_bins"], "n_bins"),
         ("num_bins", ["norm", "n_bins"], "n_bins"),
         ("y_prob", ["y_true", "y_proba"], "y_proba"),
-        ("ece", scorer_names(), "neg_expected_calibration_error"),
+        (
+            "ece",
+            [one.spec.scorer_name for one in all_metrics().values()],
+            "neg_expected_calibration_error",
+        ),
         ("javascript", ["c", "js", "sql"], "js"),
         ("lable", ["label", "prob"], "label"),
         ("zzz", all_recalibrators(), None),

@@ -20,7 +20,7 @@ from sklearn_calib.metrics import averaged_two_bin_error, cumulative_differences
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.recalibrators import IsotonicCalibration, OrdinalCalibration
 from sklearn_calib.summary import CellSample
-from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 
 def rows(n=120, seed=0):
@@ -141,7 +141,7 @@ def test_an_elastic_net_adds_nothing_to_the_information():
 
 def test_the_limit_of_a_loss_is_of_this_loss():
     found = GaussianLogisticModel().limit(0.1, "brier")
-    wanted = gaussian_loss(found.inner[0], found.norm[0], "brier")
+    wanted = GaussianLogisticModel.loss_of_weights(found.inner[0], found.norm[0], "brier")
     np.testing.assert_allclose([part[0] for part in found[:4]], wanted, rtol=1e-9)
 
 

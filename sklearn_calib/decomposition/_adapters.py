@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..exceptions import check_known, refuse_unknown
-from ..metrics import get_scorer, scorer_names
+from ..metrics import all_metrics
 
 
 def as_eval_metric(
@@ -48,10 +48,10 @@ def as_eval_metric(
     """
     where = "as_eval_metric"
     check_known(where, "library", library, ("xgboost", "lightgbm"))
-    if not isinstance(measure, str) or f"neg_{measure}" not in scorer_names():
-        known = [name.removeprefix("neg_") for name in scorer_names() if name[:4] == "neg_"]
-        refuse_unknown(where, "a measure", measure, known)
-    scorer = get_scorer(f"neg_{measure}", **options)
+    known = {name: one for name, one in all_metrics().items() if not one.spec.greater_is_better}
+    if not isinstance(measure, str) or measure not in known:
+        refuse_unknown(where, "a measure", measure, list(known))
+    scorer = known[measure].scorer(**options)
 
     def evaluate(y_true, y_score):
         score = np.asarray(y_score)

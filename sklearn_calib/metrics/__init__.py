@@ -156,26 +156,14 @@ def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = No
     return found
 
 
-def scorer_names() -> list[str]:
-    """The names that `get_scorer` accepts.
-
-    Examples
-    --------
-    >>> from sklearn_calib.metrics import scorer_names
-    >>> "neg_expected_calibration_error" in scorer_names()
-    True
-    """
-    return sorted(function.spec.scorer_name for function in _complete().values())
-
-
 def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     """Look up a scorer by its name, for ``scoring=`` of scikit-learn; greater is better.
 
     Parameters
     ----------
     name : str
-        One of `scorer_names`: the measure's name, with ``neg_`` for errors and losses. Of a measure
-        of your own ``measure.scorer()``.
+        A name of `all_metrics`, with ``neg_`` for errors and losses: ``spec.scorer_name`` of the
+        measure. Of a measure of your own ``measure.scorer()``.
     **options
         Options of the measure, such as ``n_bins=10``.
 
@@ -202,12 +190,12 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     >>> search.best_params_
     {'C': 1.0}
     """
-    for function in _complete().values():
-        if isinstance(name, str) and function.spec.scorer_name == name:
-            return function.scorer(**options)
+    scorers = {function.spec.scorer_name: function for function in _complete().values()}
+    if isinstance(name, str) and name in scorers:
+        return scorers[name].scorer(**options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
     with _naming(name):
-        _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
+        _refuse_unknown("get_scorer", "a scorer", name, sorted(scorers), cure)
 
 
 __all__ = [
@@ -215,13 +203,11 @@ __all__ = [
     "all_metrics",
     "calibration_witness",
     "cumulative_differences",
-    "get_loss",
     "get_scorer",
     "lower_distance_interval",
     "lp_calibration_test",
     "metric",
     "reliability_curve",
-    "scorer_names",
     *_OWN,
 ]
 

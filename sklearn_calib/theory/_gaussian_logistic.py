@@ -34,72 +34,6 @@ class GaussianLoss(NamedTuple):
 _FAR = 1e50  # of squares and quotients that float64 holds
 
 
-def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
-    """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
-
-    It depends on the weights w by two numbers only.
-
-    Parameters
-    ----------
-    inner : float
-        w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m: twice w' m.
-    norm : float
-        The square root of w' S w, above 0.
-    loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
-        As in `decompose_loss`; a probability near 0 counts as what it is. Or a callable (p, q) ->
-        the expected loss of predicting p where the true probability is q, on arrays.
-
-    Returns
-    -------
-    parts : GaussianLoss
-        Named tuple (risk, calibration, refinement, error_rate): floats.
-
-    Raises
-    ------
-    ValueError
-        A norm that is not above 0, or an unknown loss.
-
-    Notes
-    -----
-    The logit z is a mixture of two normals with means +-inner/2 and variance norm^2, and the true
-    probability given z is expit(z inner / norm^2): the calibration part vanishes for weights
-    multiplied by inner / norm^2, which leaves refinement and error rate unchanged. The mixture
-    is needed for losses that treat the classes differently. Integrals by Gauss-Legendre
-    quadrature, to some 1e-15; cost: below a millisecond.
-
-    References
-    ----------
-    Berta, Holzmueller, Jordan, Bach (2025), propositions 6.1 (corrected: the mixture) and 6.2.
-
-    Examples
-    --------
-    >>> from sklearn_calib.theory import gaussian_loss
-    >>> sure = gaussian_loss(inner=2.0, norm=4.0)  # overconfident: inner / norm^2 = 1/8
-    >>> calm = gaussian_loss(inner=2.0 / 8, norm=4.0 / 8)
-    >>> round(sure.calibration, 3), abs(round(calm.calibration, 3))
-    (0.632, 0.0)
-    >>> abs(sure.refinement - calm.refinement) < 1e-12
-    True
-    """
-    where = "gaussian_loss"
-    numbers = is_number(inner) and is_number(norm)
-    if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
-        bounds = f"within {_FAR:g} a finite inner and a norm above 0"
-        refuse(where, bounds, f"{inner!r}, {norm!r}", "Check the weights")
-    step, weight = normal_rule()
-    z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
-    weight = np.concatenate([weight, weight]) / 2
-    slope = inner / norm**2
-    q = expit(slope * z)
-    if callable(loss):
-        risk, least = loss(expit(z), q), loss(q, q)
-    else:
-        rule, truth = get_loss(loss, where, 2).without_floor(), np.column_stack([1 - q, q])
-        risk, least = (rule.expected(two_classes_of_margin(m), truth) for m in (z, slope * z))
-    risk, refinement = float(weight @ risk), float(weight @ least)
-    return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
-
-
 def normal_rule() -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of expectations under the standard normal distribution."""
     x, w = np.polynomial.legendre.leggauss(_ORDER)
@@ -207,6 +141,73 @@ class GaussianLogisticModel:
         inverse_mean = self._weights @ (1 / self._nodes)
         self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))  # prop. 7.3
 
+    @staticmethod
+    def loss_of_weights(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
+        """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
+
+        It depends on the weights w by two numbers only.
+
+        Parameters
+        ----------
+        inner : float
+            w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m: twice w' m.
+        norm : float
+            The square root of w' S w, above 0.
+        loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
+            As in `decompose_loss`; a probability near 0 counts as what it is. Or a callable
+            (p, q) -> the expected loss of predicting p where the true probability is q, on arrays.
+
+        Returns
+        -------
+        parts : GaussianLoss
+            Named tuple (risk, calibration, refinement, error_rate): floats.
+
+        Raises
+        ------
+        ValueError
+            A norm that is not above 0, or an unknown loss.
+
+        Notes
+        -----
+        The logit z is a mixture of two normals with means +-inner/2 and variance norm^2, and the
+        true probability given z is expit(z inner / norm^2): the calibration part vanishes for
+        weights multiplied by inner / norm^2, which leaves refinement and error rate unchanged. The
+        mixture is needed for losses that treat the classes differently. Integrals by Gauss-Legendre
+        quadrature, to some 1e-15; cost: below a millisecond.
+
+        References
+        ----------
+        Berta, Holzmueller, Jordan, Bach (2025), propositions 6.1 (corrected: the mixture) and 6.2.
+
+        Examples
+        --------
+        >>> from sklearn_calib.theory import GaussianLogisticModel
+        >>> loss_of_weights = GaussianLogisticModel.loss_of_weights
+        >>> sure = loss_of_weights(inner=2.0, norm=4.0)  # overconfident: inner / norm^2 = 1/8
+        >>> calm = loss_of_weights(inner=2.0 / 8, norm=4.0 / 8)
+        >>> round(sure.calibration, 3), abs(round(calm.calibration, 3))
+        (0.632, 0.0)
+        >>> abs(sure.refinement - calm.refinement) < 1e-12
+        True
+        """
+        where = "GaussianLogisticModel.loss_of_weights"
+        numbers = is_number(inner) and is_number(norm)
+        if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
+            bounds = f"within {_FAR:g} a finite inner and a norm above 0"
+            refuse(where, bounds, f"{inner!r}, {norm!r}", "Check the weights")
+        step, weight = normal_rule()
+        z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
+        weight = np.concatenate([weight, weight]) / 2
+        slope = inner / norm**2
+        q = expit(slope * z)
+        if callable(loss):
+            risk, least = loss(expit(z), q), loss(q, q)
+        else:
+            rule, truth = get_loss(loss, where, 2).without_floor(), np.column_stack([1 - q, q])
+            risk, least = (rule.expected(two_classes_of_margin(m), truth) for m in (z, slope * z))
+        risk, refinement = float(weight @ risk), float(weight @ least)
+        return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
+
     def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
         """Loss and its parts against the strength of the regularisation.
 
@@ -215,7 +216,7 @@ class GaussianLogisticModel:
         strength : float or array-like of shape (n_strengths,)
             Above 0.
         loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
-            As in `gaussian_loss`.
+            As in `loss_of_weights`.
 
         Returns
         -------
@@ -233,7 +234,7 @@ class GaussianLogisticModel:
         rows, start = [], None
         for value in strengths:
             inner, norm, start = self._weights_at(value, start)
-            rows.append((*gaussian_loss(inner, norm, loss), inner, norm))
+            rows.append((*self.loss_of_weights(inner, norm, loss), inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
     def sample(self, n_samples: int, random_state: RandomStateLike = 0) -> Any:

@@ -23,11 +23,11 @@ from sklearn_calib.decomposition import (
 from sklearn_calib.decomposition._decompose import raised_case
 from sklearn_calib.metrics import (
     BetaFamilyLoss,
+    all_metrics,
     brier_loss,
     canonical_case,
     get_scorer,
     log_loss,
-    scorer_names,
 )
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
 
@@ -241,7 +241,8 @@ def test_label_smoothed_selection():
 def test_scorers_in_model_selection():
     X, y = make_classification(300, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
     y = np.array(["a", "b", "c"])[y]
-    wanted = [name for name in scorer_names() if "refinement" in name]
+    names = [one.spec.scorer_name for one in all_metrics().values()]
+    wanted = [name for name in names if "refinement" in name]
     assert len(wanted) == 4
     scoring = {name: get_scorer(name) for name in wanted}
     scoring["cross-validated"] = get_scorer("neg_temperature_refinement_log_loss", cv=3)

@@ -33,7 +33,7 @@ from sklearn_calib.metrics import (
     spherical_loss,
 )
 from sklearn_calib.testing import contract_checks
-from sklearn_calib.theory import gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 BETAS = [BetaFamilyLoss(*ab) for ab in ((0, 0), (1, 1), (-0.5, -0.5), (2, 8), (0, 3), (0.3, -0.4))]
 LOSSES = [*all_losses().values(), *BETAS]
@@ -225,7 +225,7 @@ def test_displays_are_titled_by_the_loss(loss, title):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_theory(loss):
     """Against the mean over a fine grid of the two Gaussians."""
-    found = gaussian_loss(2.0, 3.0, loss)
+    found = GaussianLogisticModel.loss_of_weights(2.0, 3.0, loss)
     t = np.linspace(-9, 9, 20_001)
     total = []
     for label, sign in enumerate((-1, 1)):
@@ -234,7 +234,10 @@ def test_theory(loss):
         rows = get_loss(loss).without_floor().of_labels(p)[:, label]
         total.append(trapezoid(rows * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi), t))
     assert found.risk == pytest.approx(np.mean(total), rel=1e-7)
-    assert found.calibration > 0 and gaussian_loss(2.0, np.sqrt(2), loss).calibration < 1e-12
+    assert (
+        found.calibration > 0
+        and GaussianLogisticModel.loss_of_weights(2.0, np.sqrt(2), loss).calibration < 1e-12
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

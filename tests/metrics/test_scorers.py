@@ -10,12 +10,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.metrics import (
+    all_metrics,
     brier_loss,
     calibration_error,
     expected_calibration_error,
     get_scorer,
-    scorer_names,
 )
+
+SCORER_NAMES = [one.spec.scorer_name for one in all_metrics().values()]
 
 
 @pytest.fixture(params=[2, 3])
@@ -26,7 +28,7 @@ def data(request):
     return X, np.array(["a", "b", "c"])[y]
 
 
-@pytest.mark.parametrize("name", scorer_names())
+@pytest.mark.parametrize("name", SCORER_NAMES)
 def test_value(data, name):
     X, y = data
     model = LogisticRegression().fit(X, y)
@@ -44,7 +46,7 @@ def test_value(data, name):
 @pytest.mark.slow
 def test_model_selection(data):
     X, y = data
-    scoring = {name: get_scorer(name) for name in scorer_names()}
+    scoring = {name: get_scorer(name) for name in SCORER_NAMES}
     results = cross_validate(LogisticRegression(), X, y, scoring=scoring)
     assert all(np.isfinite(results[f"test_{name}"]).all() for name in scoring)
     search = GridSearchCV(
@@ -91,14 +93,14 @@ def test_metadata_routing(data):
     assert not np.allclose(with_weight, without)
 
 
-@pytest.mark.parametrize("name", scorer_names())
+@pytest.mark.parametrize("name", SCORER_NAMES)
 def test_equal_scorers(name):
     scorer, again = get_scorer(name), get_scorer(name)
     assert scorer == again and hash(scorer) == hash(again)
     assert len({scorer, again}) == 1
     copy = pickle.loads(pickle.dumps(scorer))
     assert copy == scorer and repr(copy) == repr(scorer) == f"get_scorer({name!r})"
-    assert all(scorer != get_scorer(other) for other in scorer_names() if other != name)
+    assert all(scorer != get_scorer(other) for other in SCORER_NAMES if other != name)
     assert scorer != name
 
 

@@ -7,12 +7,12 @@ from sklearn_calib.datasets import make_two_gaussians
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 
 def test_closed_forms_against_the_oracle(oracle):
     for row in oracle("gaussian_theory.json")["gaussian_model"]:
-        parts = gaussian_loss(row["inner"], row["norm"], row["loss"])
+        parts = GaussianLogisticModel.loss_of_weights(row["inner"], row["norm"], row["loss"])
         halves = 2 if row["loss"] == "brier" else 1  # the oracle sums over both classes
         assert halves * parts.calibration == pytest.approx(row["K"], abs=1e-14)
         assert halves * parts.refinement == pytest.approx(row["R"], abs=1e-14)
@@ -37,9 +37,9 @@ def test_proposition_6_1_by_simulation(drawn, seed):
     inner, norm = 2 * w @ mean, np.sqrt(w @ covariance @ w)
     p = expit(X @ w)
     for name, measure in (("log", log_loss), ("brier", brier_loss)):
-        parts = gaussian_loss(inner, norm, name)
+        parts = GaussianLogisticModel.loss_of_weights(inner, norm, name)
         assert measure(y, p) == pytest.approx(parts.risk, rel=0.02)
-    parts = gaussian_loss(inner, norm)
+    parts = GaussianLogisticModel.loss_of_weights(inner, norm)
     assert ((p > 0.5) != y).mean() == pytest.approx(parts.error_rate, abs=0.005)
     assert refinement_error(y, p) == pytest.approx(parts.refinement, rel=0.015)
     # proposition 6.2: temperature scaling finds the factor inner / norm^2
@@ -58,7 +58,7 @@ def test_a_loss_that_treats_the_classes_differently(drawn):
     w = 2 * np.linalg.solve(covariance, mean)
     p = expit(X @ w)
     inner, norm = 2 * w @ mean, np.sqrt(w @ covariance @ w)
-    parts = gaussian_loss(inner, norm, loss)
+    parts = GaussianLogisticModel.loss_of_weights(inner, norm, loss)
     assert parts.calibration == pytest.approx(0, abs=1e-14)
     assert loss(p, y).mean() == pytest.approx(parts.refinement, abs=4 / np.sqrt(len(y)))
     a = inner / norm
@@ -150,8 +150,11 @@ def test_every_corner_is_solved(spectrum):
     [
         (lambda: make_two_gaussians(5, [1, 2], [1.0]), r"expected a mean of shape \(p,\)"),
         (lambda: make_two_gaussians(5, [1, 2], [1.0, -1]), "positive definite covariance, got"),
-        (lambda: gaussian_loss(1.0, 0.0), "a norm above 0, got"),
-        (lambda: gaussian_loss(1.0, 1.0, "hinge"), "expected a loss among brier, log, spherical"),
+        (lambda: GaussianLogisticModel.loss_of_weights(1.0, 0.0), "a norm above 0, got"),
+        (
+            lambda: GaussianLogisticModel.loss_of_weights(1.0, 1.0, "hinge"),
+            "expected a loss among brier, log, spherical",
+        ),
         (lambda: GaussianLogisticModel(error_rate=0.6), "0 < error_rate < 0.5"),
         (lambda: GaussianLogisticModel(spectrum=(0, 1)), "expected a spectrum of positive"),
         (lambda: GaussianLogisticModel().limit([1.0, 0.0]), "expected strengths above 0"),

@@ -97,7 +97,6 @@ from sklearn_calib.metrics import (
     metric,
     random_interval_calibration_error,
     reliability_curve,
-    scorer_names,
     smooth_calibration_error,
 )
 from sklearn_calib.recalibrators import (
@@ -127,7 +126,7 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.report import calibration_report
 from sklearn_calib.staging import Staging, register_staging, staging_of
 from sklearn_calib.testing import check_contract
-from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -219,7 +218,7 @@ def measures(y: Integers, p: Floats) -> list[float]:
     witness = calibration_witness(y, p)
     witnesses = witness if isinstance(witness, list) else [witness]
     highest = [float(one([0.0, 0.5, 1.0]).max()) for one in witnesses]
-    print(found.distance, found.bound, tested.pvalue, highest, scorer_names())
+    print(found.distance, found.bound, tested.pvalue, highest)
     print(calibration_error.spec.range, calibration_error.option_names)
     return [
         calibration_error(y, p, n_bins=10, strategy="uniform", bin_weight="equal"),
@@ -374,7 +373,7 @@ def data() -> list[float]:
     X2, labels2, true_proba = make_two_gaussians(100, mean=[1.0, 2.0])
     print(proba, y, X, labels, X2, labels2, true_proba, shifted.distance, perturbed.y)
     limit = GaussianLogisticModel(0.5, 0.1, spectrum=(1, 1)).limit([0.1, 1.0], loss="brier")
-    parts = gaussian_loss(0.5, 1.0, loss="log")
+    parts = GaussianLogisticModel.loss_of_weights(0.5, 1.0, loss="log")
     return [truth.cos_theta(truth.coef), parts.risk, *limit.refinement.tolist()]
 
 

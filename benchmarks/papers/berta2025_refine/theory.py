@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.displays import HeatmapDisplay
-from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
+from sklearn_calib.theory import GaussianLogisticModel
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
@@ -40,7 +40,7 @@ def figure_7(n=2000, seeds=10):
         for i, strength in enumerate(tried):
             learner = LogisticRegression(C=1 / (n * strength), fit_intercept=False, max_iter=5000)
             w = learner.fit(X, y).coef_[0]
-            parts = gaussian_loss(2 * w @ mean, np.sqrt(w**2 @ eigenvalues))
+            parts = GaussianLogisticModel.loss_of_weights(2 * w @ mean, np.sqrt(w**2 @ eigenvalues))
             found[seed, i] = parts[:3]
     figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
     spread = 1.96 * found.std(axis=0, ddof=1) / np.sqrt(seeds)
@@ -83,7 +83,8 @@ def figure_8():
             best = limit.refinement[at_best]
             gap = np.log10(STRENGTHS[limit.calibration.argmin()] / STRENGTHS[at_best])
             moved = [
-                gaussian_loss(i, n, shrunk) for i, n in zip(limit.inner, limit.norm, strict=True)
+                GaussianLogisticModel.loss_of_weights(i, n, shrunk)
+                for i, n in zip(limit.inner, limit.norm, strict=True)
             ]
             risk, rest = (np.array([m[k] for m in moved]) for k in (0, 2))
             tables[name][:, r, c] = (
