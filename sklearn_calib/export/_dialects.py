@@ -27,6 +27,33 @@ def text_with_backslashes(text: str) -> str:
     return "'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
 
 
+def double(value: float) -> str:
+    """Databases read a number without an exponent as a decimal."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def in_array(x: str, edges: list[str], values: list[str]) -> str:
+    """PostgreSQL: an array is a constant, and searched in its middle."""
+    places, found = (f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values))
+    return f"({found})[WIDTH_BUCKET({x}, {places}) + 1]"
+
+
+def in_interval(x: str, edges: list[str], values: list[str]) -> str:
+    """MySQL: INTERVAL searches constants in their middle; what ELT finds counts as a text."""
+    place = f"INTERVAL({x}, -1e308, {', '.join(edges)})"  # places begin with 1
+    return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
+
+
+def by_halves(x: str, edges: list[str], values: list[str]) -> str:
+    """DuckDB: a query without a table for each halving; beyond its end a list has NULL."""
+    found = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
+    for bit in reversed(range(len(edges).bit_length())):
+        after = f"i + CASE WHEN x >= e[i + {1 << bit}] THEN {1 << bit} ELSE 0 END"
+        found = f"(SELECT {after} AS i, x, e, v FROM {found})"
+    return f"(SELECT v[i + 1] FROM {found})"
+
+
 _FUNCTIONS = ARITHMETIC | {
     "and": "({} AND {})",
     "where": "CASE WHEN {} THEN {} ELSE {} END",
@@ -49,8 +76,8 @@ class Dialect:
     so does `fence`, at its end, where a database would write it into what reads it. `deepest` is
     about how many symbols the parser keeps, where that is little: deeper expressions are values of
     a query by stages. `text` writes one. `join` finds the interval of a score in a table with the
-    `key` low, and `pieces` the value of a step function, of x, edges and values, where that is
-    quicker than CASE.
+    `key` low, and `pieces` the value of a step function, of x, edges and values, where from more
+    than `few` edges on that is quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -59,7 +86,8 @@ class Dialect:
     cast: str = "CAST({} AS {})"
     once: str = ""
     fence: str = ""
-    pieces: str = ""
+    pieces: Callable[[str, list[str], list[str]], str] | None = None
+    few: int = 4
     deepest: int = 1000
     text: Callable[[str], str] = TEXT
     key: str = ""
@@ -71,9 +99,8 @@ class Dialect:
         return self.functions.get(name) or _FUNCTIONS[name]
 
     def literal(self, value: float) -> str:
-        """A number of type double: databases read one without exponent as a decimal."""
-        text = repr(float(value))
-        text = self.number.format(text if "e" in text else f"{text}e0")
+        """A number of type double."""
+        text = self.number.format(double(value))
         return f"({text})" if text.startswith("-") else text
 
     def column(self, name: str) -> str:
@@ -96,13 +123,12 @@ _SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backsl
 
 DIALECTS = {
     "ansi": Dialect(),
-    # an array is a constant, and searched in its middle; a CASE of 5000 pieces took 1 ms a row
     "postgres": Dialect(
         number="{}::float8",
         once="MATERIALIZED ",
         key=_KEY,
         join=_BY_KEY,
-        pieces="('{{{2}}}'::float8[])[WIDTH_BUCKET({0}, '{{{1}}}'::float8[]) + 1]",
+        pieces=in_array,
     ),
     # double quotes would do, but SQLite reads them as a text where no column has that name
     "sqlite": Dialect(
@@ -116,13 +142,19 @@ DIALECTS = {
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece
-    "duckdb": Dialect(double="DOUBLE", join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}"),
+    "duckdb": Dialect(
+        double="DOUBLE",
+        pieces=by_halves,
+        few=15,
+        join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
+    ),
     # a derived table with a limit, here that of the manual for all rows, is not merged
     "mysql": Dialect(
         quote=doubled("`", "`"),
         double="DOUBLE",
         text=text_with_backslashes,
         fence=" LIMIT 18446744073709551615",
+        pieces=in_interval,
     ),
     "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
     "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),

@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..exceptions import check_known, equals, is_number, named, refuse
 from ..recalibrators import Recalibrator
-from ._dialects import DIALECTS, Dialect
+from ._dialects import DIALECTS, Dialect, double
 from ._document import Kind, document_of
 from ._exported import ExportedMap
 from ._lower import program_of
@@ -54,11 +54,10 @@ class Printer:
         return self.dialect.operation(one.op).format(*args)
 
     def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
-        """The value of the piece of x by balanced CASEs inside each other, or from an array."""
+        """The value of the piece of x by balanced CASEs, or by what the dialect has."""
         self._check_length(len(edges) * (len(x) + 50))
-        if self.dialect.pieces and len(edges) > _WAYS:
-            texts = (",".join(map(repr, table.tolist())) for table in (edges, values))
-            return self.dialect.pieces.format(x, *texts)
+        if self.dialect.pieces and len(edges) > self.dialect.few:
+            return self.dialect.pieces(x, *(list(map(double, t)) for t in (edges, values)))
         literal = self.dialect.literal
 
         def piece(first, last):

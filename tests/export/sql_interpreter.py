@@ -7,6 +7,7 @@ are from the manuals and stand here a second time on purpose. Where a database m
 evaluated for their own rows only. NULL is nan.
 """
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -50,8 +51,12 @@ MANUALS = {
         functions=(*_PLAIN, "MIN", "MAX"),
         rename={"MIN": "LEAST", "MAX": "GREATEST"},
     ),
-    "duckdb": Manual(doubles=("DOUBLE",), null_is_ignored=True),
-    "mysql": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), limits=True),
+    "mysql": Manual(
+        name=r"`(?:[^`]|``)*`",
+        doubles=("DOUBLE",),
+        functions=(*_PLAIN, "LEAST", "GREATEST", "INTERVAL", "ELT"),
+        limits=True,
+    ),
     "clickhouse": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("Nullable ( Float64 )",)),
     "spark": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "databricks": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
@@ -308,7 +313,23 @@ def _compared(compare):
     return lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, compare(a, b))
 
 
+def _interval(x, *edges):
+    """How many of the edges, which must rise, are reached; -1 for NULL."""
+    if not all((one <= other).all() for one, other in itertools.pairwise(edges)):
+        raise SqlError("INTERVAL: the edges do not rise")
+    return np.where(np.isnan(x), -1.0, sum((x >= edge).astype(float) for edge in edges))
+
+
+def _elt(place, *values):
+    """The value at a place from 1 on, elsewhere NULL."""
+    values = np.array([np.full(len(place), np.nan), *values])
+    inside = np.where((place >= 1) & (place < len(values)), place, 0).astype(int)
+    return values[inside, np.arange(len(place))]
+
+
 _OPERATIONS = {
+    "INTERVAL": _interval,
+    "ELT": _elt,
     "AND": _and,
     "<": _compared(np.less),
     "<=": _compared(np.less_equal),
@@ -367,7 +388,7 @@ class Evaluator:
     def _check(self, kind, parts, found):
         null = np.any([np.isnan(part) for part in parts], axis=0)
         infinite = np.any([np.isinf(part) for part in parts], axis=0)
-        if kind in ("LEAST", "GREATEST", "AND"):
+        if kind in ("LEAST", "GREATEST", "AND", "ELT"):
             return
         if (~np.isfinite(found) & ~null & ~infinite).any():
             raise SqlError(f"{kind}: a division by zero, an overflow or no such number")

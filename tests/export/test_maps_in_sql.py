@@ -290,6 +290,7 @@ def test_literals_are_doubles():
     for dialect in DIALECTS:
         sql = to_sql(fitted("isotonic", 2), "p", dialect=dialect).split("*/")[1]
         sql = re.sub(r"'\{[^']*\}'::float8\[\]\)?( \+ 1)?", "", sql)  # arrays of doubles
+        sql = re.sub(r"0 AS i|\[i \+ \d+\]|THEN \d+ ELSE 0 END|SELECT i \+", "", sql)  # places
         numbers = re.findall(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?", sql)
         assert numbers and all("e" in text for text in numbers), dialect
 
