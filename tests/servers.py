@@ -20,12 +20,11 @@ class Server(NamedTuple):
     socket: str
 
 
-@pytest.fixture(scope="module")
-def mariadb(tmp_path_factory):
+@contextmanager
+def mariadb_server(folder):
     """An empty server."""
     if not all(map(shutil.which, ("mariadbd", "mariadb-install-db", "mariadb"))):
         pytest.skip("MariaDB's server is not installed (Debian: mariadb-server)")
-    folder = tmp_path_factory.mktemp("server")
     data, socket, user = folder / "data", folder / "s", getpass.getuser()
     root = ["--auth-root-authentication-method=normal", f"--user={user}", f"--datadir={data}"]
     subprocess.run(["mariadb-install-db", *root], check=True, capture_output=True)
@@ -54,13 +53,12 @@ def mariadb(tmp_path_factory):
         server.wait()
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    """As `mariadb`, by PostgreSQL, which no superuser may start: Debian's user is taken then."""
+@contextmanager
+def postgres_server(folder):
+    """The same of PostgreSQL, which no superuser may start: Debian's user is taken then."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not folders or not shutil.which("psql"):
         pytest.skip("PostgreSQL's server is not installed (Debian: postgresql)")
-    folder = tmp_path_factory.mktemp("server")
     before = []
     if os.geteuid() == 0:
         before = ["runuser", "-u", "postgres", "--"]
@@ -87,13 +85,27 @@ def postgres(tmp_path_factory):
         subprocess.run([*command, "-m", "immediate", "stop"], **options)
 
 
+@pytest.fixture(scope="module")
+def mariadb(tmp_path_factory):
+    """A server for the tests of a file."""
+    with mariadb_server(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """As `mariadb`."""
+    with postgres_server(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
 @contextmanager
-def spark_session(folder, cores):
-    """Spark in this process, on loopback alone."""
+def spark_session(folder, place):
+    """Spark in this process (`place` such as "local[2]") or in others of it, on loopback alone."""
     sql = pytest.importorskip("pyspark.sql")
     if not shutil.which("java"):
         pytest.skip("Java is not installed (Debian: default-jre-headless)")
-    builder = sql.SparkSession.builder.master(f"local[{cores}]")
+    builder = sql.SparkSession.builder.master(place)
     builder = builder.config("spark.ui.enabled", "false")
     for end in ("bindAddress", "host"):
         builder = builder.config(f"spark.driver.{end}", "127.0.0.1")

@@ -145,7 +145,7 @@ DIALECTS = {
     "duckdb": Dialect(
         double="DOUBLE",
         pieces=by_halves,
-        few=15,
+        few=300,
         join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
     # a derived table with a limit, here that of the manual for all rows, is not merged

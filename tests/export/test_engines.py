@@ -45,7 +45,7 @@ def clickhouse(tables, folder):
 
 
 def spark(tables, folder):
-    with spark_session(folder, 1) as session:
+    with spark_session(folder, "local[1]") as session:
         for name, table in tables.items():
             fields = ", ".join(f"{backticks(one)} DOUBLE" for one in table.column_names)
             rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -4,6 +4,7 @@ import sqlite3
 import warnings
 from contextlib import closing
 
+import duckdb
 import numpy as np
 import pytest
 from export_cases import METHODS, fitted
@@ -292,7 +293,7 @@ NAMES = {"A": 0, "it's \\ B": 0.2, "C": 0.5}
 
 @pytest.mark.parametrize("name", ["platt", "isotonic", "histogram_binning", "enir", "quadratic"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bands_in_sqlite(name, kind):
+def test_bands_in_databases(name, kind):
     """The bands of the scores themselves, of their neighbours, and of what is no score."""
     map_, edges = fitted(name, 2), [0.2, 0.5]
     ends = [end for one in map_.threshold(edges, input=kind) for end in np.ravel(one.intervals)]
@@ -301,13 +302,17 @@ def test_bands_in_sqlite(name, kind):
     scores = scores[np.abs(scores) < 1e100]
     number = np.searchsorted(edges, second(map_, scores, kind), side="right")
     for bands, expected in ((edges, number), (NAMES, np.array([*NAMES])[number])):
-        sql = to_sql(map_, "a `b`", dialect="sqlite", into=None, input=kind, bands=bands)
-        with closing(sqlite3.connect(":memory:")) as database:
-            database.execute("CREATE TABLE t (`a ``b``` REAL)")
-            rows = [(x,) for x in (*scores.tolist(), None, -2e200)]
-            database.executemany("INSERT INTO t VALUES (?)", rows)
-            found = [row[0] for row in database.execute(f"SELECT {sql} FROM t")]
-        assert found == [*expected.tolist(), None, None]
+        for dialect, quoted, connect in (
+            ("sqlite", "`a ``b```", sqlite3.connect),
+            ("duckdb", '"a `b`"', duckdb.connect),
+        ):
+            sql = to_sql(map_, "a `b`", dialect=dialect, into=None, input=kind, bands=bands)
+            with closing(connect(":memory:")) as database:
+                database.execute(f"CREATE TABLE t ({quoted} DOUBLE)")
+                rows = [(x,) for x in (*scores.tolist(), None, -2e200)]
+                database.executemany("INSERT INTO t VALUES (?)", rows)
+                found = [row[0] for row in database.execute(f"SELECT {sql} FROM t").fetchall()]
+            assert found == [*expected.tolist(), None, None]
 
 
 def test_texts_of_bands_are_data():

@@ -1,6 +1,12 @@
 """Rows of databases, cursors and iterators: the summary of the table, and what breaks off."""
 
+import os
+import signal
 import sqlite3
+import subprocess
+import threading
+import time
+from contextlib import closing
 from typing import NamedTuple
 
 import duckdb
@@ -257,12 +263,30 @@ def test_postgres(request, table):
         with psycopg.connect(place, autocommit=autocommit) as opened:
             assert summarize(opened, query=QUERY, **COLUMNS) == found
             check_counted(opened, table)
+    with psycopg.connect(place) as opened, opened.cursor("on_the_server") as cursor:
+        cursor.execute(QUERY)
+        server.run("INSERT INTO rows_ SELECT * FROM rows_")
+        assert summarize(cursor, **COLUMNS) == found
+    found += found
     address = f"postgresql+psycopg://test@/postgres?host={server.socket}"
     assert summarize(address, query=QUERY, **COLUMNS) == found
     adbc = pytest.importorskip("adbc_driver_postgresql.dbapi")
     query = "SELECT y, CAST(p AS DOUBLE PRECISION) AS p FROM rows_"
     with adbc.connect(f"postgresql://test@/postgres?host={server.socket}") as opened:
         assert summarize(opened, query=query, **COLUMNS) == found
+
+
+def test_a_table_that_grows_meanwhile(table, tmp_path):
+    """Rows that came after the query began are not among its rows."""
+    frame, found = table[["i", "y", "p"]], summarize(table, **COLUMNS)
+    with closing(sqlite3.connect(tmp_path / "t.db")) as reader:
+        reader.execute("PRAGMA journal_mode = WAL")
+        frame.to_sql("rows_", reader, index=False)
+        cursor = reader.execute("SELECT y, p FROM rows_")
+        with closing(sqlite3.connect(tmp_path / "t.db")) as writer:
+            frame.to_sql("rows_", writer, index=False, if_exists="append")
+        assert summarize(cursor, **COLUMNS) == found
+        assert summarize(reader, query=QUERY, **COLUMNS) == found + found
 
 
 @pytest.mark.slow
@@ -281,7 +305,7 @@ def test_mariadb(request, table):
 @pytest.mark.cross
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 def test_spark(table, tmp_path):
-    with spark_session(tmp_path, 2) as session:
+    with spark_session(tmp_path, "local[2]") as session:
         frame = session.createDataFrame(table.to_dict("records")).repartition(5)
         assert summarize(frame, **COLUMNS) == summarize(table, **COLUMNS)
         options = COLUMNS | {"weight": "w", "by": "g"}
@@ -290,6 +314,39 @@ def test_spark(table, tmp_path):
         counted = frame.groupBy("y", "p", "g").count()
         options = COLUMNS | {"counts": "count", "by": "g"}
         assert summarize(counted, **options) == summarize(table, by="g", **COLUMNS)
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+def test_spark_loses_an_executor(table, tmp_path):
+    """What it had begun is done again by another one, and no row counts twice."""
+    begun = tmp_path / "begun"
+
+    def slowly(batches):
+        begun.touch()
+        time.sleep(1)
+        yield from batches
+
+    def executors():
+        words = ["pgrep", "-f", "CoarseGrainedExecutorBackend"]
+        return set(subprocess.run(words, capture_output=True, text=True).stdout.split())
+
+    def kill():
+        while not begun.exists():
+            time.sleep(0.05)
+        os.kill(int(lost), signal.SIGKILL)
+
+    with spark_session(tmp_path, "local-cluster[2,1,1024]") as session:
+        frame = session.createDataFrame(table.to_dict("records")).repartition(6)
+        frame.count()  # both have started
+        lost, *_ = before = executors()
+        frame = frame.mapInArrow(slowly, frame.schema)
+        killer = threading.Thread(target=kill)
+        killer.start()
+        assert summarize(frame, **COLUMNS) == summarize(table, **COLUMNS)
+        killer.join()
+        assert before - executors() == {lost}
 
 
 @pytest.mark.slow
