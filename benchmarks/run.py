@@ -32,7 +32,7 @@ def peers():
 def main():
     folders = {path.parent.name for path in HERE.glob("*/main.py")}
     single = [*HERE.glob("papers/*/*.py"), *HERE.glob("scale/*.py")]
-    single += [HERE / "export" / "speed.py", HERE / "export" / "one_row.py"]
+    single += [HERE / "export" / f"{name}.py" for name in ("engines", "one_row", "speed")]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
     single += [HERE / "cluster_coverage" / "means.py"]

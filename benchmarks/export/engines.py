@@ -198,7 +198,7 @@ def limited(start, texts, path, said):
 
 def answer(start, texts, path):
     """What `measured` says, or that it did not say it in time."""
-    processes = multiprocessing.get_context("spawn")
+    processes = multiprocessing.get_context("fork")
     ours, theirs = processes.Pipe(duplex=False)
     work = processes.Process(target=limited, args=(start, texts, path, theirs))
     work.start()
