@@ -45,6 +45,13 @@ def in_interval(x: str, edges: list[str], values: list[str]) -> str:
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
+def in_transform(x: str, edges: list[str], values: list[str]) -> str:
+    """ClickHouse: roundDown searches the edges in their middle, transform looks the edge up."""
+    table = f"[-1e308, {', '.join(edges)}]"
+    found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been told before
+    return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
+
+
 def by_halves(x: str, edges: list[str], values: list[str]) -> str:
     """DuckDB: a query without a table for each halving; beyond its end a list has NULL."""
     found = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
@@ -72,18 +79,20 @@ class Dialect:
     """A database.
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
-    one. `once` says that a common table expression is computed once, and not wherever it is used;
-    so does `fence`, at its end, where a database would write it into what reads it. `deepest` is
-    about how many symbols the parser keeps, where that is little: deeper expressions are values of
-    a query by stages. `text` writes one. `join` finds the interval of a score in a table with the
-    `key` low, and `pieces` the value of a step function, of x, edges and values, where from more
-    than `few` edges on that is quicker than CASE.
+    one, `stored` is the type's name in a table without NULLs where it is another. `once` says that
+    a common table expression is computed once, and not wherever it is used; so does `fence`, at its
+    end, where a database would write it into what reads it. `deepest` is about how many symbols the
+    parser keeps, where that is little: deeper expressions are values of a query by stages. `text`
+    writes one. `join` finds the interval of a score in a table with the `key` low, and `pieces` the
+    value of a step function, of x, edges and values, where from more than `few` edges on that is
+    quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
     double: str = "DOUBLE PRECISION"
     number: str = "{}"
     cast: str = "CAST({} AS {})"
+    stored: str = ""
     once: str = ""
     fence: str = ""
     pieces: Callable[[str, list[str], list[str]], str] | None = None
@@ -169,7 +178,14 @@ DIALECTS = {
         },
     ),
     # its numbers are not NULL unless their type says so
-    "clickhouse": Dialect(quote=escaped, double="Nullable(Float64)", text=text_with_backslashes),
+    "clickhouse": Dialect(
+        quote=escaped,
+        double="Nullable(Float64)",
+        stored="Float64",
+        text=text_with_backslashes,
+        pieces=in_transform,
+        key=_KEY,
+    ),
     "spark": _SPARK,
     "databricks": _SPARK,
 }

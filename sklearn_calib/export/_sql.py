@@ -274,7 +274,7 @@ class Join(Statement):
                 f"one with {len(places)} tables",
                 "Leave into='table' out, or pass columns as a list",
             )
-        name, double = qualified(self.dialect, table, "table"), self.dialect.double
+        name = qualified(self.dialect, table, "table")
         (place,) = places.values()
         edges, values = distinct_pieces(place.data, np.column_stack([one.data for one in lookups]))
         of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
@@ -282,7 +282,8 @@ class Join(Statement):
         bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
-        first, *others = (f"{field} {double} NOT NULL" for field in fields)
+        stored = self.dialect.stored or self.dialect.double
+        first, *others = (f"{field} {stored} NOT NULL" for field in fields)
         columns = ", ".join([first + self.dialect.key, *others])
         inserts = [
             f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
@@ -404,10 +405,10 @@ def to_sql(
     called ``"P"``.
 
     No function is created in the database. Tables become nested CASEs, as deep as the logarithm of
-    their length, in PostgreSQL arrays, in MySQL INTERVAL, and in DuckDB from some 300 pieces on a
-    list that is halved. They compare the probability itself, not its logarithm, so a database's LN,
-    which differs in the last digits, cannot move a score to another step: step functions are exact.
-    Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
+    their length, in PostgreSQL and ClickHouse arrays, in MySQL INTERVAL, and in DuckDB from some
+    300 pieces on a list that is halved. They compare the probability itself, not its logarithm, so
+    a database's LN, which differs in the last digits, cannot move a score to another step: step
+    functions are exact. Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
     DuckDB, PostgreSQL, MariaDB, DataFusion and Polars, and in ClickHouse and Spark where the text
     is not too long for them; the other dialects follow their manuals. Two exceptions: the few rows
     whose score is within its last digit of the middle between two scores of 36 bits (see

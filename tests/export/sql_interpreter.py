@@ -31,6 +31,7 @@ class Manual:
     null_is_ignored: bool = False  # by LEAST and GREATEST, or by MIN and MAX of rows
     underflow_is_an_error: bool = False
     arrays: bool = False  # and WIDTH_BUCKET
+    lists: bool = False  # [1, 2]
     limits: bool = False  # of stages, so that they are not merged
     values: bool = False  # MIN and MAX of a list are those of a table of values
     rename: dict = field(default_factory=dict)
@@ -57,7 +58,12 @@ MANUALS = {
         functions=(*_PLAIN, "LEAST", "GREATEST", "INTERVAL", "ELT"),
         limits=True,
     ),
-    "clickhouse": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("Nullable ( Float64 )",)),
+    "clickhouse": Manual(
+        name=r"`(?:[^`\\]|\\.)*`",
+        doubles=("Nullable ( Float64 )", "Float64"),
+        functions=(*_PLAIN, "LEAST", "GREATEST", "assumeNotNull", "roundDown", "transform"),
+        lists=True,
+    ),
     "spark": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "databricks": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
     "bigquery": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("FLOAT64",)),
@@ -83,7 +89,8 @@ class Reader:
     def __init__(self, text, dialect):
         self.manual = MANUALS[dialect]
         token = rf"({self.manual.name})|(\d+\.?\d*(?:e[+-]?\d+)?)|(\w+)|(<=|>=|::|[-+*/<(),.;])"
-        token += r"|('\{[^']*\}'|\[|\])" if self.manual.arrays else ""
+        if self.manual.arrays or self.manual.lists:
+            token += r"|('\{[^']*\}'|\[|\])"
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         self.tokens, end = [], 0
         for match in re.finditer(rf"\s*(?:{token})", text):
@@ -188,6 +195,7 @@ class Reader:
         name = self.take("name")
         self.double()
         self.expect("NOT", "NULL")
+        self.skip("PRIMARY", "KEY")
         return name
 
     # -- expressions
@@ -230,6 +238,10 @@ class Reader:
             inside = self.expression()
             self.expect(")")
             return inside
+        if self.manual.lists and self.skip("["):
+            found = self.listed(self.expression)
+            self.expect("]")
+            return ("list", np.array([_constant(one) for one in found]))
         if self.skip("CASE"):
             return self.case()
         if self.skip("CAST"):
@@ -327,7 +339,22 @@ def _elt(place, *values):
     return values[inside, np.arange(len(place))]
 
 
+def _round_down(x, table):
+    """The largest entry of a rising list that is not above x; the first for what is below all."""
+    if not (np.diff(table) > 0).all() or np.isnan(x).any():
+        raise SqlError("roundDown: the list does not rise, or a NULL")
+    return table[np.maximum(np.searchsorted(table, x, side="right") - 1, 0)]
+
+
+def _transform(x, before, after, otherwise):
+    place = np.minimum(np.searchsorted(before, x), len(before) - 1)
+    return np.where(before[place] == x, after[place], otherwise)
+
+
 _OPERATIONS = {
+    "assumeNotNull": lambda x: np.where(np.isnan(x), 0.0, x),
+    "roundDown": _round_down,
+    "transform": _transform,
     "INTERVAL": _interval,
     "ELT": _elt,
     "AND": _and,
@@ -359,6 +386,8 @@ class Evaluator:
         kind = tree[0]
         if kind == "number":
             return np.full(len(rows), tree[1])
+        if kind == "list":
+            return tree[1]
         if kind == "column":
             if tree[1] not in self.table:
                 raise SqlError(f"there is no column {tree[1]}")
@@ -386,10 +415,10 @@ class Evaluator:
         return found
 
     def _check(self, kind, parts, found):
+        if kind in ("LEAST", "GREATEST", "AND", "ELT", "assumeNotNull", "roundDown", "transform"):
+            return
         null = np.any([np.isnan(part) for part in parts], axis=0)
         infinite = np.any([np.isinf(part) for part in parts], axis=0)
-        if kind in ("LEAST", "GREATEST", "AND", "ELT"):
-            return
         if (~np.isfinite(found) & ~null & ~infinite).any():
             raise SqlError(f"{kind}: a division by zero, an overflow or no such number")
         if self.manual.underflow_is_an_error and kind in ("*", "/", "EXP"):
