@@ -78,10 +78,10 @@ def _code_pairs(estimator, params, name, labelling):
 def _code_apart(estimator, params, name, labelling):
     of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
     labels, features = params[name], params.get(of_features)
-    if features is None:
-        return  # the learner says that they are missing
     several = isinstance(labels, tuple) and isinstance(features, tuple)
-    pairs = list(zip(features, labels, strict=False)) if several else [(features, labels)]
+    if features is None or (several and len(features) != len(labels)):
+        return  # the learner says what is missing
+    pairs = list(zip(features, labels, strict=True)) if several else [(features, labels)]
     done = [
         _coded(estimator, pair, params, name, number if several else None, labelling)
         for number, pair in enumerate(pairs)

@@ -87,6 +87,14 @@ def test_features_and_labels_apart(kind, form):
     assert rounds(fitted(model, names[Y], **pair)) == reference
 
 
+def test_features_of_more_sets_than_labels():
+    """LightGBM says so; no set is left out without a word."""
+    imported("lightgbm")
+    pytest.importorskip("lightgbm", minversion="4.7")
+    with pytest.raises(ValueError, match="tuple of same length"):
+        fitted(learner("lightgbm"), Y, eval_X=(X_EVAL, X_EVAL), eval_y=(Y_EVAL,))
+
+
 def test_the_loss_is_one():
     """A log loss of labels -1 and 1 would be negative; the metric of a user sees codes."""
     seen = []
