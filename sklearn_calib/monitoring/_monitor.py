@@ -324,7 +324,9 @@ class CalibrationMonitor:
         self._n_before = self.n_alarms_
         known = [moment for moment in (self._last, other._last) if moment[0] is not None]
         self._last = max(known, key=itemgetter(0), default=self._last)
-        self._see(np.array([self.log_e_value_]), self.n_samples_)
+        if self._see(np.array([self.log_e_value_]), self.n_samples_) == 0 and self.alarm == "test":
+            at = self.rejected_at_, *self._last, self._log_e_values()
+            self._raise(self.log_e_value_, *at)
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
             self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
@@ -627,15 +629,15 @@ class CalibrationMonitor:
         gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
         self._rows, self._taken = rows, 0
-        self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows)
-        certain = impossible.any(axis=1)
-        row, given = -1, (gain, certain, rows.group, grid.COARSE, self.average_run_length)
-        while True:
-            row, statistic = grid.detect(self._detector, *given, row + 1)
-            if row == n:
-                break
-            log = math.inf if certain[row] else math.log(statistic)
-            self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
+        certain, first = impossible.any(axis=1), 0
+        given = gain, certain, rows.group, grid.COARSE, self.average_run_length
+        while first < n:  # an alarm is raised when no later row has been added
+            row, statistic = grid.detect(self._detector, *given, first)
+            self._add_evidence(gain, impossible, rows, first, min(row + 1, n))
+            if row < n:
+                log = math.inf if certain[row] else math.log(statistic)
+                self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
+            first = row + 1
         self._record(n)
         self._rows = None
         self.n_samples_ += n
@@ -666,6 +668,21 @@ class CalibrationMonitor:
                 record = self._records[place * n_columns + column]
                 record.add(z[own, column], hit[own, column], number[own], when, code[own])
 
+    def _add_evidence(self, gain, impossible, rows, first, stop):
+        """Add some rows of a block; the test raises its alarm at the first row that is enough."""
+        waits = self.alarm == "test" and self.rejected_at_ is None
+        before = (self._total.copy(), self._impossible.copy()) if waits else None
+        path = self._evidence(gain[first:stop], impossible[first:stop], rows.group[first:stop])
+        enough = self._see(path, self.n_samples_ + 1 + first)
+        if not waits or enough is None:
+            return
+        after, row = (self._total, self._impossible), first + enough
+        self._total, self._impossible = before
+        past = slice(first, row + 1)
+        self._evidence(gain[past], impossible[past], rows.group[past])
+        self._raise(float(path[enough]), self.rejected_at_, *rows.moment(row), self._log_e_values())
+        self._total, self._impossible = after
+
     def _evidence(self, gain, impossible, group):
         """The log e-value after each row; adds the rows."""
         now = np.logaddexp.reduce(self._log_e_values(), axis=1)
@@ -680,17 +697,14 @@ class CalibrationMonitor:
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
 
-    def _see(self, path, first, rows=None):
-        """Remember the largest evidence, and when it was enough; without rows it is now."""
+    def _see(self, path, first):
+        """Remember the largest evidence; which of the rows is the first that is enough, or None."""
         self._largest = max(self._largest, float(path.max()))
         enough = path >= -math.log(self.alpha)
         if self.rejected_at_ is not None or not enough.any():
-            return
-        row = int(enough.argmax())
-        self.rejected_at_ = first + row
-        if self.alarm == "test":
-            moment = self._last if rows is None else rows.moment(row)
-            self._raise(float(path[row]), self.rejected_at_, *moment, self._log_e_values())
+            return None
+        self.rejected_at_ = first + int(enough.argmax())
+        return int(enough.argmax())
 
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":

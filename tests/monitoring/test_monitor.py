@@ -191,13 +191,38 @@ def test_the_test_rejects_once_and_remembers():
     assert monitor.n_samples_ == 0 and not monitor.alarm_ and not monitor.alarms_
 
 
+@pytest.mark.parametrize("groups", [None, ["a", "b"]])
+@pytest.mark.parametrize("alarm", ["test", "detector"])
+def test_an_alarm_knows_no_later_row(alarm, groups):
+    """However many rows come at once: what it says, and its moment of the history."""
+    rng = np.random.default_rng(0)
+    p = rng.random(900)
+    y = (rng.random(900) < p**1.6).astype(int)
+    p[700], y[700] = 0.0, 1
+    names = np.array(groups or [None])[np.arange(900) % len(groups or "a")]
+    alarms, moments = [], []
+    for size in (900, 100, 1):
+        monitor = CalibrationMonitor(alarm, groups=groups)
+        for start in range(0, 900, size):
+            rows = slice(start, start + size)
+            given = {} if groups is None else {"groups": names[rows]}
+            monitor.update(y[rows], p[rows], **given)
+        alarms.append([(a.n_samples, a.meaning, a.stream, a.diagnosis) for a in monitor.alarms_])
+        numbers = [(a.log_statistic, a.slope, a.shift) for a in monitor.alarms_]
+        moments.append(np.array(numbers))
+    assert len(alarms[0]) >= 1 and alarms[0] == alarms[1] == alarms[2]
+    for found in moments[1:]:
+        np.testing.assert_allclose(found, moments[0], rtol=1e-9)
+
+
 def test_an_impossible_event():
     monitor = CalibrationMonitor("test").update([0, 1, 0], [0.3, 0.8, 0.0])
     assert np.isfinite(monitor.log_e_value_) and monitor.impossible_ == 0
     monitor.update([0, 1, 0], [0.3, 0.0, 1.0])
     assert monitor.e_value_ == np.inf and monitor.p_value_ == 0.0
     assert monitor.rejected_at_ == 5 and monitor.impossible_ == 2
-    assert "2 events of probability 0 happened" in str(monitor)
+    assert "ALARM at row 5: 1 event of probability 0 happened" in str(monitor)
+    assert "2 events of probability 0 happened" in monitor.meaning_
     assert np.isfinite(monitor.slope_)
     detector = CalibrationMonitor().update([0, 1, 0], [0.3, 0.0, 0.2])
     assert [alarm.n_samples for alarm in detector.alarms_] == [2]
