@@ -238,7 +238,17 @@ class CalibratedModel(CalibratedClassifier):
             elif frozen and not ensemble:
                 pairs = new._fit_once(job, "calibrate", _pair_of_frozen)
             else:
-                pairs = new._fit_folds(job, folds_of_labels if many else folds_of_rows, ensemble)
+                job, folds = new._split(job, folds_of_labels if many else folds_of_rows)
+                n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
+                with callback_fit(new, n_tasks, job.X, job.codes) as context:
+                    tasks = callback_tasks(context, n_tasks, "fold")
+                    pairs = Parallel(n_jobs=new.n_jobs)(
+                        delayed(_fit_fold)(job, *fold, ensemble, task, new, watch=number == 0)
+                        for number, (fold, task) in enumerate(zip(folds, tasks, strict=False))
+                    )
+                    if not ensemble:
+                        with callback_task(tasks[-1], new, None, job.X, job.codes):
+                            pairs = [_pair_of_folds(job, pairs)]
             new.calibrated_pairs_ = pairs
             new._remember_features(pairs[0].estimator)
         return self
@@ -332,25 +342,13 @@ class CalibratedModel(CalibratedClassifier):
             with callback_task(task, self, None, job.X, job.codes):
                 return [pair_of(job)]
 
-    def _fit_folds(self, job, splitter_of, ensemble):
-        """A pair of each fold; without `ensemble` one of all rows, by the scores of the folds."""
+    def _split(self, job, splitter_of):
+        """The folds; rows that are copies of others stay together, also in those of the job."""
         whole = groups_of(job) is None and getattr(job, "items", None) is None
         if whole and isinstance(self.cv, Integral | None):
             copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
-        folds = splits_of(job, splitter_of(self.cv, job))
-        n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
-        with callback_fit(self, n_tasks, job.X, job.codes) as context:
-            tasks = callback_tasks(context, n_tasks, "fold")
-            done = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(job, train, test, ensemble, task, self, watch=number == 0)
-                for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
-            )
-            if ensemble:
-                return done
-            scores, rows = job.stacked([block for block, _ in done]), [kept for _, kept in done]
-            with callback_task(tasks[-1], self, None, job.X, job.codes):
-                return [_pair_of_folds(job, scores, np.concatenate(rows))]
+        return job, splits_of(job, splitter_of(self.cv, job))
 
     def _check_alo(self, job, many, soft):
         if many or soft:
@@ -378,9 +376,11 @@ def _fit_fold(job, train, test, ensemble, task, caller, watch):
         return CalibratedPair(estimator, recalibrator, columns)
 
 
-def _pair_of_folds(job, scores, rows):
-    """The estimator of all rows, and a recalibrator of scores that come from folds."""
+def _pair_of_folds(job, done):
+    """The estimator of all rows, and a recalibrator of the scores and rows of all folds."""
     estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+    scores = job.stacked([block for block, _ in done])
+    rows = np.concatenate([kept for _, kept in done])
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
 
 
