@@ -70,8 +70,8 @@ from ._restricted_polynomial import (
 from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._spline import SplineCalibration as SplineCalibration
 from ._stacking import fold_masses as fold_masses
-from ._structured import StructuredMatrixScaling as StructuredMatrixScaling
-from ._structured import StructuredVectorScaling as StructuredVectorScaling
+from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
+from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
 from ._threshold import Threshold as Threshold
 from ._threshold import thresholds_section as thresholds_section

@@ -43,7 +43,7 @@ from ._stacking import (
     one_estimator,
     predict_chains,
 )
-from ._structured import StructuredVectorScaling
+from ._structured_vector import StructuredVectorScaling
 from ._temperature import TemperatureScaling
 from ._top_label import TopLabel
 from ._venn_abers import VennAbers

@@ -15,7 +15,7 @@ from ..exceptions import caution
 from ._base import Recalibrator
 from ._describe import UNIFORM, chain, mixture
 from ._softmax_family import FittedSoftmax
-from ._structured import StructuredMatrixScaling
+from ._structured_matrix import StructuredMatrixScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
 _NATS = 2.0  # for each class beyond two that the offsets must save on the calibration rows
