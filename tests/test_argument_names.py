@@ -178,7 +178,7 @@ def methods():
     for name, (thing, _) in METHODS.items():
         shared = name in all_recalibrators() and name not in ("temperature", "adaptive")
         of_all = LEARN if shared else (*LEARN, *PREDICT)
-        for method in ("update",) if hasattr(thing, "update") else of_all:
+        for method in ("update",) if callable(getattr(thing, "update", None)) else of_all:
             function = getattr(type(thing), method, None)
             if function is None:
                 continue

@@ -91,7 +91,7 @@ class Event:
             For cells of several rows.
         work : ndarray of shape (4, DRAWS)
         """
-        if self.low is not None:
+        if self.low is not None and self.high is not None:
             uniform = uniform[self.row]
             hit = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
         else:

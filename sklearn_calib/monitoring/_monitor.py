@@ -266,7 +266,7 @@ class CalibrationMonitor:
         )
         # than all rows of the batches before
         later = check_flag(only_later, "only_later", where) and not _goes_on
-        check_time_goes_on(*self._last, rows, where, strict=later)
+        check_time_goes_on(self._last[0], self._last[1], rows, where, strict=later)
         if self.classes_ is None:
             self.classes_ = classes
             self._open()

@@ -82,9 +82,9 @@ class PatternCells:
         columns = p, q, y, given, np.ones(len(p), dtype=np.int64), pattern
         start = 0
         while True:
-            p, q, *more = (column[start:] for column in columns)
+            low, high, *more = (column[start:] for column in columns)
             table = self._slots, self._filled, self._room, self.shift
-            done, self._filled = add_rows(*table, *identify(p, q, self.shift), *more)
+            done, self._filled = add_rows(*table, *identify(low, high, self.shift), *more)
             start += done
             if start == len(y):
                 return
