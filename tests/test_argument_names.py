@@ -180,7 +180,7 @@ def methods():
         of_all = LEARN if shared else (*LEARN, *PREDICT)
         for method in ("update",) if callable(getattr(thing, "update", None)) else of_all:
             function = getattr(type(thing), method, None)
-            if function is None:
+            if not callable(function):  # none, or an option of that name
                 continue
             for argument, parameter in [*inspect.signature(function).parameters.items()][1:]:
                 flags = "only_later", "_goes_on"

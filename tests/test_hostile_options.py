@@ -125,7 +125,7 @@ def valid_calls():
         yield from ((f"{cls.__name__}, {k} classes", of_map(cls, k)) for k in (2, 3))
     for name, (thing, given) in names.METHODS.items():
         for method in ("update",) if callable(getattr(thing, "update", None)) else names.LEARN:
-            if not hasattr(type(thing), method):
+            if not callable(getattr(type(thing), method, None)):
                 continue
             yield f"{name}.{method}", of_method(thing, method, given)
     for cls, name in MAKERS:
