@@ -128,7 +128,7 @@ def spark(path, stack, server):
     table = session.read.parquet(str(path)).cache()
     table.createOrReplaceTempView("calib_scores")
     table.count()
-    return lambda sql: session.sql(sql).collect()[0]
+    return lambda sql: next(iter(session.sql(sql).collect()), None)
 
 
 def datafusion(path, stack, server):
@@ -136,7 +136,7 @@ def datafusion(path, stack, server):
 
     context = SessionContext(SessionConfig().with_target_partitions(1))
     context.from_arrow(pyarrow.parquet.read_table(path), name="calib_scores")
-    return lambda sql: list(context.sql(sql).to_pylist()[0].values())
+    return lambda sql: next((list(row.values()) for row in context.sql(sql).to_pylist()), None)
 
 
 def polars(path, stack, server):
