@@ -189,8 +189,10 @@ def measured(start, texts, path, server=None, begun=lambda: None):
     except (ImportError, pytest.skip.Exception) as error:
         return error
     except BaseException as error:  # whatever an engine raises
-        print("  refused:", str(getattr(error, "stderr", "") or error)[:200], flush=True)
-        return "refused"
+        words = str(getattr(error, "stderr", "") or error)
+        print("  refused:", words[:200], flush=True)
+        late = "max_statement_time" in words or "statement timeout" in words
+        return f"over {LONGEST} s" if late else "refused"
 
 
 def limited(start, texts, path, said):
