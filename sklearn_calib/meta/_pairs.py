@@ -415,8 +415,4 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                     "STEP__sample_weight=... or enable metadata routing",
                     UserWarning,
                 )
-        return {
-            "estimator_params": params,
-            "recalibrator_params": weights,
-            "split_params": groups,
-        }
+        return {"estimator_params": params, "recalibrator_params": weights, "split_params": groups}
