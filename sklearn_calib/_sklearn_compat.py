@@ -11,7 +11,6 @@ from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -118,10 +117,6 @@ def _rules_of_one(kind):
     if origin is Literal:
         return [StrOptions({*get_args(kind)})]
     return [_CALLED.get(origin or kind, origin or kind)]
-
-
-if TYPE_CHECKING:
-    pass
 
 
 def clone_by_value(estimator: Any) -> Any:

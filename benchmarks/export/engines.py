@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests")]
 
 import pyarrow  # noqa: E402
 import pyarrow.csv  # noqa: E402
@@ -29,6 +29,7 @@ import pyarrow.parquet  # noqa: E402
 import pytest  # noqa: E402
 import runner  # noqa: E402
 from servers import mariadb_server, postgres_server, spark_session  # noqa: E402
+from speed import with_knots  # noqa: E402
 
 from sklearn_calib.datasets import make_overconfident  # noqa: E402
 from sklearn_calib.export import from_dict, to_dict, to_sql  # noqa: E402
@@ -46,16 +47,9 @@ def maps():
     """Documents by name."""
     proba, y = make_overconfident(2, 20_000, random_state=0)
     found = {"Platt scaling": to_dict(PlattScaling().fit(proba, y))}
+    isotonic = to_dict(IsotonicCalibration().fit(proba, y))
     for pieces in (50, 5000):
-        document = to_dict(IsotonicCalibration().fit(proba, y))
-        knots = np.linspace(-8, 8, pieces)
-        steps = np.random.default_rng(0).dirichlet(np.full(pieces, 3.0))
-        document["map"] |= {
-            "knots": knots.tolist(),
-            "values": np.minimum(np.cumsum(steps), 1.0).tolist(),
-            "domain": knots[[0, -1]].tolist(),
-        }
-        found[f"isotonic, {pieces} pieces"] = to_dict(from_dict(document, edited=True))
+        found[f"isotonic, {pieces} pieces"] = with_knots(isotonic, pieces, 3.0)
     return found | {'"auto"': to_dict(StackedCalibration().fit(proba[:2000], y[:2000]))}
 
 

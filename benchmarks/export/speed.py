@@ -40,19 +40,25 @@ KNOTS = 1000
 REPEATS = 7
 
 
+def with_knots(isotonic, count, evenness):
+    """A document of an isotonic map with so many knots, the more even the steps between them."""
+    knots = np.linspace(-8, 8, count)
+    steps = np.random.default_rng(0).dirichlet(np.full(count, evenness))
+    table = {
+        "knots": knots.tolist(),
+        "values": np.minimum(np.cumsum(steps), 1.0).tolist(),
+        "domain": knots[[0, -1]].tolist(),
+    }
+    changed = isotonic | {"map": isotonic["map"] | table}
+    return to_dict(from_dict(changed, edited=True))
+
+
 def maps():
     """Documents by name."""
     proba, y = make_overconfident(2, 20_000, random_state=0)
     found = {"platt": to_dict(PlattScaling().fit(proba, y))}
     isotonic = to_dict(IsotonicCalibration().fit(proba, y))
-    knots = np.linspace(-8, 8, KNOTS)
-    steps = np.random.default_rng(0).dirichlet(np.full(KNOTS, 0.3))
-    isotonic["map"] |= {
-        "knots": knots.tolist(),
-        "values": np.minimum(np.cumsum(steps), 1.0).tolist(),
-        "domain": knots[[0, -1]].tolist(),
-    }
-    found[f"isotonic, {KNOTS} knots"] = to_dict(from_dict(isotonic, edited=True))
+    found[f"isotonic, {KNOTS} knots"] = with_knots(isotonic, KNOTS, 0.3)
     return found | {"auto": to_dict(StackedCalibration().fit(proba[:2000], y[:2000]))}
 
 
