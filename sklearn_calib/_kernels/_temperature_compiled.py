@@ -97,11 +97,12 @@ def _few(z, codes, weight, beta):
             w[i] = weight[start + i]
         for i in range(rows):
             top[i] = block[zero, i]
-            s0[i], s1[i], s2[i], s3[i], d_sum[i] = 0.0, 0.0, 0.0, 0.0, 0.0
-        for c in range(one, k):
+            s0[i], s1[i], s2[i], s3[i], d_sum[i] = 1.0, 0.0, 0.0, 0.0, 0.0
+        for c in range(one, k):  # the largest goes up: its power is 1, and the others are left
             for i in range(rows):
-                top[i] = max(top[i], block[c, i])
-        for c in range(k):
+                larger, smaller = max(top[i], block[c, i]), min(top[i], block[c, i])
+                top[i], block[c, i] = larger, smaller
+        for c in range(one, k):
             for i in range(rows):
                 d = block[c, i] - top[i]
                 power = exp_negative(beta * d)
