@@ -339,7 +339,7 @@ __all__ = [
 # for some 20 ms in the hope of more, and where the other core is busy the first waits for it: a
 # fit that calls BLAS a thousand times took fifteen times as long (``benchmarks/threads``).
 
-_NEVER_SHARED = 2048  # numbers: of so few BLAS does not share a product, and they are fast
+NEVER_SHARED = 2048  # numbers: of so few BLAS does not share a product, and they are fast
 _WIDE = (
     200  # classes from which a second thread pays: of a million rows and two classes it does not
 )
@@ -373,7 +373,7 @@ one_thread = _OneThread()
 
 def threads_for(n_rows: int, n_classes: int) -> AbstractContextManager[None]:
     """As many threads of BLAS as a table of rows is worth: one, or those there are."""
-    small = n_rows * n_classes < _NEVER_SHARED
+    small = n_rows * n_classes < NEVER_SHARED
     return nullcontext() if small or n_classes >= _WIDE else one_thread
 
 

@@ -19,7 +19,6 @@ from ._arrays import read_numbers as read_numbers
 from ._column_order import FARTHER as FARTHER
 from ._column_order import Ranks as Ranks
 from ._column_order import better_order as better_order
-from ._column_order import has_own_order as has_own_order
 from ._column_order import order_in_doubt as order_in_doubt
 from ._column_order import rank_well as rank_well
 from ._column_order import ranks_of as ranks_of
@@ -31,12 +30,13 @@ from ._label_tables import BOTH as BOTH
 from ._label_tables import LabelScores as LabelScores
 from ._label_tables import canonical_label_scores as canonical_label_scores
 from ._label_tables import canonical_label_table as canonical_label_table
-from ._label_tables import is_label_table as is_label_table
 from ._label_tables import known_rows as known_rows
 from ._label_tables import label_names as label_names
 from ._labels import canonical_labels as canonical_labels
 from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
+from ._labels import has_own_order as has_own_order
+from ._labels import is_label_table as is_label_table
 from ._rounded import SLACK as SLACK
 from ._rounded import slack_of as slack_of
 from ._scores import LARGEST_LOGIT as LARGEST_LOGIT

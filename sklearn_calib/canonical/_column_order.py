@@ -1,7 +1,7 @@
 """Whether columns of probabilities fit another order of the classes far better than the given."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import caution, setting
+from ._labels import has_own_order
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class
@@ -38,15 +39,6 @@ def better_order(
         return None
     ranks = [ranks_of(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
     return np.argsort(column) if rank_well(ranks, k) else None
-
-
-def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
-    """Whether classes were named in another order than that of the sorted labels."""
-    names = [] if classes is None else classes.tolist()
-    try:
-        return bool(names != sorted(names))
-    except TypeError:
-        return False
 
 
 _EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"

@@ -26,17 +26,6 @@ class LabelScores(NamedTuple):
         return np.column_stack([np.asarray(pair)[:, 1] for pair in pairs])
 
 
-def is_label_table(y: Any) -> bool:
-    """Whether labels have several columns: many labels per row."""
-    if not sparse.issparse(y) and not hasattr(y, "shape"):
-        try:
-            y = np.asarray(y)
-        except Exception:  # rows of different lengths: whoever reads them says so
-            return False
-    shape = y.shape
-    return len(shape) == 2 and shape[1] > 1
-
-
 def label_names(y: object, count: int) -> list[object]:
     """The columns of a table of labels: their names where it has some, else their numbers."""
     columns = getattr(y, "columns", None)

@@ -1,6 +1,9 @@
 """Validation of labels: they become codes 0..K-1, and the classes in order."""
 
+from typing import Any, TypeGuard
+
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from .._typing import AnyArray, ArrayLike, IntArray
@@ -13,6 +16,8 @@ _SHARES = (
     + setting("soft_labels", True, "soft_labels=True to fit, to the measure or to the report")
     + "; otherwise turn the target into classes first"
 )
+_CLASSES_OF_FIT = setting("classes", words="fit(..., classes=)")
+_NAME_ALL = "Name all classes, in the order of the columns, with " + _CLASSES_OF_FIT
 _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
@@ -77,6 +82,26 @@ def canonical_labels(
         return wanted, _places(known, wanted, codes, _where)[codes]
 
 
+def is_label_table(y: Any) -> bool:
+    """Whether labels have several columns: many labels per row."""
+    if not sparse.issparse(y) and not hasattr(y, "shape"):
+        try:
+            y = np.asarray(y)
+        except Exception:  # rows of different lengths: whoever reads them says so
+            return False
+    shape = y.shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
+    """Whether classes were named in another order than that of the sorted labels."""
+    names = [] if classes is None else classes.tolist()
+    try:
+        return bool(names != sorted(names))
+    except TypeError:
+        return False
+
+
 def check_several(classes: AnyArray, where: str, cure: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:
@@ -87,16 +112,14 @@ def check_several(classes: AnyArray, where: str, cure: str) -> None:
 
 def check_columns_of(classes: AnyArray, n_columns: int, where: str) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
-    named_all = setting("classes", words="fit(..., classes=)")
-    cure = "Name all classes, in the order of the columns, with " + named_all
-    check_several(classes, where, cure)
+    check_several(classes, where, _NAME_ALL)
     if len(classes) != n_columns:
         refuse(
             where,
             f"one class for each of the {n_columns} columns of scores",
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "If the rows miss a class, name all of them, in the order of the columns, with "
-            + setting("classes", words="fit(..., classes=)"),
+            + _CLASSES_OF_FIT,
         )
 
 

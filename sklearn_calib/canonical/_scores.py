@@ -107,7 +107,8 @@ def canonical_proba(
         refuse(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
-    _check_tolerance(tolerance, kind, _where)
+    if tolerance is not None:
+        _check_tolerance(tolerance, kind, _where)
     sound = _at_a_glance(scores, kind) if tolerance is absent is None else None
     if sound is not None and n_classes in (None, sound.shape[1]):
         return sound
@@ -243,8 +244,6 @@ def _finite_range(table, where, cure, first=0):
 
 
 def _check_tolerance(tolerance, kind, where):
-    if tolerance is None:
-        return
     if kind != "proba":
         refuse(where, "no tolerance for logits", repr(tolerance), "Leave tolerance out")
     number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)

@@ -19,7 +19,6 @@ from ..meta import (
     CalibratedClassifier,
     CalibratedPair,
     GivesScores,
-    aligned_scores,
 )
 from ..recalibrators import (
     BoosterOptions,
@@ -175,12 +174,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        where = f"{type(self).__name__}.predict_proba"
-        [(estimator, correction, columns)] = self.calibrated_pairs_
-        scores = aligned_scores(
-            estimator, columns, len(self.classes_), X, self.response_method, where
-        )
-        table = group_table(X, self.groups, len(scores), where)
+        [(correction, scores)] = self._scored(X, "predict_proba")
+        table = group_table(X, self.groups, len(scores), f"{type(self).__name__}.predict_proba")
         return correction.predict_proba(scores, groups=table)
 
     @property

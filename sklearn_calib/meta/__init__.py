@@ -8,7 +8,6 @@ from ._pairs import CalibratedClassifier as CalibratedClassifier
 from ._pairs import CalibratedPair as CalibratedPair
 from ._pairs import GivesScores as GivesScores
 from ._refine_then_calibrate import RefineThenCalibrateCV
-from ._scores import aligned_scores as aligned_scores
 
 __all__ = [
     "AngularCalibratedClassifier",

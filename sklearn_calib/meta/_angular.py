@@ -15,7 +15,6 @@ from ..linear import (
     angular_recalibrator,
     checked_fits,
     find_angle,
-    read_linear,
     refuse_weights,
     settled,
 )
@@ -160,8 +159,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                     "Use CalibratedModel(cv='alo'), which takes more",
                 )
             estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-            own, model = job.own_model(estimator)
-            fits = read_linear(model, job.X, job.labels_of(model, columns), None, job.where)
+            model, fits, own = job.linear_fits(estimator, columns)
             fits = checked_fits(fits, model, new.assume_centered, job.where)
             [fit] = settled(fits, model, job.where, own)
             angle = find_angle(fit, new.covariance, job.where)

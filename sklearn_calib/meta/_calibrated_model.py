@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,7 +20,6 @@ from .._sklearn_compat import (
 )
 from .._typing import (
     CV,
-    AnyArray,
     ArrayLike,
     Features,
     RecalibratorLike,
@@ -29,16 +27,15 @@ from .._typing import (
 )
 from ..canonical import canonical_labels, canonical_proba, is_label_table
 from ..exceptions import check_flag, equals, refuse
-from ..linear import leave_one_out_scores, read_linear, settled
+from ..linear import leave_one_out_scores, settled
 from ..recalibrators import whole_or_not_at_all
 from ._brought import fresh
 from ._concerns import groups_of_copies
-from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
+from ._many_labels import folds_of_labels, labels_proba, start_labels
 from ._pairs import (
     CalibratedClassifier,
     CalibratedPair,
     GivesScores,
-    check_fitted,
     every_recalibrator_has,
     folds_of_rows,
     groups_of,
@@ -253,35 +250,7 @@ class CalibratedModel(CalibratedClassifier):
             new._remember_features(pairs[0].estimator)
         return self
 
-    def predict_proba(self, X: Features) -> Any:
-        """Calibrated probabilities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``; the mean over the pairs. For many labels what the
-            classifier itself returns: an array of shape (n_samples, n_labels), or a list of
-            n_labels arrays of shape (n_samples, 2).
-        """
-        check_fitted(self)
-        if isinstance(self.classes_, list):
-            return labels_proba(self, X)
-        return super().predict_proba(X)
-
-    def predict(self, X: Features) -> AnyArray:
-        """The class with the largest calibrated probability; the first of equals.
-
-        For many labels an array of shape (n_samples, n_labels): 1 where the probability is above
-        1/2, else 0.
-        """
-        check_fitted(self)
-        if isinstance(self.classes_, list):
-            return labels_predicted(labels_proba(self, X))
-        return super().predict(X)
+    _proba_of_labels = labels_proba  # after a fit to many labels
 
     @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(
@@ -315,7 +284,7 @@ class CalibratedModel(CalibratedClassifier):
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         learned = []
         for pair, (method, scores) in zip(
-            self.calibrated_pairs_, self._scored(X, where), strict=True
+            self.calibrated_pairs_, self._scored(X, "partial_fit_recalibrator"), strict=True
         ):
             part = copy.deepcopy(method).partial_fit(scores, self.classes_[codes], **given)
             learned.append(pair._replace(recalibrator=part))
@@ -392,19 +361,14 @@ def _pair_of_frozen(job):
 
 
 def _pair_by_leave_one_out(job):
-    """The estimator of all rows, and a recalibrator of scores by fits without each row."""
+    """The estimator of all rows, and a recalibrator of scores by fits without each row.
+
+    A model that stopped early is carried on to its minimum, unless it is frozen.
+    """
     rows = np.arange(len(job.codes))
     estimator, columns = job.fit_estimator(rows)
-    scores = _leave_one_out(job, estimator, columns)
-    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
-
-
-def _leave_one_out(job, estimator, columns):
-    """Canonical scores of a job's rows, each by a fit without it; the fit goes to its minimum."""
-    own, model = job.own_model(estimator)
-    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    weight = job.estimator_params.get(f"{step}sample_weight")
-    fits = read_linear(model, job.X, job.labels_of(model, columns), weight, job.where)
-    scores = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
+    model, fits, own = job.linear_fits(estimator, columns)
+    logits = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
     n_classes = len(model.classes_)
-    return canonical_proba(scores, kind="logits", n_classes=n_classes, _where=job.where)
+    scores = canonical_proba(logits, kind="logits", n_classes=n_classes, _where=job.where)
+    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)

@@ -188,13 +188,6 @@ def labels_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:
     return scores.in_form(means)
 
 
-def labels_predicted(proba: FloatArray | list[FloatArray]) -> IntArray:
-    """1 where a label's probability is above 1/2, else 0."""
-    if isinstance(proba, list):
-        proba = np.column_stack([pair[:, 1] for pair in proba])
-    return (proba > 0.5).astype(np.intp)
-
-
 def _explain(error, estimator, where):
     """Say what to do where an estimator takes one label per row only."""
     tags = get_tags(estimator)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
@@ -33,12 +34,13 @@ from .._sklearn_compat import (
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight, check_several
 from ..exceptions import caution, check_sizes, refuse
+from ..linear import LinearFit, read_linear
 from ..recalibrators import (
-    aligned_proba,
     check_folds,
     check_pairs,
     fit_arguments,
     resolve_recalibrator,
+    with_columns_of,
 )
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
@@ -105,16 +107,6 @@ class Job(AnyJob):
         """The columns of a model that knows all classes."""
         return np.arange(len(self.classes))
 
-    @staticmethod
-    def own_model(estimator: Estimator) -> tuple[bool, Estimator]:
-        """Whether a fitted estimator is ours to change, and itself without a FrozenEstimator."""
-        frozen = isinstance(estimator, FrozenEstimator)
-        return not frozen, estimator.estimator if frozen else estimator
-
-    def labels_of(self, model: Estimator, columns: IntArray) -> AnyArray:
-        """All rows' labels as a fitted model knows them, which may be codes of `fit_estimator`."""
-        return model.classes_[np.argsort(columns)[self.codes]]
-
     def fit_estimator(
         self,
         rows: IntArray,
@@ -142,6 +134,17 @@ class Job(AnyJob):
             return estimator, present
         _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
         return estimator, columns
+
+    def linear_fits(
+        self, estimator: Estimator, columns: IntArray
+    ) -> tuple[Estimator, list[LinearFit], bool]:
+        """A fitted linear classifier without its FrozenEstimator, its fits, whether it is ours."""
+        frozen = isinstance(estimator, FrozenEstimator)
+        model = estimator.estimator if frozen else estimator
+        step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+        weight = self.estimator_params.get(f"{step}sample_weight")
+        labels = model.classes_[np.argsort(columns)[self.codes]]  # its own, which may be codes
+        return model, read_linear(model, self.X, labels, weight, self.where), not frozen
 
     def test_part(
         self, estimator: Estimator, columns: IntArray, train: IntArray, test: IntArray
@@ -229,12 +232,6 @@ def splits_of(job: Any, splitter: Any) -> list[Any]:
     ]
 
 
-def check_fitted(model: Estimator) -> None:
-    """As `check_is_fitted`, which asks the classifier for its tags: half a millisecond for each."""
-    if "calibrated_pairs_" not in vars(model):
-        check_is_fitted(model)
-
-
 def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
     """A condition for `available_if`."""
 
@@ -245,6 +242,13 @@ def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
     return holds
 
 
+def labels_predicted(proba: FloatArray | list[FloatArray]) -> IntArray:
+    """1 where a label's probability is above 1/2, else 0."""
+    if isinstance(proba, list):
+        proba = np.column_stack([pair[:, 1] for pair in proba])
+    return (proba > 0.5).astype(np.intp)
+
+
 class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     """A classifier made of ``calibrated_pairs_``; subclasses fit them.
 
@@ -252,10 +256,11 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     """
 
     calibrated_pairs_: list[CalibratedPair]
+    _proba_of_labels: Callable[..., Any]  # where `classes_` is a list
 
     response_method = "auto"
 
-    def predict_proba(self, X: Features) -> FloatArray:
+    def predict_proba(self, X: Features) -> Any:
         """Calibrated probabilities.
 
         Parameters
@@ -265,18 +270,25 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``; the mean over the pairs.
+            Columns in the order of ``classes_``; the mean over the pairs. For many labels, which
+            `CalibratedModel` takes, what the classifier itself returns: an array of shape
+            (n_samples, n_labels), or a list of n_labels arrays of shape (n_samples, 2).
         """
-        check_fitted(self)
-        where = f"{type(self).__name__}.predict_proba"
-        total = np.zeros(())
-        for recalibrator, scores in self._scored(X, where):
-            total = total + aligned_proba(recalibrator, scores, self.classes_)
+        if "calibrated_pairs_" not in vars(self):  # the question costs half a millisecond
+            check_is_fitted(self)
+        if isinstance(self.classes_, list):
+            return self._proba_of_labels(X)
+        total = np.zeros((1, len(self.classes_)))
+        for recalibrator, scores in self._scored(X, "predict_proba"):
+            proba = np.asarray(recalibrator.predict_proba(scores))
+            if proba.shape != scores.shape:  # it has not seen all classes
+                proba = with_columns_of(proba, recalibrator.classes_, self.classes_)
+            total = total + proba
         return total / len(self.calibrated_pairs_)
 
-    def _scored(self, X, where):
+    def _scored(self, X, method):
         """Each recalibrator with the scores that it takes."""
-        given = len(self.classes_), X, self.response_method, where
+        given = len(self.classes_), X, self.response_method, f"{type(self).__name__}.{method}"
         for estimator, recalibrator, columns in self.calibrated_pairs_:
             yield recalibrator, aligned_scores(estimator, columns, *given)
 
@@ -295,14 +307,20 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             of their lower and the mean of their upper ends, between which their mean probability
             lies; a guarantee of the single intervals does not carry over to the mean.
         """
-        where = f"{type(self).__name__}.predict_interval"
-        found = (part.predict_interval(scores) for part, scores in self._scored(X, where))
+        scored = self._scored(X, "predict_interval")
+        found = (part.predict_interval(scores) for part, scores in scored)
         return sum(found) / len(self.calibrated_pairs_)
 
     def predict(self, X: Features) -> AnyArray:
-        """The class with the largest calibrated probability; the first of equals."""
-        check_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        """The class with the largest calibrated probability; the first of equals.
+
+        For many labels, which `CalibratedModel` takes, an array of shape (n_samples, n_labels): 1
+        where the probability is above 1/2, else 0.
+        """
+        proba = self.predict_proba(X)
+        if isinstance(self.classes_, list):
+            return labels_predicted(proba)
+        return self.classes_[proba.argmax(axis=1)]
 
     @property
     def estimator_(self) -> Any:

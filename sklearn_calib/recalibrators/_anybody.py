@@ -197,8 +197,13 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
     if len(recalibrator.classes_) == len(classes):
         return predicted
-    aligned = np.zeros((len(predicted), len(classes)))
-    aligned[:, np.searchsorted(classes, recalibrator.classes_)] = predicted
+    return with_columns_of(predicted, recalibrator.classes_, classes)
+
+
+def with_columns_of(proba: FloatArray, known: AnyArray, classes: AnyArray) -> FloatArray:
+    """Probabilities of some classes with one column for each of `classes`, 0 for the others."""
+    aligned = np.zeros((len(proba), len(classes)))
+    aligned[:, np.searchsorted(classes, known)] = proba
     return aligned
 
 

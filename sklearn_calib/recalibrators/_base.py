@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
 from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised, rank_score
-from .._sklearn_compat import check_feature_names, threads_for
+from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
     canonical_labels,
@@ -27,6 +27,7 @@ from ..canonical import (
     check_columns_of,
     check_names_differ,
     check_same_length,
+    has_own_order,
     soft_rows,
     warn_of_order,
 )
@@ -445,6 +446,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
             return on_device.proba()
         proba = self._check_predict(X, method)
+        if proba.size < NEVER_SHARED:
+            return self._predict_lifted(proba)
         with threads_for(*proba.shape):
             return self._predict_lifted(proba)
 
@@ -534,6 +537,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
+        if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):
+            return  # no names, and none to compare them with
         if hasattr(X, "columns"):
             check_names_differ(X)
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
@@ -594,7 +599,7 @@ def fit_rows(
     weighs: bool = True,
 ) -> FitRows:
     """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
-    proba, has_order = canonical_proba(X, _where=where), classes is not None
+    proba = canonical_proba(X, _where=where)
     items: Any = slice(None)
     if soft_labels:
         soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
@@ -615,7 +620,7 @@ def fit_rows(
     if not kept.all():
         items = items[kept] if soft_labels else np.flatnonzero(kept)
         proba, codes, weight = proba[kept], codes[kept], weight[kept]
-    if has_order:
+    if has_own_order(classes):
         warn_of_order(proba, codes, classes, "classes", where)
     return FitRows(proba, codes, weight, classes, items)
 
