@@ -228,8 +228,8 @@ def _weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, room, shift, ids, distance, y, weight, count, pattern=None):
-    """Add rows with a weight and a number of repetitions, as long as their cells find room.
+def add_rows(slots, filled, room, shift, ids, distance, y, weight=None, count=None, pattern=None):
+    """Add rows, with a weight and a number of repetitions or neither, while their cells find room.
 
     Neither of the two is 0; `pattern` belongs to slots of pairs. Returns (how many were added, the
     number of filled slots).
@@ -250,12 +250,17 @@ def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weigh
             if pattern is not None:
                 slots[slot, last] = pattern[i]
             filled += 1
-        w, label = weight[i] * count[i], uint64(y[i])
-        slots[slot, _ONE + label] += count[i]
+        label = uint64(y[i])
+        if weight is None:  # dropped by the compiler where there are weights, and the other so
+            times, w, v = 1, 1.0, 1.0
+        else:
+            times, w = count[i], weight[i] * count[i]
+            v = w * weight[i]
+        slots[slot, _ONE + label] += times
         numbers[slot, OFFSET] += w * distance[i]
         if wide:
             numbers[slot, _W0 + label] += w
-            numbers[slot, _V0 + label] += w * weight[i]
+            numbers[slot, _V0 + label] += v
     return len(ids), filled
 
 

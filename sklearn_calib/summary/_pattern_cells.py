@@ -78,13 +78,15 @@ class PatternCells:
         if self._slots is None:
             self._rebuild()
         self._pairs = None
-        given = np.ones(len(p)) if weight is None else weight
-        columns = p, q, y, given, np.ones(len(p), dtype=np.int64), pattern
+        columns = [p, q, y, pattern]
+        if weight is not None:
+            columns += [weight, np.ones(len(p), dtype=np.int64)]
         start = 0
         while True:
-            low, high, *more = (column[start:] for column in columns)
+            low, high, label, own, *more = (column[start:] for column in columns)
+            ids = identify(low, high, self.shift)
             table = self._slots, self._filled, self._room, self.shift
-            done, self._filled = add_rows(*table, *identify(low, high, self.shift), *more)
+            done, self._filled = add_rows(*table, *ids, label, *more, pattern=own)
             start += done
             if start == len(y):
                 return

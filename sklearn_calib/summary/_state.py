@@ -79,13 +79,12 @@ class CellState:
             self._widen()
         if self._slots is None:
             self._rebuild(self.table, len(p))
-        more = (
-            np.ones(len(p)) if weight is None else weight,
-            np.ones(len(p), dtype=np.int64) if count is None else count,
-        )
+        more = list[AnyArray]()
         if weight is None and count is None:
             sums = kernels.losses_of_rows(p, q, y)
         else:
+            more.append(np.ones(len(p)) if weight is None else weight)
+            more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
             sums = kernels.losses_of_weighted(p, q, y, *more)
         self._table = None
         start = 0
