@@ -26,7 +26,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 48_192,
+    "code lines": 48_190,
     "files": 360,
     "public names": 160,
     "rooms": 30,
@@ -36,7 +36,7 @@ LIMITS = {
     "most options of another command": 20,
 }
 #: Of the way of a call: (files, depth) at most.
-WAYS = {"audit": (78, 23), "report": (62, 18), "fit": (22, 13), "predict_proba": (7, 10)}
+WAYS = {"audit": (78, 19), "report": (62, 14), "fit": (22, 13), "predict_proba": (7, 10)}
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -170,7 +170,7 @@ def test_only_pages_draw_pictures(monkeypatch):
     proba, y = make_overconfident(3, 90)
     report = calibration_report(y, proba, n_resamples=2)
     monkeypatch.setattr(_pictures, "gallery", lambda *rows: "<b>drawn</b>")
-    sections = sections_of(report, drawn=True)
+    sections = sections_of(report, _pictures.curves_of(report))
     assert html_of(sections).count("<b>drawn</b>") == 2
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
     monkeypatch.setattr(_pictures, "gallery", lambda *rows: 1 / 0)

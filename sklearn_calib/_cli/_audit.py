@@ -129,11 +129,12 @@ def audit(options: Request) -> int:
             check_whole(files, options)
         elif is_large(files, options):
             return audit_large(files, options, conditions)
-        return _audit_rows(files, options, conditions)
+        screen, report = _of_rows(files, options, conditions)
+        return finish(screen, report, options, conditions)
 
 
-def _audit_rows(files, options, conditions):
-    """Report on rows in memory."""
+def _of_rows(files, options, conditions):
+    """The report on rows in memory, and where it is shown."""
     from ..report import calibration_report
 
     rows = read_rows(files, options)
@@ -159,7 +160,7 @@ def _audit_rows(files, options, conditions):
     if _were_divided(rows.scores):
         options.normalize = True  # fit and apply, which are printed, divide no rows unasked
         options.sums = ["any"]
-    return finish(screen, report, options, conditions)
+    return screen, report
 
 
 def _were_divided(scores):

@@ -98,7 +98,11 @@ def lower_distance(program):
     """
     grid, masses = program.grid, np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
-        prices, law = _solved(grid, masses)
+        found = _interior_point(grid, masses)
+        if found is None:  # it eliminates from the left; from the right other digits are lost
+            other = _interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
+            found = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
+        prices, law = _by_highs(grid, masses) if found is None else found
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
         prices, law = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
@@ -111,18 +115,6 @@ def _cost(program, law):
     grid = program.grid
     left = np.stack([grid * law - program.ones, (1 - grid) * law - program.zeros])
     return float((np.abs(left.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
-
-
-def _solved(grid, masses):
-    """The prices and the law: of the program, of its mirror image, or by HiGHS.
-
-    The interior point eliminates from the left; from the right other digits are lost.
-    """
-    found = _interior_point(grid, masses)
-    if found is None:
-        other = _interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
-        found = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
-    return _by_highs(grid, masses) if found is None else found
 
 
 def _interior_point(grid, masses):

@@ -27,7 +27,11 @@ _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-
 
 def html_of(sections: Iterable[Section], level: int = 2) -> str:
     """Sections below each other; `level` is that of their headings."""
-    return "\n".join(filter(None, (_section(section, level) for section in sections)))
+    written = []
+    for section in sections:
+        if section.is_for("html"):
+            written.append(_section(section, level))
+    return "\n".join(filter(None, written))
 
 
 def in_notebook(text: str, style: str = "") -> str:
@@ -36,8 +40,6 @@ def in_notebook(text: str, style: str = "") -> str:
 
 
 def _section(section, level):
-    if not section.is_for("html"):
-        return ""
     blocks = [f"<p>{in_page(sentence, None)}</p>" for sentence in section.sentences]
     if section.items:
         items = "".join(f"<li>{in_page(item, None)}</li>" for item in section.items)
@@ -80,11 +82,13 @@ def _rows(group, names):
     """Rows with one first name."""
     text = ""
     for first, *rest in group:
-        texts = "".join(f'<td class="text">{_cell(cell)}</td>' for cell in rest[: names - 1])
-        numbers = "".join(f"<td>{_cell(cell)}</td>" for cell in rest[names - 1 :])
+        cells = ""
+        for place, cell in enumerate(rest, 1):
+            kind = ' class="text"' if place < names else ""
+            cells += f"<td{kind}>{_cell(cell)}</td>"
         scope = f'scope="rowgroup" rowspan="{len(group)}"' if len(group) > 1 else 'scope="row"'
         name = f"<th {scope}><bdi>{_name(in_page(text_of_cell(first)))}</bdi></th>"
-        text += f"<tr>{name if not text else ''}{texts}{numbers}</tr>\n"
+        text += f"<tr>{name if not text else ''}{cells}</tr>\n"
     return text
 
 

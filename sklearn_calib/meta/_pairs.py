@@ -163,10 +163,7 @@ class Job(AnyJob):
             estimator, columns, len(self.classes), X, self.response_method, self.where
         )
 
-    @staticmethod
-    def stacked(blocks: list[FloatArray]) -> FloatArray:
-        """The scores of several folds one below the other."""
-        return stack_rows(blocks)
+    stacked = staticmethod(stack_rows)  # the scores of several folds one below the other
 
     def fit_recalibrator(
         self, scores: FloatArray, rows: IntArray, *, watch: bool = True

@@ -386,11 +386,8 @@ class Case:
         check_known(
             self.where, "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
         )
-        if multiclass not in self._problems:
-            self._problems[multiclass] = self._make_problems(multiclass)
-        return list(self._problems[multiclass])
-
-    def _make_problems(self, multiclass):
+        if multiclass in self._problems:
+            return list(self._problems[multiclass])
         if multiclass not in self._layouts:
             one_column = multiclass == "auto" and self.positive == 1
             plain = np.asarray(self._given if one_column else self.proba)
@@ -398,9 +395,8 @@ class Case:
                 _Layout(score, target, title_of_problem(multiclass, self.classes, at), rows)
                 for at, rows, score, target in two_class_problems(multiclass, plain, self.positive)
             ]
-        layouts = self._layouts[multiclass]
-        total = self.weight.sum()
-        problems = []
+        layouts, total = self._layouts[multiclass], self.weight.sum()
+        problems = self._problems[multiclass] = []
         for layout in layouts:
             hit = (self.codes[layout.rows] == layout.target).astype(float)
             weight = self.weight[layout.rows]
@@ -409,7 +405,7 @@ class Case:
             if share > 0:
                 problem = layout.score, hit, weight, share, layout.title, self.where, layout
                 problems.append(BinaryProblem(*problem))
-        return problems
+        return list(problems)
 
 
 def canonical_case(

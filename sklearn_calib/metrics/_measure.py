@@ -225,16 +225,15 @@ class Measure:
         """
         self.check_options(options)
         with threads_for(len(getattr(case, "codes", ())), len(case.classes)):
-            return self._value(case, options)
-
-    def _value(self, case, options):
-        if not self.is_of_problem:
-            return float(self._function(case, **options))
-        multiclass = options.pop("multiclass", "auto")
-        if self._canonical is not None and equals(multiclass, "canonical"):
-            return float(self._canonical(case, **options))
-        problems = case.problems(multiclass)
-        return float(sum(p.share * self.of_problem(p, **options) for p in problems))
+            if not self.is_of_problem:
+                return float(self._function(case, **options))
+            multiclass = options.pop("multiclass", "auto")
+            if self._canonical is not None and equals(multiclass, "canonical"):
+                return float(self._canonical(case, **options))
+            value = 0.0
+            for problem in case.problems(multiclass):
+                value += problem.share * self._function(problem, **options)
+            return float(value)
 
     def at_infinity(self, case: "Case", **options: Any) -> float:
         """The measure of infinitely many rows: of a `Case` whose weights are their law.

@@ -272,7 +272,9 @@ def curve_of(
     else:
         n_bins = checked_bins(where, n_bins)
         if n_bins == "sweep":
-            row_bin = _swept(rows, strategy)
+            values, row_value = distinct(score)
+            mass, total = bin_sums(row_value, len(values), weight, hits)
+            row_bin = swept_bins(values, mass, total, strategy)[row_value]
             n_bins = row_bin.max() + 1
         else:
             row_bin = bin_of_rows(score, weight, n_bins, strategy)
@@ -342,12 +344,6 @@ def _on_log_odds(rows, strategy, level):
 def _spread(count):
     """Positions of at most `_MAX_POINTS` of `count` scores, evenly spaced in rank."""
     return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))
-
-
-def _swept(rows, strategy):
-    values, row_value = distinct(rows.score)
-    sums = bin_sums(row_value, len(values), rows.weight, rows.hits)
-    return swept_bins(values, *sums, strategy)[row_value]
 
 
 def _pav(total, mass):

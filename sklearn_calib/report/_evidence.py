@@ -141,6 +141,8 @@ def evidence_of(
     low, high = (float(end[0]) for end in sample.share_intervals(one_bin, 1, level))
     n_bins = bins_for_band(sample)
     bins = bins_of(sample, n_bins, level ** (1 / n_bins))
+    cell, outcome = np.nonzero(sample.weight)
+    separated = threshold_separates(sample.proba[cell, 1], outcome)
     return Evidence(
         float(sample.weight.sum(axis=1) @ sample.proba[:, 1] / weight),
         float(observed),
@@ -150,14 +152,8 @@ def evidence_of(
         bins,
         *outside_of_band(bins),
         *smallest_seen(coarse, BANDWIDTH, critical, inflation),
-        float(share_interval(0, sample.rows_alike(), level)[1]) if _separated(sample) else 0.0,
+        float(share_interval(0, sample.rows_alike(), level)[1]) if separated else 0.0,
     )
-
-
-def _separated(sample):
-    """Whether one threshold of the score splits the outcomes."""
-    cell, outcome = np.nonzero(sample.weight)
-    return threshold_separates(sample.proba[cell, 1], outcome)
 
 
 def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:

@@ -59,8 +59,10 @@ class Model:
         -------
         sample : CellSample or ClusterSample
         """
-        (sample,) = self.summary.samples(most)
-        return sample
+        if self.case is None or self.case.clusters is None:
+            return self.summary.samples(most)[0]
+        (problem,) = self.case.problems()
+        return ClusterSample(problem, self.case.clusters, most or self.summary.max_cells)
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
         """Rows of several classes that their digits draw, or those that were; None without rows.
@@ -124,12 +126,6 @@ class ModelOfRows(Model):
         self.case = case
         self.classes, self.positive = case.classes.tolist(), case.classes[case.positive]
         self.n_samples, self.n_clusters = case.n_items, case.n_clusters
-
-    def cells(self, most: int | None = None) -> Any:
-        if self.case.clusters is None:
-            return super().cells(most)
-        (problem,) = self.case.problems()
-        return ClusterSample(problem, self.case.clusters, most or self.summary.max_cells)
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
         case = self.case

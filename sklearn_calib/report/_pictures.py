@@ -13,7 +13,7 @@ from .._show import in_page, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveOfCells, curve_of, reliability_curve
-from ._svg import LARGE, SMALL, Frame, Series, diagram, short
+from ._svg import LARGE, SMALL, Series, diagram, short
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -60,8 +60,19 @@ def gallery(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pai
     return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{text}</div>'
 
 
-def reliability_gallery(report: Any) -> str:
-    """The diagrams of all models; of a few large ones, before and after recalibration."""
+def curves_of(report: Any) -> dict[str, list[Series]]:
+    """What the diagrams of all models show, before and after recalibration."""
+    make = _with_steps if len(report.accuracy) <= FEW_MODELS else _in_small
+    found: dict[str, list[Series]] = {}
+    for name, model in report._models.items():
+        advice = report.advice.get(name)
+        shown = [model.summary] if advice is None else advice.summaries().values()
+        found[name] = [make(one, report.level, tone, model) for tone, one in enumerate(shown)]
+    return found
+
+
+def reliability_gallery(report: Any, curves: Mapping[str, list[Series]]) -> str:
+    """The diagrams of `curves_of`, large for a few models, as HTML that is safe."""
     few, on_log_odds = len(report.accuracy) <= FEW_MODELS, rare(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
@@ -70,13 +81,13 @@ def reliability_gallery(report: Any) -> str:
     pairs: list[tuple[str, list[str]]] = []
     alone: list[str] = []
     for name, model in report._models.items():
-        advice = report.advice.get(name)
-        shown = [model.summary] if advice is None else advice.summaries().values()
-        make = _with_steps if few else _in_small
-        series = [make(summary, report.level, tone, model) for tone, summary in enumerate(shown)]
-        frame = _frame(LARGE if few else SMALL, on_log_odds, series)
+        series = curves[name]
+        frame = LARGE if few else SMALL
+        if on_log_odds:
+            lines = [line for one in series for line in (one.curve, one.steps) if line is not None]
+            frame = frame.on_log_odds(lines)
         event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
-        if not few or advice is None:
+        if not few or len(series) == 1:
             alone.append(_figure(name, event if few else "", plain(name), series, frame))
             continue
         figures = [
@@ -117,12 +128,6 @@ def rare(report: Any) -> bool:
         if mass[score < MEDIAN_OF_RARE].sum() < 0.5 * mass.sum():
             return False
     return True
-
-
-def _frame(frame: Frame, on_log_odds: bool, series: list[Series]) -> Frame:
-    """The frame, on log-odds where events are rare."""
-    curves = [curve for one in series for curve in (one.curve, one.steps) if curve is not None]
-    return frame.on_log_odds(curves) if on_log_odds else frame
 
 
 def gallery_of_classes(report: Any, name: str) -> str:

@@ -15,7 +15,7 @@ from ..groups import GradeCalibration, GroupCalibration
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
 from ._models import Model
-from ._pictures import to_draw
+from ._pictures import curves_of, to_draw
 from ._sections import measures, reliability, sections_of, verdicts
 from ._table import ReportRow, affordable_resamples
 from ._verdict import Verdict, verdict_of
@@ -242,7 +242,7 @@ class CalibrationReport(WrittenReport):
         return sections_of(self)
 
     def _repr_html_(self):
-        sections = [verdicts(self), reliability(self), measures(self)]
+        sections = [verdicts(self), reliability(self, curves_of(self)), measures(self)]
         return in_notebook(html_of(sections, level=3), NOTEBOOK)
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
@@ -323,7 +323,7 @@ class CalibrationReport(WrittenReport):
         (True, False)
         """
         _ = self.verdicts  # what is computed is computed before anything is written
-        sections = sections_of(self, drawn=True)
+        sections = sections_of(self, curves_of(self))
         return write_page(path, page(self, title, rows_and_classes(self), sections))
 
 

@@ -1,7 +1,7 @@
 """What a report says, as sections from which text, Markdown and HTML are written."""
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._show import Cell, Section, Table, plain, rows_with_best
@@ -18,6 +18,7 @@ from ._table import between, cells
 if TYPE_CHECKING:
     from ._advice import Advice
     from ._evidence import Bin
+    from ._svg import Series
 
 SHOWN_GROUPS = 20  # of each model, the worst
 SHOWN_FEATURES = 10
@@ -32,12 +33,13 @@ _YES = {True: "yes", False: "no", None: "too few rows"}
 _WRITTEN = "html markdown"  # too long for text
 
 
-def sections_of(report: Any, drawn: bool = False) -> list[Section]:
-    """All sections, in the order in which they are read; with pictures where these are `drawn`."""
+def sections_of(report: Any, curves: "Mapping[str, list[Series]] | None" = None) -> list[Section]:
+    """All sections, in the order in which they are read; with pictures where there are `curves`."""
+    drawn = curves is not None
     return [
         _origin(report),
         verdicts(report),
-        reliability(report) if drawn else Section(),
+        Section() if curves is None else reliability(report, curves),
         measures(report),
         _compared(report) if drawn else Section(),
         _gains(report),
@@ -119,10 +121,10 @@ def _overview(report):
     return Table(header, rows, kind="names")
 
 
-def reliability(report: Any) -> Section:
+def reliability(report: Any, curves: "Mapping[str, list[Series]]") -> Section:
     """The diagrams."""
-    drawn = reliability_gallery(report)
-    return Section("Reliability", picture=drawn, kind="whole", only="html")
+    picture = reliability_gallery(report, curves)
+    return Section("Reliability", picture=picture, kind="whole", only="html")
 
 
 def measures(report: Any) -> Section:
@@ -283,8 +285,10 @@ def _grades(report):
 
 
 def _classes(report):
-    """Each class against the others, of the model with the lowest log loss."""
-    best, count = _best(report), len(report.classes)
+    """Each class against the others, of the model with the lowest log loss, if that is known."""
+    losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
+    best = min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
+    count = len(report.classes)
     drawn = gallery_of_classes(report, best)
     if not drawn:
         return Section()
@@ -296,23 +300,13 @@ def _classes(report):
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
-def _best(report: Any) -> str:
-    """The model with the lowest log loss, or the first where no log loss was asked for."""
-    losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
-    return min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
-
-
-def _first_line(function):
-    return function.__doc__.splitlines()[0].replace("`", "")
-
-
 def described(names: set[str]) -> Section:
     """What measures mean."""
-    lines = "".join(
-        f"<dt>{name}</dt><dd>{html.escape(_first_line(function))}</dd>"
-        for name, function in all_metrics().items()
-        if name in names
-    )
+    lines = ""
+    for name, function in all_metrics().items():
+        if name in names:
+            meaning = str(function.__doc__).splitlines()[0].replace("`", "")
+            lines += f"<dt>{name}</dt><dd>{html.escape(meaning)}</dd>"
     drawn = f'<dl class="note">{lines}</dl>'
     return Section("What the measures mean", picture=drawn, only="html")
 

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from .._random import generator
 from .._show import plain
+from .._sklearn_compat import threads_for
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, check_known, named, refuse
 from ..inference import (
@@ -132,7 +133,8 @@ def report_rows(
             for draws, seed in zip(part.draws, seeds, strict=True):
                 step = None if progress is None else partial(_shifted, progress, done, total)
                 given = partial(_evaluate, part.functions), part.n_resamples, seed
-                values.append(draws(*given, progress=step))
+                with threads_for(model.n_samples, len(model.classes)):  # once for all of them
+                    values.append(draws(*given, progress=step))
                 done += part.n_resamples
             found |= _of_draws(name, model, part, values, level)
         rows += [found[function] for function in functions]
