@@ -18,28 +18,20 @@ from .._sklearn_compat import (
     with_callbacks,
     with_options,
 )
-from .._typing import (
-    CV,
-    ArrayLike,
-    Features,
-    RecalibratorLike,
-    Self,
-)
+from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
 from ..canonical import canonical_labels, canonical_proba, is_label_table
 from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, settled
 from ..recalibrators import whole_or_not_at_all
 from ._brought import fresh
 from ._concerns import groups_of_copies
-from ._many_labels import folds_of_labels, labels_proba, start_labels
+from ._many_labels import LabelsJob, labels_proba, start_labels
 from ._pairs import (
+    AnyJob,
     CalibratedClassifier,
     CalibratedPair,
     GivesScores,
     every_recalibrator_has,
-    folds_of_rows,
-    groups_of,
-    splits_of,
 )
 from ._scores import says_what_to_write
 from ._shares import start_shares
@@ -223,19 +215,22 @@ class CalibratedModel(CalibratedClassifier):
         self : object
         """
         with whole_or_not_at_all(self) as new:
-            soft_labels = check_flag(soft_labels, "soft_labels", f"{type(new).__name__}.fit")
-            many = not soft_labels and is_label_table(y)
-            start = start_labels if many else start_shares if soft_labels else type(new)._start
-            job = start(new, X, y, sample_weight, fit_params)
+            job: AnyJob
+            if check_flag(soft_labels, "soft_labels", f"{type(new).__name__}.fit"):
+                job = start_shares(new, X, y, sample_weight, fit_params)
+            elif is_label_table(y):
+                job = start_labels(new, X, y, sample_weight, fit_params)
+            else:
+                job = new._start(X, y, sample_weight, fit_params)
             frozen = isinstance(new.estimator, FrozenEstimator)
             ensemble = not frozen if new.ensemble == "auto" else new.ensemble
             if equals(new.cv, "alo"):
-                new._check_alo(job, many, soft_labels)
+                new._check_alo(job)
                 pairs = new._fit_once(job, "fit", _pair_by_leave_one_out)
             elif frozen and not ensemble:
                 pairs = new._fit_once(job, "calibrate", _pair_of_frozen)
             else:
-                job, folds = new._split(job, folds_of_labels if many else folds_of_rows)
+                job, folds = new._split(job)
                 n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
                 with callback_fit(new, n_tasks, job.X, job.codes) as context:
                     tasks = callback_tasks(context, n_tasks, "fold")
@@ -250,7 +245,7 @@ class CalibratedModel(CalibratedClassifier):
             new._remember_features(pairs[0].estimator)
         return self
 
-    _proba_of_labels = labels_proba  # after a fit to many labels
+    _proba_of_labels = labels_proba  # what `predict_proba` says after a fit to many labels
 
     @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(
@@ -311,16 +306,16 @@ class CalibratedModel(CalibratedClassifier):
             with callback_task(task, self, None, job.X, job.codes):
                 return [pair_of(job)]
 
-    def _split(self, job, splitter_of):
-        """The folds; rows that are copies of others stay together, also in those of the job."""
-        whole = groups_of(job) is None and getattr(job, "items", None) is None
-        if whole and isinstance(self.cv, Integral | None):
+    def _split(self, job):
+        """The job and its folds; rows that are copies of others stay together in both."""
+        if job.groups is None and job.items is None and isinstance(self.cv, Integral | None):
             copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
-        return job, splits_of(job, splitter_of(self.cv, job))
+        return job, job.splits(self.cv)
 
-    def _check_alo(self, job, many, soft):
-        if many or soft:
+    def _check_alo(self, job):
+        many = isinstance(job, LabelsJob)
+        if many or job.items is not None:
             what = "many" if many else "soft"
             refuse(job.where, f"folds for {what} labels", "cv='alo'", "Leave cv out")
         if self.ensemble is True or self.response_method == "predict_proba":

@@ -23,7 +23,7 @@ from ..exceptions import equals, refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
-from ._pairs import AnyJob, groups_of
+from ._pairs import AnyJob
 from ._scores import check_method, refuse_prefit
 
 
@@ -44,6 +44,16 @@ class LabelsJob(AnyJob):
     def all_columns(self) -> AnyArray:
         """The columns of a model that has learned all labels."""
         return np.ones(len(self.classes), dtype=bool)
+
+    def splits(self, cv: CV) -> list[Any]:
+        """The pairs (train, test) of rows; an int means shuffled ones, since none is stratified.
+
+        Where groups are given, folds that split none.
+        """
+        if cv is None or isinstance(cv, Integral):
+            count, grouped = 5 if cv is None else int(cv), self.groups is not None
+            cv = GroupKFold(count) if grouped else KFold(count, shuffle=True, random_state=0)
+        return list(check_cv(cv).split(self.X, self.codes, **self.splitter_params))
 
     def fit_estimator(
         self, rows: IntArray, estimator: Estimator | None = None
@@ -126,18 +136,6 @@ def start_labels(
         response_method=model.response_method,
         **model._route(sample_weight, fit_params, frozen),
     )
-
-
-def folds_of_labels(cv: CV, job: Any) -> Any:
-    """The splitter that is meant; an int means folds of shuffled rows, since none is stratified.
-
-    Where groups are given, folds that split none.
-    """
-    if cv is None or isinstance(cv, Integral):
-        if groups_of(job) is not None:
-            return GroupKFold(5 if cv is None else int(cv))
-        return KFold(5 if cv is None else int(cv), shuffle=True, random_state=0)
-    return check_cv(cv)
 
 
 def _of_labels(recalibrator: RecalibratorLike, where: str) -> Estimator:

@@ -80,6 +80,18 @@ class AnyJob:
     recalibrator_params: dict[str, Any]
     split_params: dict[str, Any]
     response_method: str
+    items: IntArray | None = None  # of soft labels: rows of one item are never split
+
+    @property
+    def groups(self) -> Any:
+        """The groups of the rows, or None."""
+        return self.split_params.get("groups", self.recalibrator_params.get("groups"))
+
+    @property
+    def splitter_params(self) -> dict[str, Any]:
+        """What the splitter is given beside the rows: groups, wherever they are known from."""
+        groups = {} if self.groups is None else {"groups": self.groups}
+        return groups | self.split_params
 
     def split_by(self, groups: IntArray) -> Self:
         """The same with folds that keep groups together."""
@@ -93,7 +105,6 @@ class Job(AnyJob):
     codes: IntArray
     classes: AnyArray
     weight: FloatArray  # what the recalibrator weighs the rows with
-    items: IntArray | None = None  # of soft labels: rows of one item are never split
 
     def split_by(self, groups: IntArray) -> Self:
         """The same with folds that keep groups together, those of the recalibrator too."""
@@ -101,6 +112,32 @@ class Job(AnyJob):
         if routing_enabled():
             return job
         return replace(job, recalibrator_params=job.recalibrator_params | {"groups": groups})
+
+    def splits(self, cv: CV) -> list[Any]:
+        """The pairs (train, test) of rows that `cv` means; no item of soft labels is split."""
+        splitter, params, items = self._splitter(cv), self.splitter_params, self.items
+        if items is None:
+            return list(splitter.split(self.X, self.codes, **params))
+        first = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
+        number = np.cumsum(np.append(False, items[1:] != items[:-1]))
+        order = np.lexsort((self.codes, -self.weight, number))
+        likeliest = self.codes[order[first]]  # the class of the largest share of each item
+        params = check_method_params(self.X, params=params, indices=first)
+        places = np.arange(len(first))
+        return [
+            tuple(np.flatnonzero(np.isin(number, places[part])) for part in parts)
+            for parts in splitter.split(safe_indexing(self.X, first), likeliest, **params)
+        ]
+
+    def _splitter(self, cv):
+        """Where groups are given, an int means folds that split none of them."""
+        cv = list(cv) if isinstance(cv, Iterator) else cv
+        check_pairs(cv)
+        if isinstance(cv, Integral):
+            check_folds(int(cv), self.codes)
+        if (cv is None or isinstance(cv, Integral)) and self.groups is not None:
+            return StratifiedGroups(5 if cv is None else int(cv))
+        return check_cv(cv, self.codes, classifier=True)
 
     @property
     def all_columns(self) -> IntArray:
@@ -121,9 +158,9 @@ class Job(AnyJob):
         check_early_stopping(estimator, params, self.where)
         # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
         # libraries of tensors have numbers alone
-        others = "S" if array_namespace(part) is None else "SUO"
+        kinds_to_code = "S" if array_namespace(part) is None else "SUO"
         coded = not isinstance(estimator, FrozenEstimator) and (
-            is_boosted(estimator, "xgboost") or self.classes.dtype.kind in others
+            is_boosted(estimator, "xgboost") or self.classes.dtype.kind in kinds_to_code
         )
         present, local = np.unique(codes, return_inverse=True)
         if params:
@@ -195,40 +232,6 @@ class Job(AnyJob):
         return fitted
 
 
-def groups_of(job: Any) -> Any:
-    """The groups of the rows of a job, or None."""
-    return job.split_params.get("groups", job.recalibrator_params.get("groups"))
-
-
-def folds_of_rows(cv: CV, job: Any) -> Any:
-    """The splitter that is meant; where groups are given, an int means folds that split none."""
-    cv = list(cv) if isinstance(cv, Iterator) else cv
-    check_pairs(cv)
-    if isinstance(cv, Integral):
-        check_folds(int(cv), job.codes)
-    if (cv is None or isinstance(cv, Integral)) and groups_of(job) is not None:
-        return StratifiedGroups(5 if cv is None else int(cv))
-    return check_cv(cv, job.codes, classifier=True)
-
-
-def splits_of(job: Any, splitter: Any) -> list[Any]:
-    """The pairs (train, test) of a splitter."""
-    given = {} if (groups := groups_of(job)) is None else {"groups": groups}
-    given |= job.split_params
-    if (items := getattr(job, "items", None)) is None:
-        return list(splitter.split(job.X, job.codes, **given))
-    first = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
-    number = np.cumsum(np.append(False, items[1:] != items[:-1]))
-    order = np.lexsort((job.codes, -job.weight, number))
-    likeliest = job.codes[order[first]]  # the class of the largest share of each item
-    X, given = safe_indexing(job.X, first), check_method_params(job.X, params=given, indices=first)
-    places = np.arange(len(first))
-    return [
-        tuple(np.flatnonzero(np.isin(number, places[part])) for part in parts)
-        for parts in splitter.split(X, likeliest, **given)
-    ]
-
-
 def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
     """A condition for `available_if`."""
 
@@ -285,9 +288,10 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
 
     def _scored(self, X, method):
         """Each recalibrator with the scores that it takes."""
-        given = len(self.classes_), X, self.response_method, f"{type(self).__name__}.{method}"
+        where, n_classes = f"{type(self).__name__}.{method}", len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
-            yield recalibrator, aligned_scores(estimator, columns, *given)
+            scores = aligned_scores(estimator, columns, n_classes, X, self.response_method, where)
+            yield recalibrator, scores
 
     @available_if(every_recalibrator_has("predict_interval"))
     def predict_interval(self, X: Features) -> FloatArray:
@@ -305,8 +309,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             lies; a guarantee of the single intervals does not carry over to the mean.
         """
         scored = self._scored(X, "predict_interval")
-        found = (part.predict_interval(scores) for part, scores in scored)
-        return sum(found) / len(self.calibrated_pairs_)
+        intervals = (part.predict_interval(scores) for part, scores in scored)
+        return sum(intervals) / len(self.calibrated_pairs_)
 
     def predict(self, X: Features) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals.

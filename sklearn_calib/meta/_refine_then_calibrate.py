@@ -43,8 +43,6 @@ from ._pairs import (
     CalibratedClassifier,
     CalibratedPair,
     GivesScores,
-    folds_of_rows,
-    splits_of,
 )
 from ._scores import says_what_to_write
 from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
@@ -245,7 +243,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 everything = np.arange(len(job.codes))
                 splits = [(everything, everything)]
             else:
-                splits = splits_of(job, folds_of_rows(new.cv, job))
+                splits = job.splits(new.cv)
             new.n_splits_ = len(splits)
             wanted = _checked_stages(new.stages, job.where)
             n_fits = len(candidates) * len(splits)
