@@ -138,6 +138,7 @@ def compared(path, tmp_path, *more):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_compare_of_two_confidences(answers, tmp_path, kind):
     """Of one answer: what is compared is whether it is right, on a scale of marks."""
@@ -169,6 +170,7 @@ def options_by_row(tmp_path):
     return frame, str(tmp_path / "options.csv")
 
 
+@pytest.mark.slow
 def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     frame, path = options_by_row
     frame.to_csv(path, index=False)

@@ -93,6 +93,7 @@ def test_identifiers_of_mixed_kinds_stop_nothing(capsys, tmp_path, table):
     assert "different values" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_workbook_is_opened_once(capsys, tmp_path, table, monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
     path, opened, load = tmp_path / "t.xlsx", [], openpyxl.load_workbook

@@ -30,6 +30,7 @@ def test_many_groups_are_dealt_by_their_rarest_class():
     assert set(other[0][1]) != set(folds[0][1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True])
 def test_few_groups_are_those_of_scikit_learn(named):
     codes, groups = rows(600, np.random.default_rng(0))

@@ -6,6 +6,7 @@ import pytest
 from sklearn_calib.datasets import make_high_dimensional
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "kurtosis"),
     [("gaussian", 3.0), ("rademacher", 1.0), ("uniform", 9 / 5), ("elliptical", 4.0)],

@@ -27,6 +27,7 @@ def found():
     return decompose_loss(y, p, features=table, recalibrator="temperature", cv=2)
 
 
+@pytest.mark.slow
 def test_the_parts_add_up(found):
     assert found.risk == pytest.approx(found.calibration + found.refinement)
     assert found.refinement == pytest.approx(found.grouping + found.irreducible)

@@ -336,6 +336,7 @@ def test_steps_at_the_smallest_numbers(language):
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="no node")
 def test_javascript_is_found_by_require_and_by_import(tmp_path):
     method = fitted("platt", 2)

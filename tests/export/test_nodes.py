@@ -277,6 +277,7 @@ LEFT_OUT_OF_EXTREMES = ("pipeline", "prior_shift.uniform")
 SMALL_SAMPLE = ("smooth_isotonic", "matrix", "angular", "spline", "venn_abers", "quadratic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL_SAMPLE)
 def test_extreme_calibration_rows(name):
     for title, difference in worst_of_extremes(name, 2):

@@ -41,6 +41,7 @@ TESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n == "monte carlo" else n for n in TESTS]
 )

@@ -298,6 +298,7 @@ def test_clusters_of_one_size_have_one_degree_less_than_clusters():
     assert longer == pytest.approx(stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_means_of_clusters_of_unequal_sizes_cover():
     """Of 8000 draws .954 held; with a degree less than clusters .939, by sums of squares .89."""
     rng, held = np.random.default_rng(3), []

@@ -92,6 +92,7 @@ def test_the_interval_is_drawn_for_each_model(strategy):
         assert np.isin(ends, band.get_paths()[0].vertices[:, 1]).all()
 
 
+@pytest.mark.slow
 @SMOOTH
 def test_coverage(strategy):
     """A small version of ``benchmarks/flexible_curves``, on both sides."""

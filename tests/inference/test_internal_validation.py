@@ -71,6 +71,7 @@ def samples(n, seed=5):
 # -- beside other programs ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_beside_rms(drawn):
     """rms::validate on the same resamples: tests/data/internal_r.json says by which command."""
     kept = json.loads(DATA.read_text(encoding="utf-8"))

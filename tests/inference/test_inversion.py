@@ -258,6 +258,7 @@ SUBTRACT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("measure", "options", "k"), SUBTRACT)
 def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     """Of a law nothing is to be subtracted for chance, and no row has a copy of itself."""
@@ -297,6 +298,7 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
     assert plain == pytest.approx(named, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_bins_of_a_summary_are_those_of_its_rows():
     """1600 rows of 8 scores: 12 bins, of their cells 3."""
     p = np.repeat(np.arange(1, 9) / 10, 200)
@@ -321,6 +323,7 @@ def test_the_bootstrap_of_isotonic_refinements_is_refused(loss, given):
         confidence_interval(np.arange(60) % 2, p, f"isotonic_refinement_{loss}", **given)
 
 
+@pytest.mark.slow
 def test_an_unbiased_estimate_below_zero_has_an_upper_end():
     """The line of a constant shift is long enough where nothing was seen."""
     p = np.tile([0.3, 0.7], 30)
@@ -388,6 +391,7 @@ def test_methods_and_levels():
     assert drawn.low > 0, "the bootstrap of an error near 0 is too high"
 
 
+@pytest.mark.slow
 def test_the_fewest_draws_that_exclude_anything():
     """1 / (1 + n) has to be at most the tail of one side."""
     proba, y = make_overconfident(2, 150)

@@ -17,6 +17,7 @@ def rows(n=400, seed=0):
     return (rng.random(n) < truth).astype(int), truth, 1 / (1 + np.exp(-2 * z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["log_loss", "brier_loss", "smooth_calibration_error"])
 def test_the_difference_of_two_measures(measure):
     y, p, q = rows()
@@ -100,6 +101,7 @@ def test_what_is_refused(options, message):
         paired_difference(*rows(20), **options)
 
 
+@pytest.mark.slow
 def test_coverage():
     """A small version of ``benchmarks/paired_coverage``, on both sides."""
     misses = np.zeros(2)

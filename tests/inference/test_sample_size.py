@@ -31,6 +31,7 @@ def test_formulas():
     assert slope.n_samples == 1041 and slope.standard_error == pytest.approx(0.102)
 
 
+@pytest.mark.slow
 def test_law_of_c_statistic_and_prevalence():
     """The law has both, whichever they are; a sample of it gives the same sizes."""
     for c, phi in ((0.8, 0.1), (0.6, 0.5), (0.95, 0.01)):

@@ -70,6 +70,7 @@ def test_cells_are_nested_and_stay_between_cuts():
     assert len(np.unique(finer)) < 2048  # the coarsest fit, on both sides, into 4096
 
 
+@pytest.mark.slow
 def test_compiled_cells_are_those_of_numpy():
     from sklearn_calib._kernels._cells_compiled import identify
 

@@ -59,6 +59,7 @@ def test_golden_values_with_intercept():
     assert_allclose(angle.center, 0.602446375626882, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "options"),
     [

@@ -98,6 +98,7 @@ def groups(n_groups, n_rows, noise, seed=0, features=10):
     return X + noise * rng.normal(size=X.shape), of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_the_folds_keep_copies_together(noise):
     X, of = groups(80, 5, noise)

@@ -64,6 +64,7 @@ two_classes = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "weighted"),
     [
@@ -129,6 +130,7 @@ def test_against_a_loop_by_hand(data, weighted):
     np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_ensemble_of_truncated_fold_models(data):
     X, y = data
     cv = StratifiedKFold(3)
@@ -172,6 +174,7 @@ def test_search_only(data):
         model.predict_proba(X)
 
 
+@pytest.mark.slow
 @two_classes
 def test_frozen_model_is_truncated_and_left_alone(data):
     X, y = data
@@ -244,6 +247,7 @@ def test_boosting_libraries(data, package):
         assert (model.predict(X) == y).mean() > 0.75
 
 
+@pytest.mark.slow
 @two_classes
 def test_no_stages_and_chosen_stages(data):
     X, y = data
@@ -262,6 +266,7 @@ def test_no_stages_and_chosen_stages(data):
     assert last.best_score_ == pytest.approx(-every.refinement_curve_.criterion[-1], abs=1e-7)
 
 
+@pytest.mark.slow
 def test_fits_of_different_length(data):
     """A fold whose learner stopped by itself keeps its last scores."""
     X, y = data
@@ -347,6 +352,7 @@ def test_groups_and_cv_that_leaves_rows_out(data):
     assert partly.best_stage_ >= 1
 
 
+@pytest.mark.slow
 @two_classes
 def test_metadata_routing(data):
     X, y = data

@@ -83,6 +83,7 @@ def reflected_gaussian(v, r, bandwidth, n_points=4001):
     return trapezoid(np.abs(total), t)
 
 
+@pytest.mark.slow
 def test_convolution_is_the_reflected_gaussian(rows):
     v, y, w = rows
     r = w / w.sum() * (y - v)

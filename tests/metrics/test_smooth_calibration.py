@@ -65,6 +65,7 @@ def least_cost_flow(v, y):
     return networkx.min_cost_flow_cost(graph) / 1e6 / len(v)
 
 
+@pytest.mark.slow
 def test_equals_the_least_cost_flow():
     rng = np.random.default_rng(0)
     for _ in range(30):

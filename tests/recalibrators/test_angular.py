@@ -219,6 +219,7 @@ def test_probit_with_exact_zeros_and_ones(wrong):
     assert abs(excess) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size", [50.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1e4, 1e6)), 1e8]
 )

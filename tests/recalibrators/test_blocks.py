@@ -36,6 +36,7 @@ def close(one, other, rel=1e-6):
     assert np.array_equal(one.classes_, other.classes_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
 @pytest.mark.parametrize("temperature", [0.05, 1.7, 30])
@@ -112,6 +113,7 @@ class Loader:
             yield list(block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "options"), [(VectorScaling, {"tol": 1e-11}), (TemperatureScaling, {})]
 )

@@ -59,6 +59,7 @@ def test_what_the_warning_says_works():
     assert all(log_loss(y, one) < 0.66 for one in cured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INCREASING)
 def test_silent_on_scores_that_rise_or_say_nothing(name):
     proba, y = falling(400)

@@ -190,6 +190,7 @@ def test_dirichlet_two_ways_to_penalise():
         DirichletCalibration(intercept_penalty=1.0).fit(proba, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [False, True])
 def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
     rng = np.random.default_rng(0)

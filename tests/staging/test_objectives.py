@@ -178,6 +178,7 @@ def test_xgboost_with_a_number_that_means_missing():
     np.testing.assert_allclose(canonical_proba(last, kind=kind), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_lightgbm_one_vs_rest_is_refused():
     lightgbm = imported("lightgbm")
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
@@ -338,6 +339,7 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     assert abs(other - by_hand) > 1e-4  # so it is worth saying
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_loaded_disturbs_nobody(data, monkeypatch):
     """LightGBM is installed, the OpenMP library of the system is not: its import is an OSError."""
 

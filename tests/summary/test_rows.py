@@ -211,6 +211,7 @@ def test_no_rows_of_an_iterator(table):
         summarize(table, query=QUERY, **COLUMNS)
 
 
+@pytest.mark.slow
 def test_no_password_is_shown(capsys):
     for address in ("nosuch://me:S3cret@h/d", "sqlite:////S3cret/none.db?password=S3cret"):
         with pytest.raises(ValueError, match="database answers") as raised:
@@ -221,6 +222,7 @@ def test_no_password_is_shown(capsys):
     assert "S3cret" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_commands(table, address, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table.to_parquet("t.parquet")
