@@ -54,7 +54,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = dict.fromkeys(["index", "install", "what_belongs_here", "cite", "whats_new"], [])
+html_sidebars = {
+    page: [] for page in ("index", "install", "what_belongs_here", "cite", "whats_new")
+}
 # Formulas need no network: one file of MathJax, taken from a Python package, draws them as SVG.
 MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]

@@ -660,6 +660,18 @@ class SortsItsInput(Lines):
         self.y.sort()
 
 
+@pytest.mark.parametrize("sorted_before", [False, True])
+def test_a_display_that_writes_into_its_input_is_told_so(sorted_before):
+    """In the words of the check, whether values change or it was tried alone."""
+    pytest.importorskip("matplotlib")
+    display = SortsItsInput()
+    if sorted_before:
+        display.y.sort()
+    checks = dict(contract_checks(display))
+    with pytest.raises(AssertionError, match="plot changes what the constructor was given"):
+        checks["check_inputs_untouched"]()
+
+
 @caught_by("check_settings_untouched", DISPLAYS)
 class OpensAWindow(Lines):
     def _draw(self, above, below):

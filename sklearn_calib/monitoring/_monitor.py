@@ -45,7 +45,7 @@ class CalibrationMonitor:
     ----------
     alarm : {"detector", "test"}, default="detector"
         What raises alarms. "detector" for a model in production; "test" for one question with one
-        answer: with "test" there is one alarm at most.
+        answer: with "test" there is one alarm at most, and one of each monitor that `merge` adds.
     average_run_length : float, default=10_000
         A number of rows, above 1 and at most 1e12. While the probabilities are calibrated, the
         detector raises a false alarm after this many rows on average, or later.

@@ -125,6 +125,21 @@ def test_tables(dialect, name):
     assert np.abs(got[:-1] - method.predict_proba(p[:-1])[:, 1]).max() <= BOUND
 
 
+@pytest.mark.parametrize(
+    ("dialect", "few", "word"),
+    [("duckdb", 300, "SELECT v["), ("postgres", 4, "width_bucket"), ("mysql", 4, "INTERVAL")],
+)
+def test_from_how_many_edges_on_a_step_is_looked_up(dialect, few, word):
+    """Below, a CASE is quicker; what both give is compared in the databases."""
+    for edges, looked_up in ((few, False), (few + 1, True)):
+        p = (np.arange(20 * edges) + 0.5) / (20 * edges)
+        y = np.arange(len(p)) % 7 < 7 * p
+        sql = to_sql(
+            HistogramBinning(edges + 1, strategy="uniform").fit(p, y), "p", dialect=dialect
+        )
+        assert (word.lower() in sql.lower()) is looked_up
+
+
 @pytest.mark.parametrize("name", ["isotonic", "beta", "restricted_polynomial", "spline"])
 def test_the_interpreter_says_what_databases_say(name):
     dialect, column, map_ = "sqlite", probabilities(2, 60)[:, 1], to_dict(fitted(name, 2))

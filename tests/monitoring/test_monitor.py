@@ -428,6 +428,16 @@ def test_no_groups_without_names():
         CalibrationMonitor().update([0], [0.5], groups=["a"])
 
 
+def test_each_monitor_that_is_merged_brings_its_alarm_of_the_test():
+    y, p = np.ones(60), np.full(60, 0.5)
+    first, second = (CalibrationMonitor("test").update(y[:n], p[:n]) for n in (60, 40))
+    (alarm,), (other,) = first.alarms_, second.alarms_
+    merged = first.merge(second)
+    assert merged.alarms_ == [alarm, other] and merged.n_alarms_ == 2
+    assert merged.rejected_at_ == alarm.n_samples
+    assert merged.update(1, 0.5).n_alarms_ == 2
+
+
 def test_merge():
     y, p = stream()
     halves = [CalibrationMonitor().update(y[part], p[part]) for part in np.split(np.arange(200), 2)]
