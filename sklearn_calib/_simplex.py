@@ -367,6 +367,13 @@ def unrounded_rank_score(proba: FloatArray) -> FloatArray:
     return log[:, 1] - log[:, 0]
 
 
+def score_of(proba: FloatArray, score: str) -> FloatArray:
+    """The number of each row of two classes that a map reads: "proba", "logit" or "rank"."""
+    if score == "proba":
+        return np.asarray(proba)[:, 1]
+    return log_odds(proba) if score == "logit" else unrounded_rank_score(proba)
+
+
 def one_against_rest(proba: FloatArray, column: int) -> FloatArray:
     """The two-class problem "this column or another" as an array of shape (n_samples, 2)."""
     others = np.delete(np.arange(proba.shape[1]), column)

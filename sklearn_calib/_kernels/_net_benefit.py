@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._typing import FloatArray
-from ._proportion import share_interval
+from ._proportion import share_interval, wilson_interval
 
 _ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
 
@@ -131,13 +131,9 @@ class Comparison(NamedTuple):
         are put together as their standard errors would be: also right where a share of a few rows
         is multiplied by a large value.
         """
-        s, n = self.share, self.rows
-        if exact:
-            low, high = share_interval(s * n, n, 2 * ndtr(z) - 1)
-        else:
-            middle = (s + z**2 / (2 * n)) / (1 + z**2 / n)
-            half = z / (1 + z**2 / n) * np.sqrt(s * (1 - s) / n + z**2 / (4 * n**2))
-            low, high = middle - half, middle + half
+        s, n, level = self.share, self.rows, 2 * ndtr(z) - 1
+        ends = share_interval(s * n, n, level) if exact else wilson_interval(s, n, level)
+        low, high = ends
         below, above = s - low, high - s
         return (
             self.mean - self._together(np.where(self.value > 0, below, above)),

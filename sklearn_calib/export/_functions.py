@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 from scipy.special import expit, log_expit
 
 from .._kernels._log_odds import gap
-from .._simplex import log_odds, unrounded_rank_score, without_rounding_noise
+from .._simplex import score_of, without_rounding_noise
 from .._typing import FloatArray
 from ._fields import Choice, Flag, Number, Numbers, entry, wrong
 
@@ -132,13 +132,6 @@ class Function(Node, shared=True):
 def entries(table: FloatArray, places: Any) -> Any:
     """Entries of a table at places that are an array, or a tensor, or a column."""
     return table[places] if isinstance(places, np.ndarray) else places.entries_of(table)
-
-
-def score_of(rows: FloatArray, score: str) -> FloatArray:
-    """The number x of each row of two classes."""
-    if score == "proba":
-        return np.asarray(rows)[:, 1]
-    return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

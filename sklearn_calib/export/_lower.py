@@ -18,17 +18,18 @@ from .._kernels._log_odds import gap
 from .._simplex import (
     LOG_OF_ZERO,
     SMALLEST_PROBABILITY,
+    score_of,
     two_classes_of_margin,
     without_rounding_noise,
 )
 from .._typing import FloatArray, IntArray, Self
 from ..canonical import LARGEST_LOGIT, SLACK
+from ..recalibrators import direction
 from . import _functions as functions
 from . import _nodes as nodes
 from . import _program as ops
 from ._document import MapDocument
-from ._functions import Curve, Function, Node, entries, score_of
-from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
+from ._functions import Curve, Function, Node, entries
 from ._program import Columns, Expr
 
 _NEVER = float(np.finfo(np.float64).max)
@@ -255,27 +256,6 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
     return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
 
 
-# -- what never falls where p_1 grows -----------------------------------------------------------
-
-
-def never_falls(node: Node) -> bool:
-    """Whether P_1 of a node for two classes cannot fall where p_1 grows, by its form."""
-    if isinstance(node, Identity | Uniform | Raised | nodes.Squeezed | CumulativeAffine):
-        return True
-    if isinstance(node, Mixture | Chain):
-        return all(map(never_falls, node.parts))
-    if isinstance(node, SoftmaxAffine):
-        coef = node.coef if node.coef.ndim == 2 else np.diag(np.broadcast_to(node.coef, 2))
-        return bool((coef[1] - coef[0])[1] >= 0 >= (coef[1] - coef[0])[0])
-    if isinstance(node, functions.SigmoidPoly):
-        return len(node.coef) == 2 and bool(node.coef[1] >= 0)
-    if isinstance(node, functions.Steps) or (
-        isinstance(node, functions.PiecewiseLinear) and node.domain is not None
-    ):
-        return bool((np.diff(node.values) >= 0).all())
-    return False
-
-
 # -- programs ---------------------------------------------------------------------------------
 
 
@@ -313,7 +293,7 @@ class ProgramRows(Rows):
 
     def after(self, node: Node) -> Rows:
         found = node.written(self)
-        if self.k == 2 and found is not self and never_falls(node):
+        if self.k == 2 and found is not self and direction(node.tree()) in (0, 1):
             before = self.pair_origin()
             origin = replace(before, rows=lambda number: node(before.rows(number)))
             return replace(found, origin=origin)

@@ -80,6 +80,7 @@ from ._top_label import TopLabel as TopLabel
 from ._top_label import with_confidence as with_confidence
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble
+from ._turning import direction as direction
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
-from .._simplex import raised, stack_rows
+from .._simplex import raised, score_of, stack_rows
 from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from ..canonical import (
@@ -326,7 +326,7 @@ class _Data(NamedTuple):
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [raised(pair, platt.floor_) for pair in self.pairs]
         return LabelColumns(
-            np.column_stack([platt._score(pair) for pair in lifted]),
+            np.column_stack([score_of(pair, platt.scale) for pair in lifted]),
             np.where(known, self.table, 0.0),
             known * self.weight[:, None],
             known * unit[:, None],

@@ -11,7 +11,7 @@ from .._kernels._logistic import (
     smoothed_targets,
     threshold_separates,
 )
-from .._simplex import log_odds, two_classes_of_margin
+from .._simplex import log_odds, score_of, two_classes_of_margin
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -91,11 +91,11 @@ class PlattScaling(Recalibrator):
     )
 
     def _fit(self, proba, codes, weight):
-        score = self._score(proba)
+        score = score_of(proba, self.scale)
         if self.prior_weight > 0:
             z = invented_log_odds(log_odds(proba), weight)
             right = two_classes_of_margin(z)
-            score = np.append(score, self._score(right))
+            score = np.append(score, score_of(right, self.scale))
             target = np.append(codes.astype(float), np.asarray(right)[:, 1])
             weight = np.append(weight, np.full(2, self.prior_weight))
         elif self.smooth_targets:
@@ -111,12 +111,9 @@ class PlattScaling(Recalibrator):
         self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 
     def _predict_proba(self, proba):
-        z = self.slope_ * self._score(proba) + self.intercept_
+        z = self.slope_ * score_of(proba, self.scale) + self.intercept_
         return np.column_stack([expit(-z), expit(z)])
 
     def _nodes(self):
         coef = [self.intercept_, self.slope_]
         return {"node": "sigmoid_poly", "input": self.scale, "coef": coef}
-
-    def _score(self, proba):
-        return log_odds(proba) if self.scale == "logit" else np.asarray(proba)[:, 1]

@@ -18,7 +18,7 @@ from .._simplex import (
     one_against_one,
     one_against_rest,
     raised,
-    unrounded_rank_score,
+    score_of,
 )
 from .._typing import AnyArray, FloatArray
 from ..exceptions import refuse
@@ -222,13 +222,6 @@ def _real_roots(roots, low=-np.inf, high=np.inf):
     return np.unique(real[(real > low) & (real < high)])
 
 
-def _number_of(tree, rows):
-    """From scores to the number that a function node takes of its rows."""
-    of = {"logit": log_odds, "rank": unrounded_rank_score}
-    take = of.get(tree["input"], lambda pairs: np.asarray(pairs)[:, 1])
-    return lambda x: take(rows(x))
-
-
 def _refuse_curve(ranges, tree, rows, every):
     """A method without a finite form: it jumps wherever its neighbours change."""
     refuse(
@@ -262,7 +255,8 @@ def _cut_function(places, *, jumps=False):
     """A node that turns at numbers which `places` finds."""
 
     def cut(ranges, tree, rows, every):
-        ranges.cut_at(_number_of(tree, rows), np.unique(places(tree, every)), jumps=jumps)
+        levels = np.unique(places(tree, every))
+        ranges.cut_at(lambda x: score_of(rows(x), tree["input"]), levels, jumps=jumps)
 
     return cut
 
