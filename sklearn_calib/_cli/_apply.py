@@ -11,7 +11,7 @@ from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import placed
 from ._map import EDITED, add_map, check_kind, label_names, read_map
-from ._options import add_files, add_reading, add_scale, add_scores, examples
+from ._options import examples
 from ._printing import Screen, check_writable, progress
 from ._remote import local_files
 from ._request import Request, check_different, split_columns, split_names
@@ -44,14 +44,13 @@ def add_to(commands: Any) -> None:
         epilog=examples(*EXAMPLES),
     )
     add_map(parser)
-    add_files(
-        parser,
+    parser.add_files(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
         "pattern of these, all with the same columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
-    add_scores(columns, "the classes of the map")
-    add_scale(columns, logits=True)
+    columns.add_scores("the classes of the map")
+    columns.add_scale(logits=True)
     columns.add_argument(
         "--name",
         action="append",
@@ -59,7 +58,7 @@ def add_to(commands: Any) -> None:
         help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
         "or p_calibrated_2 and so on where the table has such a column)",
     )
-    add_reading(parser, missing=("keep", "absent"), edited=EDITED)
+    parser.add_reading(missing=("keep", "absent"), edited=EDITED)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out",

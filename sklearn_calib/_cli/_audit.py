@@ -9,21 +9,7 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import placed
-from ._options import (
-    add_clusters,
-    add_columns,
-    add_dask,
-    add_draws,
-    add_files,
-    add_prediction,
-    add_query,
-    add_reading,
-    add_scale,
-    add_soft_labels,
-    any_number,
-    as_number,
-    examples,
-)
+from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._request import Request, split_names
@@ -52,14 +38,13 @@ def add_to(commands: Any) -> None:
         "recalibration would help. Writes a page for a browser.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(
-        parser,
+    parser.add_files(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
         "pattern of these, or summaries that --save wrote; - is the standard input",
     )
-    columns = add_columns(parser)
-    add_scale(columns)
-    add_prediction(columns)
+    columns = parser.add_columns()
+    columns.add_scale()
+    columns.add_prediction()
     columns.add_argument(
         "--by",
         action="append",
@@ -75,22 +60,21 @@ def add_to(commands: Any) -> None:
         "columns, known when the model predicts, would gain (of large tables by a sample of 20,000 "
         "rows); all: every other column",
     )
-    add_soft_labels(columns)
-    add_clusters(
-        columns,
+    columns.add_soft_labels()
+    columns.add_clusters(
         "intervals, tests and the verdict count these, not the rows (tables are read whole; for "
         "subgroups see --by)",
     )
     add_grades(columns)
     order = "report also where another order of the columns fits far better"
-    add_reading(parser, mends=True, order=order)
+    parser.add_reading(mends=True, order=order)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=audit, modules=EXTRAS)
 
 
 def _add_work(group):
-    add_draws(group)
+    group.add_draws()
     group.add_argument(
         "--recalibrate",
         action="store_true",
@@ -102,8 +86,8 @@ def _add_work(group):
         action="store_true",
         help="do not try whether recalibration would help (most of the time)",
     )
-    add_query(group)
-    add_dask(group)
+    group.add_query()
+    group.add_dask()
 
 
 def _add_results(group):

@@ -7,18 +7,7 @@ import numpy as np
 from .._show import Section, Table, plain
 from ..exceptions import no_cautions
 from ._drawn import check_rising
-from ._options import (
-    add_clusters,
-    add_columns,
-    add_files,
-    add_level,
-    add_prediction,
-    add_reading,
-    add_scale,
-    add_soft_labels,
-    examples,
-    whole_number,
-)
+from ._options import examples, whole_number
 from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
@@ -48,22 +37,21 @@ def add_to(commands: Any) -> None:
         "each measure with its interval, and which model is better.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(
-        parser,
+    parser.add_files(
         "two tables with the rows of both models, or one table with the columns of both",
     )
-    columns = add_columns(parser)
+    columns = parser.add_columns()
     columns.add_argument(
         "--id",
         metavar="COLUMN",
         help="match the rows of two files by the values of this column (default: by their order); "
         "both tables are then read whole",
     )
-    add_soft_labels(columns)
-    add_scale(columns)
-    add_prediction(columns)
-    add_clusters(columns, "intervals count these clusters, not the rows")
-    add_reading(parser)
+    columns.add_soft_labels()
+    columns.add_scale()
+    columns.add_prediction()
+    columns.add_clusters("intervals count these clusters, not the rows")
+    parser.add_reading()
     work = parser.add_argument_group("work")
     work.add_argument(
         "--resamples",
@@ -72,7 +60,7 @@ def add_to(commands: Any) -> None:
         metavar="N",
         help="draws behind the interval of the calibration error (default: %(default)s)",
     )
-    add_level(work)
+    work.add_level()
     results = parser.add_argument_group("results")
     results.add_argument(
         "--name",

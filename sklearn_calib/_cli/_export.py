@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ._map import DIALECTS, EDITED, add_map, read_map
-from ._options import add_allow, examples
+from ._options import examples
 from ._printing import Output, check_writable, standard_output, write_text
 from ._request import Request, split_names
 from ._wording import refuse
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
     )
-    add_allow(parser, edited=EDITED)
+    parser.add_allow(edited=EDITED)
     sql = parser.add_argument_group("sql")
     sql.add_argument("--dialect", choices=DIALECTS, help="the database (default: ansi)")
     sql.add_argument(

@@ -22,19 +22,7 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
-from ._options import (
-    add_clusters,
-    add_columns,
-    add_dask,
-    add_files,
-    add_prediction,
-    add_query,
-    add_reading,
-    add_scale,
-    add_soft_labels,
-    any_number,
-    examples,
-)
+from ._options import any_number, examples
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
@@ -72,17 +60,15 @@ def add_to(commands: Any) -> None:
         "nothing and ends with exit code 3.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(parser)
-    columns = add_columns(parser)
-    add_scale(columns, logits=True)
-    add_soft_labels(columns)
-    add_prediction(columns)
-    add_clusters(
-        columns,
+    parser.add_files()
+    columns = parser.add_columns()
+    columns.add_scale(logits=True)
+    columns.add_soft_labels()
+    columns.add_prediction()
+    columns.add_clusters(
         "none of them is split between the folds by which the map is chosen and judged",
     )
-    add_reading(
-        parser,
+    parser.add_reading(
         order="fit also where another order of the columns fits far better",
         no_gain="write the map also where it does not lower the log loss, or where a class has "
         "too few rows to say so",
@@ -108,8 +94,8 @@ def add_to(commands: Any) -> None:
         help="make the tables of the map small; no probability of a table changes by more than T, "
         "above 0, at most 0.1",
     )
-    add_query(work)
-    add_dask(work)
+    work.add_query()
+    work.add_dask()
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
     results.add_argument(

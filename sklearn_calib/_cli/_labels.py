@@ -9,7 +9,7 @@ from .._files.columns import Block, label_column, number_column
 from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
 from ..exceptions import placed
-from ._options import add_draws, add_files, add_reading, add_scale, add_weight, examples
+from ._options import examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         "browser.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(parser)
+    parser.add_files()
     columns = parser.add_argument_group("columns")
     for option, text in (
         ("--label", "the labels: 0 and 1, true and false, yes and no; empty: not known"),
@@ -47,11 +47,11 @@ def add_to(commands: Any) -> None:
         columns.add_argument(
             option, action="append", required=True, metavar="COLUMN,...", help=text
         )
-    add_weight(columns)
-    add_scale(columns, marks=False)
+    columns.add_weight()
+    columns.add_scale(marks=False)
     order = "report also where other columns fit the labels far better"
-    add_reading(parser, missing=("drop",), sums=False, order=order)
-    add_draws(parser.add_argument_group("work"))
+    parser.add_reading(missing=("drop",), sums=False, order=order)
+    parser.add_argument_group("work").add_draws()
     add_report(parser.add_argument_group("results"))
     parser.set_defaults(run=audit_labels, modules=EXTRAS)
 

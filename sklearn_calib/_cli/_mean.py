@@ -9,7 +9,7 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
-from ._options import add_files, add_numbers, add_reading, any_number, examples, share
+from ._options import any_number, examples, share
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
@@ -39,9 +39,9 @@ def add_to(commands: Any) -> None:
         "the labels alone.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(parser)
+    parser.add_files()
     _add_columns(parser.add_argument_group("columns"))
-    add_reading(parser, missing=("drop",), sums=False)
+    parser.add_reading(missing=("drop",), sums=False)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--recalibrator",
@@ -60,7 +60,7 @@ def add_to(commands: Any) -> None:
         help="also say how many labels an interval of this width takes",
     )
     results = parser.add_argument_group("results")
-    add_numbers(results)
+    results.add_numbers()
     parser.set_defaults(run=mean, modules=EXTRAS)
 
 

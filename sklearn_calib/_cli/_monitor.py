@@ -17,18 +17,7 @@ from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning, Refusal
 from ._codes import DONE, FOUND
-from ._options import (
-    add_files,
-    add_label,
-    add_prediction,
-    add_reading,
-    add_scale,
-    add_scores,
-    add_soft_labels,
-    examples,
-    number_that,
-    share,
-)
+from ._options import examples, number_that, share
 from ._pairs import check_known, codes_of
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
@@ -249,13 +238,13 @@ def add_to(commands: Any) -> None:
         "are calibrated, a false alarm comes after --run-length rows on average, or later.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(parser)
+    parser.add_files()
     columns = parser.add_argument_group("columns")
-    add_label(columns)
-    add_scores(columns)
-    add_scale(columns, logits=True)
-    add_soft_labels(columns, ": a row counts once, however many it had")
-    add_prediction(columns)
+    columns.add_label()
+    columns.add_scores()
+    columns.add_scale(logits=True)
+    columns.add_soft_labels(": a row counts once, however many it had")
+    columns.add_prediction()
     columns.add_argument(
         "--time",
         metavar="COLUMN",
@@ -266,7 +255,7 @@ def add_to(commands: Any) -> None:
     )
     order = "take the columns as they are, although they fit other classes (default: refuse them "
     order += "in the first table, and say so in later ones)"
-    add_reading(parser, order=order)
+    parser.add_reading(order=order)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--alarm",

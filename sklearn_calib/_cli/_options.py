@@ -31,7 +31,306 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().add_usage(usage, needed, [], prefix)
 
 
-class Parser(argparse.ArgumentParser):
+class _Once(argparse.Action):
+    """A text; all of them as a list where the option is given several times."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        known = getattr(namespace, self.dest)
+        found = (
+            values if known is None else [*([known] if isinstance(known, str) else known), values]
+        )
+        setattr(namespace, self.dest, found)
+
+
+class _Meaning(argparse.Action):
+    """An option whose words set attributes, as `means` says; the words themselves are kept, too."""
+
+    def __init__(self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any) -> None:
+        super().__init__(*names, **how)
+        self.means = means
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        try:
+            meant = self.means(values)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        vars(namespace).update(meant)
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
+
+
+#: What --allow lets happen, and the attribute that says so.
+_ALLOWED = {
+    "remote": "allow_remote",
+    "order": "any_order",
+    "no-gain": "force",
+    "edited": "edited",
+}
+_REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
+_MISSING = {
+    "drop": ("drop_missing", True, "leave out rows with a missing value, and say which"),
+    "keep": (
+        "allow_missing",
+        True,
+        "leave the new cells empty where the probability is missing",
+    ),
+    "absent": (
+        "absent",
+        "nan",
+        "an empty cell (null) of --prob, or the missing end of a list, is an option that the row "
+        "does not have, as for questions of three to five choices",
+    ),
+}
+
+
+class Options(argparse._ActionsContainer):
+    """What can be given options: a parser, or a group of its options."""
+
+    def add_argument_group(self, *args: Any, **options: Any) -> "_Group":
+        """As argparse does, of a group that has the methods of `Options`."""
+        group = _Group(self, *args, **options)
+        self._action_groups.append(group)
+        return group
+
+    def add_files(
+        self,
+        what: str = "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder "
+        "or a pattern of these; - is the standard input",
+    ) -> None:
+        """Add the files that a command reads."""
+        self.add_argument("files", nargs="+", metavar="FILE", help=what)
+
+    def add_columns(self) -> "_Group":
+        """Add the options that say what the columns are; returns their group."""
+        group = self.add_argument_group("columns")
+        group.add_label()
+        group.add_scores()
+        group.add_weight()
+        return group
+
+    def add_label(self) -> None:
+        """Add the option that names the labels."""
+        self.add_argument(
+            "--label",
+            action=_Once,
+            metavar="COLUMN",
+            help="the true labels: numbers, text or booleans; with --soft-labels also several "
+            "columns, named as those of --prob",
+        )
+
+    def add_scores(self, order: str = "the sorted labels", *, classes: bool = True) -> None:
+        """Add the options that say which columns hold the scores of which class.
+
+        Without ``--classes`` they are in the `order` that this text names.
+        """
+        self.add_argument(
+            "--prob",
+            action="append",
+            metavar="COLUMN,...",
+            help="one column: the probability of the positive class; several: one per class, in "
+            f"the order of {order} or of --classes; may be given several times, also for names "
+            "that hold a comma",
+        )
+        if not classes:
+            return
+        self.add_argument(
+            "--classes",
+            action="append",
+            metavar="LABEL,...",
+            help="the classes in the order of the columns, where it is not that of "
+            f"{order} or the table misses a class; may be given several times",
+        )
+        self.add_argument(
+            "--positive",
+            metavar="LABEL",
+            help="the positive class of two (default: the second)",
+        )
+
+    def add_clusters(self, more: str) -> None:
+        """Add the option that says which rows belong together; `more`: what follows from it."""
+        self.add_argument(
+            "--cluster",
+            dest="group",
+            metavar="COLUMN",
+            help="rows that belong together, such as the samples of one question, have one value "
+            f"of this column: {more}",
+        )
+
+    def add_soft_labels(
+        self,
+        weigh: str = ", which weigh. Each row is a cluster, if --cluster names no larger ones",
+    ) -> None:
+        """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
+        self.add_argument(
+            "--soft-labels",
+            action="store_const",
+            const=True,
+            help="labels are shares, from 0 to 1, such as those of several annotators: one column "
+            "of --label, the share of the class of --prob, or one per class in the order of "
+            f"--prob, shares or whole numbers of annotators{weigh}",
+        )
+
+    def add_weight(self) -> None:
+        """Add the option that names the weights."""
+        self.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+
+    def add_draws(self) -> None:
+        """Add the options of intervals that are drawn."""
+        self.add_argument(
+            "--resamples",
+            type=whole_number(2),
+            metavar="N",
+            help="draws behind each interval (default: 200, fewer where rows are many and a "
+            "measure needs all of them)",
+        )
+        self.add_level()
+
+    def add_level(self) -> None:
+        """Add the option of the level of intervals."""
+        self.add_argument(
+            "--level",
+            type=share,
+            default=0.9,
+            metavar="L",
+            help="of the intervals, between 0 and 1 (default: %(default)s)",
+        )
+
+    def add_numbers(self) -> None:
+        """Add the options that write the numbers and the tables."""
+        self.add_argument("--json", metavar="FILE", help="write all numbers")
+        self.add_argument("--markdown", metavar="FILE", help="write the tables as text for a wiki")
+
+    def add_page(self) -> None:
+        """Add the option that names the page of a report."""
+        self.add_argument(
+            "--out",
+            dest="pages",
+            action=_Meaning,
+            means=lambda word: {"out": word, "no_page": word == "none"},
+            metavar="FILE",
+            help="the page to write, or none (default: report.html)",
+        )
+        self.set_defaults(out="report.html")
+
+    def add_prediction(self) -> None:
+        """Add the option of tables that hold a predicted class and how sure the model was of it."""
+        self.add_argument(
+            "--prediction",
+            metavar="COLUMN",
+            help="the predicted class, where the one column of --prob is the confidence in it: "
+            "looked at is whether it is the class of --label (tables are read whole)",
+        )
+
+    def add_allow(self, **texts: str) -> None:
+        """Add the option that allows what is refused by default; the texts say what that is."""
+        what = {name.replace("_", "-"): text for name, text in texts.items()}
+        self.add_argument(
+            "--allow",
+            action=_Meaning,
+            means=lambda word: {_ALLOWED[word]: True},
+            choices=(*what,),
+            metavar="WORD",
+            help="; ".join(f"{name}: {text}" for name, text in what.items()),
+        )
+        if "order" in what:
+            self.set_defaults(any_order=False)
+
+    def _add_missing(self, words):
+        texts = "; ".join(f"{word}: {_MISSING[word][2]}" for word in words)
+        self.add_argument(
+            "--missing",
+            action=_Meaning,
+            means=lambda word: dict([_MISSING[word][:2]]),
+            choices=words,
+            metavar="WORD",
+            help=f"{texts} (default: refuse)",
+        )
+
+    def add_scale(self, *, marks: bool = True, logits: bool = False) -> None:
+        """Add the option that says what numbers the columns of scores hold, if no probabilities."""
+        kinds = {"percent": "from 0 to 100"}
+        if logits:
+            kinds["logits"] = "of a single column the log-odds of the positive class"
+        if marks:
+            kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
+
+        def means(word):
+            found: dict[str, Any] = {"percent": False, "logits": False, "scale": None}
+            if word in ("percent", "logits") and word in kinds:
+                return found | {word: True}
+            if not marks:
+                raise argparse.ArgumentTypeError(f"expected percent, got {quoted(word)}")
+            return found | {"scale": ends_of_scale(word)}
+
+        self.add_argument(
+            "--scale",
+            dest="numbers",
+            action=_Meaning,
+            means=means,
+            metavar="KIND",
+            help="what the numbers of --prob are, if no probabilities: "
+            + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
+        )
+
+    def add_reading(
+        self,
+        *,
+        missing: Sequence[str] = ("drop", "absent"),
+        mends: bool = False,
+        sums: bool = True,
+        **allowed: str,
+    ) -> None:
+        """Add the options that say how a file is to be read.
+
+        `missing` is what may become of holes. Rows of several `sums` may be divided by them; with
+        `mends` rounded ones are, unasked. What else may be `allowed` is said by texts.
+        """
+        group = self.add_argument_group("reading")
+        group._add_missing(tuple(missing))
+        if sums:
+            rounded = "rows that were rounded are divided with a warning, others refused"
+            group.add_argument(
+                "--tolerance",
+                dest="sums",
+                action=_Meaning,
+                means=_tolerance,
+                metavar="T",
+                help="divide rows of probabilities by their sums up to T from 1, or any, and say "
+                f"nothing (default: {rounded if mends else 'such rows are refused'})",
+            )
+        group.add_argument(
+            "--read",
+            dest="form",
+            action=_Meaning,
+            means=_form,
+            metavar="WHAT=HOW",
+            help="what a csv file does not tell by itself: sep=; or sep=tab, decimal=, for a "
+            "decimal comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a "
+            "line of names; may be given several times",
+        )
+        group.add_allow(remote=_REMOTE, **allowed)
+
+    def add_query(self) -> None:
+        """Add the option that reads a database."""
+        self.add_argument(
+            "--query",
+            metavar="SQL",
+            help="read what this query of the database FILE returns",
+        )
+
+    def add_dask(self) -> None:
+        """Add the option that has others read the files."""
+        self.add_argument(
+            "--dask",
+            metavar="ADDRESS",
+            help="share the files out to workers of this dask scheduler",
+        )
+
+
+class _Group(Options, argparse._ArgumentGroup):
+    """Options that the help lists together."""
+
+
+class Parser(Options, argparse.ArgumentParser):
     """Examples keep their lines, options are written in full."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -77,251 +376,6 @@ def examples(*lines: str) -> str:
     return "\n  ".join(["examples:", *lines])
 
 
-def add_files(
-    parser: argparse.ArgumentParser,
-    what: str = "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or "
-    "a pattern of these; - is the standard input",
-) -> None:
-    """Add the files that a command reads."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
-
-
-class _Once(argparse.Action):
-    """A text; all of them as a list where the option is given several times."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        known = getattr(namespace, self.dest)
-        found = (
-            values if known is None else [*([known] if isinstance(known, str) else known), values]
-        )
-        setattr(namespace, self.dest, found)
-
-
-def add_columns(parser: argparse.ArgumentParser) -> Any:
-    """Add the options that say what the columns are; returns their group."""
-    group = parser.add_argument_group("columns")
-    add_label(group)
-    add_scores(group)
-    add_weight(group)
-    return group
-
-
-def add_label(group: Any) -> None:
-    """Add the option that names the labels."""
-    group.add_argument(
-        "--label",
-        action=_Once,
-        metavar="COLUMN",
-        help="the true labels: numbers, text or booleans; with --soft-labels also several columns, "
-        "named as those of --prob",
-    )
-
-
-def add_scores(group: Any, order: str = "the sorted labels", *, classes: bool = True) -> None:
-    """Add the options that say which columns hold the scores of which class; `order` by default."""
-    group.add_argument(
-        "--prob",
-        action="append",
-        metavar="COLUMN,...",
-        help="one column: the probability of the positive class; several: one per class, in the "
-        f"order of {order} or of --classes; may be given several times, also for names that hold "
-        "a comma",
-    )
-    if not classes:
-        return
-    group.add_argument(
-        "--classes",
-        action="append",
-        metavar="LABEL,...",
-        help="the classes in the order of the columns, where it is not that of "
-        f"{order} or the table misses a class; may be given several times",
-    )
-    group.add_argument(
-        "--positive",
-        metavar="LABEL",
-        help="the positive class of two (default: the second)",
-    )
-
-
-def add_clusters(group: Any, more: str) -> None:
-    """Add the option that says which rows belong together; `more`: what follows from it."""
-    group.add_argument(
-        "--cluster",
-        dest="group",
-        metavar="COLUMN",
-        help="rows that belong together, such as the samples of one question, have one value of "
-        f"this column: {more}",
-    )
-
-
-def add_soft_labels(
-    group: Any,
-    weigh: str = ", which weigh. Each row is a cluster, if --cluster names no larger ones",
-) -> None:
-    """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
-    group.add_argument(
-        "--soft-labels",
-        action="store_const",
-        const=True,
-        help="labels are shares, from 0 to 1, such as those of several annotators: one column of "
-        "--label, the share of the class of --prob, or one per class in the order of --prob, "
-        f"shares or whole numbers of annotators{weigh}",
-    )
-
-
-def add_weight(group: Any) -> None:
-    """Add the option that names the weights."""
-    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
-
-
-def add_draws(group: Any) -> None:
-    """Add the options of intervals that are drawn."""
-    group.add_argument(
-        "--resamples",
-        type=whole_number(2),
-        metavar="N",
-        help="draws behind each interval (default: 200, fewer where rows are many and a measure "
-        "needs all of them)",
-    )
-    add_level(group)
-
-
-def add_level(group: Any) -> None:
-    """Add the option of the level of intervals."""
-    group.add_argument(
-        "--level",
-        type=share,
-        default=0.9,
-        metavar="L",
-        help="of the intervals, between 0 and 1 (default: %(default)s)",
-    )
-
-
-def add_numbers(group: Any) -> None:
-    """Add the options that write the numbers and the tables."""
-    group.add_argument("--json", metavar="FILE", help="write all numbers")
-    group.add_argument("--markdown", metavar="FILE", help="write the tables as text for a wiki")
-
-
-def add_page(group: Any) -> None:
-    """Add the option that names the page of a report."""
-    group.add_argument(
-        "--out",
-        dest="pages",
-        action=_Meaning,
-        means=lambda word: {"out": word, "no_page": word == "none"},
-        metavar="FILE",
-        help="the page to write, or none (default: report.html)",
-    )
-    group.set_defaults(out="report.html")
-
-
-def add_prediction(group: Any) -> None:
-    """Add the option of tables that hold a predicted class and how sure the model was of it."""
-    group.add_argument(
-        "--prediction",
-        metavar="COLUMN",
-        help="the predicted class, where the one column of --prob is the confidence in it: looked "
-        "at is whether it is the class of --label (tables are read whole)",
-    )
-
-
-class _Meaning(argparse.Action):
-    """An option whose words set attributes, as `means` says; the words themselves are kept, too."""
-
-    def __init__(self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any) -> None:
-        super().__init__(*names, **how)
-        self.means = means
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        try:
-            meant = self.means(values)
-        except argparse.ArgumentTypeError as error:
-            raise argparse.ArgumentError(self, str(error)) from None
-        vars(namespace).update(meant)
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
-
-
-#: What --allow lets happen, and the attribute that says so.
-_ALLOWED = {
-    "remote": "allow_remote",
-    "order": "any_order",
-    "no-gain": "force",
-    "edited": "edited",
-}
-_REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
-
-
-def add_allow(group: Any, **texts: str) -> None:
-    """Add the option that allows what is refused by default; the texts say what that is."""
-    what = {name.replace("_", "-"): text for name, text in texts.items()}
-    group.add_argument(
-        "--allow",
-        action=_Meaning,
-        means=lambda word: {_ALLOWED[word]: True},
-        choices=(*what,),
-        metavar="WORD",
-        help="; ".join(f"{name}: {text}" for name, text in what.items()),
-    )
-    if "order" in what:
-        group.set_defaults(any_order=False)
-
-
-_MISSING = {
-    "drop": ("drop_missing", True, "leave out rows with a missing value, and say which"),
-    "keep": (
-        "allow_missing",
-        True,
-        "leave the new cells empty where the probability is missing",
-    ),
-    "absent": (
-        "absent",
-        "nan",
-        "an empty cell (null) of --prob, or the missing end of a list, is an option that the row "
-        "does not have, as for questions of three to five choices",
-    ),
-}
-
-
-def _add_missing(group, words):
-    texts = "; ".join(f"{word}: {_MISSING[word][2]}" for word in words)
-    group.add_argument(
-        "--missing",
-        action=_Meaning,
-        means=lambda word: dict([_MISSING[word][:2]]),
-        choices=words,
-        metavar="WORD",
-        help=f"{texts} (default: refuse)",
-    )
-
-
-def add_scale(group: Any, *, marks: bool = True, logits: bool = False) -> None:
-    """Add the option that says what numbers the columns of scores hold, if no probabilities."""
-    kinds = {"percent": "from 0 to 100"}
-    if logits:
-        kinds["logits"] = "of a single column the log-odds of the positive class"
-    if marks:
-        kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
-
-    def means(word):
-        found: dict[str, Any] = {"percent": False, "logits": False, "scale": None}
-        if word in ("percent", "logits") and word in kinds:
-            return found | {word: True}
-        if not marks:
-            raise argparse.ArgumentTypeError(f"expected percent, got {quoted(word)}")
-        return found | {"scale": ends_of_scale(word)}
-
-    group.add_argument(
-        "--scale",
-        dest="numbers",
-        action=_Meaning,
-        means=means,
-        metavar="KIND",
-        help="what the numbers of --prob are, if no probabilities: "
-        + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
-    )
-
-
 def ends_of_scale(text: str) -> tuple[float, float]:
     """Two numbers, the lower one first."""
     try:
@@ -334,45 +388,6 @@ def ends_of_scale(text: str) -> tuple[float, float]:
             "0,10"
         )
     return low, high
-
-
-def add_reading(
-    parser: argparse.ArgumentParser,
-    *,
-    missing: Sequence[str] = ("drop", "absent"),
-    mends: bool = False,
-    sums: bool = True,
-    **allowed: str,
-) -> None:
-    """Add the options that say how a file is to be read.
-
-    `missing` is what may become of holes. Rows of several `sums` may be divided by them; with
-    `mends` rounded ones are, unasked. What else may be `allowed` is said by texts.
-    """
-    group = parser.add_argument_group("reading")
-    _add_missing(group, tuple(missing))
-    if sums:
-        rounded = "rows that were rounded are divided with a warning, others refused"
-        group.add_argument(
-            "--tolerance",
-            dest="sums",
-            action=_Meaning,
-            means=_tolerance,
-            metavar="T",
-            help="divide rows of probabilities by their sums up to T from 1, or any, and say "
-            f"nothing (default: {rounded if mends else 'such rows are refused'})",
-        )
-    group.add_argument(
-        "--read",
-        dest="form",
-        action=_Meaning,
-        means=_form,
-        metavar="WHAT=HOW",
-        help="what a csv file does not tell by itself: sep=; or sep=tab, decimal=, for a decimal "
-        "comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a line of "
-        "names; may be given several times",
-    )
-    add_allow(group, remote=_REMOTE, **allowed)
 
 
 def _tolerance(word):
@@ -390,24 +405,6 @@ def _form(word):
     if name == "decimal" and value not in (".", ","):
         raise argparse.ArgumentTypeError(f"expected decimal=. or decimal=, got {quoted(word)}")
     return {name: split_names([value]) if name == "header" else value}
-
-
-def add_query(group: Any) -> None:
-    """Add the option that reads a database."""
-    group.add_argument(
-        "--query",
-        metavar="SQL",
-        help="read what this query of the database FILE returns",
-    )
-
-
-def add_dask(group: Any) -> None:
-    """Add the option that has others read the files."""
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="share the files out to workers of this dask scheduler",
-    )
 
 
 def whole_number(least: int) -> Any:

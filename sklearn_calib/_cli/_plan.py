@@ -8,17 +8,7 @@ import numpy as np
 
 from .._files.columns import number_column
 from .._show import markdown_of, plain, sections_of
-from ._options import (
-    add_files,
-    add_level,
-    add_numbers,
-    add_reading,
-    add_scale,
-    add_scores,
-    add_weight,
-    any_number,
-    examples,
-)
+from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
@@ -44,12 +34,12 @@ def add_to(commands: Any) -> None:
         "O/E, slope and C statistic that are short enough.",
         epilog=examples(*EXAMPLES),
     )
-    add_files(parser)
+    parser.add_files()
     columns = parser.add_argument_group("columns")
-    add_scores(columns, classes=False)
-    add_weight(columns)
-    add_scale(columns)
-    add_reading(parser, missing=("drop",))
+    columns.add_scores(classes=False)
+    columns.add_weight()
+    columns.add_scale()
+    parser.add_reading(missing=("drop",))
     work = parser.add_argument_group("work")
     work.add_argument(
         "--error",
@@ -58,9 +48,9 @@ def add_to(commands: Any) -> None:
         metavar="ERROR,...",
         help="the mean error to be found, such as 0.02",
     )
-    add_level(work)
+    work.add_level()
     results = parser.add_argument_group("results")
-    add_numbers(results)
+    results.add_numbers()
     parser.set_defaults(run=plan, modules=EXTRAS)
 
 

@@ -1,6 +1,5 @@
 """What becomes of a report: it is printed, written and judged, and its repair is told."""
 
-import argparse
 import math
 import operator
 import re
@@ -10,18 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._show import in_shell, quoted, sections_of
 from ..exceptions import meant, nearest
 from ._codes import DONE, FOUND
-from ._options import (
-    add_clusters,
-    add_columns,
-    add_numbers,
-    add_page,
-    add_prediction,
-    add_reading,
-    add_scale,
-    add_scores,
-    add_soft_labels,
-    as_number,
-)
+from ._options import Parser, as_number
 from ._printing import Screen, note, progress, write_report, write_results
 from ._remote import source_of
 from ._request import Request
@@ -114,16 +102,16 @@ _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 def commands_of_repair(options: Request) -> str:
     """``fit`` with the files and options of an audit, then ``apply``, one line each."""
-    fit, apply = (argparse.ArgumentParser(add_help=False) for _ in range(2))
-    columns = add_columns(fit)
-    add_scale(columns)
-    add_prediction(columns)
-    add_clusters(columns, "")
-    add_soft_labels(columns)
-    add_reading(fit)
-    add_scores(apply)
-    add_scale(apply)
-    add_reading(apply, missing=("absent",))
+    fit, apply = Parser(), Parser()
+    columns = fit.add_columns()
+    columns.add_scale()
+    columns.add_prediction()
+    columns.add_clusters("")
+    columns.add_soft_labels()
+    fit.add_reading()
+    apply.add_scores()
+    apply.add_scale()
+    apply.add_reading(missing=("absent",))
     ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
     new, repaired = f"new{ending}", f"repaired{ending}"
     lines = (
@@ -137,7 +125,8 @@ def _given(parser, options):
     """The words that give a parser those of its options that differ from their defaults."""
     words = []
     for action in parser._actions:
-        value, name = getattr(options, action.dest), action.option_strings[0]
+        value = getattr(options, action.dest, action.default)  # none of --help
+        name = action.option_strings[0]
         if value is True:
             words.append(name)
         elif value != action.default:
@@ -156,8 +145,8 @@ def add_report(group: Any) -> None:
     group.add_argument(
         "--name", metavar="TEXT", help="what to call the model (default: its columns)"
     )
-    add_page(group)
-    add_numbers(group)
+    group.add_page()
+    group.add_numbers()
     group.add_argument(
         "--fail-if",
         action="append",

@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ._map import DIALECTS, EDITED, add_map, read_map
-from ._options import add_allow, any_number, as_number, examples
+from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
 from ._request import Request, split_names
 from ._wording import refuse
@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
         help="the scores are stored in single precision: thresholds are such numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
-    add_allow(parser, edited=EDITED)
+    parser.add_allow(edited=EDITED)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",
