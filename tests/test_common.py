@@ -25,6 +25,7 @@ from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, Multi
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer
 from sklearn_calib.recalibrators import (
+    AdaptiveCalibration,
     AngularCalibration,
     BetaCalibration,
     HistogramBinning,
@@ -32,9 +33,11 @@ from sklearn_calib.recalibrators import (
     OneVsOne,
     OneVsRest,
     OnlineCalibration,
+    OrdinalCalibration,
     PlattScaling,
     PriorShift,
     RestrictedPolynomialRegression,
+    StackedCalibration,
     TemperatureScaling,
     TopLabel,
     TrendFiltering,
@@ -125,6 +128,21 @@ COSTLY = (
     "check_shape",
     "check_weight_scale",
 )
+# rows are read by the common base class: the first two (one class against the rest, all classes at
+# once) stand for the others, and the rest have a way of their own, or classes with a meaning
+OWN_READING = (
+    PlattScaling,
+    TemperatureScaling,
+    AdaptiveCalibration,
+    OneVsOne,
+    OneVsRest,
+    OnlineCalibration,
+    OrdinalCalibration,
+    PriorShift,
+    StackedCalibration,
+    TopLabel,
+)
+OF_READING = ("check_bad_input", "check_containers", "check_dtypes", "check_labels")
 
 
 def _marks(instance, name):
@@ -137,6 +155,8 @@ def _marks(instance, name):
     if name.endswith("[4]") and not name.startswith(SAMPLE):
         if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):
             return pytest.mark.cross
+        return slow
+    if name.startswith(OF_READING) and not isinstance(instance, OWN_READING):
         return slow
     slow_to_fit = isinstance(instance, SLOW_TO_FIT)
     return slow if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY)) else ()

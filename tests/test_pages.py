@@ -10,6 +10,7 @@ import shlex
 import sys
 import types
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import packages_distributions
 
 import numpy as np
@@ -47,6 +48,7 @@ def extras(*wanted):
     return found
 
 
+@cache  # the packages of the environment are many
 def beyond_all():
     """Modules that `pip install '.[all]'` does not bring, though our tests or pages import them."""
     more = extras("test", "doc") - extras("all") | {"torch", "skorch", "pyspark", "catboost"}

@@ -43,13 +43,16 @@ OF_MORE_CLASSES = {
 }
 
 
-def run(model, scores):
+def session_of(model):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
+    return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    [result] = session.run(None, {"scores": scores})
+
+
+def run(model, scores):
+    [result] = session_of(model).run(None, {"scores": scores})
     return result
 
 
@@ -67,9 +70,9 @@ def worst(name, k, n=300, opset=17, bound=1e-3):
     document = to_dict(method, **({"tabulate": bound} if name in TABULATED else {}))
     exact = ExportedMap(document) if name in TABULATED else method
     for kind, all_rows in (("proba", probabilities(k)), ("logits", logits(k))):
-        model = to_onnx(document, input=kind, opset=opset)
+        session = session_of(to_onnx(document, input=kind, opset=opset))
         for rows in of_sizes(all_rows):
-            got = run(model, rows)
+            [got] = session.run(None, {"scores": rows})
             assert got.dtype == np.float64
             assert got.shape == rows.shape
             if len(rows):

@@ -1,5 +1,7 @@
 """Where a fit ends is told by the rows, and not by the order in which a library adds them up."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -13,10 +15,12 @@ from sklearn_calib.recalibrators import AngularCalibration, StackedCalibration
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.whole
+@pytest.mark.parametrize("seeds", [(5,), pytest.param((0, 6), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("cls", RECALIBRATORS)
-def test_the_order_of_rows_and_last_bits_do_not_show(cls):
+def test_the_order_of_rows_and_last_bits_do_not_show(cls, seeds):
     method, within = cls(**QUICKER.get(cls.__name__, {})), 1e-12
-    for k, seed in ((2, 0), (2, 5), (2, 6), (3, 0), (3, 5), (3, 6)):
+    for k, seed in product((2, 3), seeds):
         proba, soft, weight = shares(k, seed=seed)
         items, labels, mass = doubled(soft, weight)
         together = {"groups": items} if isinstance(method, StackedCalibration) else {}
