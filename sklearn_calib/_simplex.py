@@ -75,8 +75,21 @@ class SimplexArray(np.ndarray):
 
 def two_classes_of_margin(margin: FloatArray) -> FloatArray:
     """Two columns from the log-odds of the second class."""
-    log = np.column_stack([special.log_expit(-margin), special.log_expit(margin)])
+    log = _of_both_classes(special.log_expit, margin)
     return with_log(np.exp(log), log)
+
+
+def sigmoid_columns(margin: FloatArray) -> FloatArray:
+    """Two columns from the log-odds of the second class, as plain numbers."""
+    return _of_both_classes(special.expit, margin)
+
+
+def _of_both_classes(function, margin):
+    """A function of the log-odds of the first class and of the second, as two columns."""
+    columns = np.empty((len(margin), 2))
+    function(-margin, out=columns[:, 0])
+    function(margin, out=columns[:, 1])
+    return columns
 
 
 def with_log(

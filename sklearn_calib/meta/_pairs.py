@@ -194,11 +194,10 @@ class Job(AnyJob):
 
     def scores(self, estimator: Estimator, columns: IntArray, X: Features) -> FloatArray:
         """Canonical scores of a fitted estimator, a column for each of all classes."""
-        if not X.shape[0] if hasattr(X, "shape") else not len(X):
-            return np.empty((0, len(self.classes)))
-        return aligned_scores(
-            estimator, columns, len(self.classes), X, self.response_method, self.where
-        )
+        n_rows, n_classes = X.shape[0] if hasattr(X, "shape") else len(X), len(self.classes)
+        if n_rows == 0:
+            return np.empty((0, n_classes))
+        return aligned_scores(estimator, columns, n_classes, X, self.response_method, self.where)
 
     stacked = staticmethod(stack_rows)  # the scores of several folds one below the other
 
@@ -366,9 +365,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         )
         known = estimator.classes_ if frozen else None
         classes, codes = canonical_labels(y, classes=known, _where=where)
-        check_several(
-            classes, where, "There is nothing to classify; check the selection of the rows"
-        )
+        cure = "There is nothing to classify; check the selection of the rows"
+        check_several(classes, where, cure)
         (X,) = indexable(X)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows != len(codes):

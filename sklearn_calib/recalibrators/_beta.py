@@ -3,10 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
-from .._simplex import log_proba
+from .._simplex import log_proba, sigmoid_columns
 from .._sklearn_compat import field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -103,7 +102,7 @@ class BetaCalibration(Recalibrator):
     def _predict_proba(self, proba):
         log = log_proba(proba)
         z = self.a_ * log[:, 1] - self.b_ * log[:, 0] + self.c_
-        return np.column_stack([expit(-z), expit(z)])
+        return sigmoid_columns(z)
 
     def _nodes(self):
         coef = [[0.0, 0.0], [-self.b_, self.a_]]

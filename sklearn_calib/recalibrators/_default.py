@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp, softmax
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
 from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba, row_blocks
+from .._simplex import log_proba, row_blocks, sigmoid_columns
 from .._typing import FloatArray
 from ..exceptions import caution
 from ._base import Recalibrator
@@ -227,7 +227,7 @@ class _TwoSteps(FittedSoftmax):
         first, second = self._pair(given)
         move = self.intercept_[1] - self.intercept_[0]
         z = self.coef_[1] * second - self.coef_[0] * first + move
-        return np.column_stack([expit(-z), expit(z)])
+        return sigmoid_columns(z)
 
     def _nodes(self):
         first = {

@@ -4,11 +4,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import shrunk_lines
-from .._simplex import learned_floor, log_odds, raised
+from .._simplex import learned_floor, log_odds, raised, sigmoid_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import caution, refuse
@@ -171,7 +170,7 @@ class GroupRecalibration(ByGroup):
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._score(self._base(proba))
-        return np.column_stack([expit(-t), expit(t)])
+        return sigmoid_columns(t)
 
     def _on_scores(self):
         """Whether the pooled map is itself a line on the log-odds."""

@@ -6,9 +6,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
-from .._simplex import learned_floor, log_odds, raised, with_log
+from .._simplex import learned_floor, log_odds, raised, sigmoid_columns, with_log
 from .._sklearn_compat import field, with_options
 from .._typing import AnyArray, FloatArray
 from ..exceptions import caution, refuse
@@ -184,7 +183,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         nothing = np.empty(0)
         rows = BoosterRows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
-        return self._seen(np.column_stack([expit(-margin), expit(margin)]))
+        return self._seen(sigmoid_columns(margin))
 
     def _seen(self, proba):
         """The two columns in the order in which the trees see them, and back."""

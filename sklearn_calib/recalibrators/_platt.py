@@ -3,7 +3,6 @@
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from .._kernels._logistic import (
     fit_logistic,
@@ -11,7 +10,7 @@ from .._kernels._logistic import (
     smoothed_targets,
     threshold_separates,
 )
-from .._simplex import log_odds, score_of, two_classes_of_margin
+from .._simplex import log_odds, score_of, sigmoid_columns, two_classes_of_margin
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -111,8 +110,7 @@ class PlattScaling(Recalibrator):
         self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 
     def _predict_proba(self, proba):
-        z = self.slope_ * score_of(proba, self.scale) + self.intercept_
-        return np.column_stack([expit(-z), expit(z)])
+        return sigmoid_columns(self.slope_ * score_of(proba, self.scale) + self.intercept_)
 
     def _nodes(self):
         coef = [self.intercept_, self.slope_]

@@ -1,10 +1,9 @@
 """Quadratic scaling of the log-odds."""
 
 import numpy as np
-from scipy.special import expit
 
 from .._kernels._logistic import fit_logistic, interval_separates
-from .._simplex import log_odds
+from .._simplex import log_odds, sigmoid_columns
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
@@ -78,7 +77,7 @@ class QuadraticScaling(Recalibrator):
         constant, linear, square = self._centred
         unit = (log_odds(proba) - self._centre) / self._spread
         z = (square * unit + linear) * unit + constant
-        return np.column_stack([expit(-z), expit(z)])
+        return sigmoid_columns(z)
 
     def _nodes(self):
         return {

@@ -4,11 +4,10 @@ from numbers import Integral
 from typing import Annotated
 
 import numpy as np
-from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
-from .._simplex import log_odds, without_rounding_noise
+from .._simplex import log_odds, sigmoid_columns, without_rounding_noise
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
@@ -148,7 +147,7 @@ class SplineCalibration(Recalibrator):
 
         curve = SplineCurve(self.knots_, self.values_, self.slopes_)
         z = curve(np.clip(log_odds(proba), *self.domain_))
-        return np.column_stack([expit(-z), expit(z)])
+        return sigmoid_columns(z)
 
     def _nodes(self):
         return {
