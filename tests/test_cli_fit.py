@@ -216,7 +216,7 @@ def test_summaries_heed_what_they_can(rows, capsys):
     CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet("three.parquet")
     CalibrationSummary().to_parquet("none.parquet")
     for file, arguments, message in (
-        ("two.parquet", ["--weight", "w"], "expected rows to weigh, got summaries"),
+        ("two.parquet", ["--weight", "w"], "expected rows for --weight, got summaries, which keep"),
         ("two.parquet", ["--positive", "no"], "expected --positive 'yes', as the summaries have"),
         ("three.parquet", [], "a summary of two classes, got one of 3 in three.parquet"),
         ("none.parquet", [], "a summary of at least one row, got an empty one. Give"),

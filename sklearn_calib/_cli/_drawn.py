@@ -149,21 +149,15 @@ def _clusters_of(drawn, options):
     return column.astype(str).to_numpy()
 
 
-def said_of(sample: "DrawnSample") -> str:
-    """How many rows there are, of which classes, and how many of them are learnt from."""
-    drawn = sample.drawn
-    names = ", ".join(plain(label, 40) for label in sample.classes.tolist())
-    said = f"{drawn.n_seen} rows, classes {names}"
-    if drawn.whole:
+def said_of_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
+    """How many rows there are, of which classes, and how many of them a map is fitted to."""
+    names = ", ".join(plain(label, 40) for label in classes.tolist())
+    said = f"{n_seen} rows{cells}, classes {names}"
+    if n_fitted >= n_seen:
         return said
-    return f"{said}\n{drawn_in_words(drawn.n_drawn, drawn.n_seen)}"
-
-
-def drawn_in_words(n_drawn: int, n_seen: int) -> str:
-    """Which rows a map is fitted to, where they are not all."""
     return (
-        f"fitted to {n_drawn:,} of these {n_seen:,} rows, which their own digits draw: the same "
-        "ones in any order; classes with few rows keep more of them"
+        f"{said}\nfitted to {n_fitted:,} of these {n_seen:,} rows, which their own digits draw: "
+        "the same ones in any order; classes with few rows keep more of them"
     )
 
 

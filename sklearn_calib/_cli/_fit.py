@@ -14,11 +14,10 @@ from ._drawn import (
     by_group,
     check_rising,
     cross_validated,
-    drawn_in_words,
     for_two_folds,
     groups_of,
     normal_difference,
-    said_of,
+    said_of_rows,
     sample_of,
     summary_of_rows,
 )
@@ -160,23 +159,20 @@ def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int
     if options.kind == "proba":
         proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="fit")
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
-    screen = Screen()
-    names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
     n_rows = len(rows.given)
-    screen.print(f"{seen or n_rows} rows, classes {names}", highlight=False)
-    if seen is not None and seen > n_rows:
-        screen.print(drawn_in_words(n_rows, seen), highlight=False)
-    gain = None
-    if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
-        if len(rows.classes) == 2 and rows.together is None:  # in cells, as `audit` has them
-            canonical_weight(rows.weight, len(proba), _where="fit")  # a summary takes all 0
-            cells = CalibrationSummary(classes=rows.classes)
-            cells.update(rows.labels, np.asarray(proba), rows.weight)
-            gain = cross_validated_cells(options.recalibrator, cells)
-        else:
-            gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
+
+    def judged():
+        if len(rows.classes) > 2 or rows.together is not None:
+            return cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
+        canonical_weight(rows.weight, len(proba), _where="fit")  # a summary takes all 0
+        cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
+        cells.update(rows.labels, np.asarray(proba), rows.weight)
+        return cross_validated_cells(options.recalibrator, cells)
+
+    said = said_of_rows(seen or n_rows, n_rows, rows.classes)
+    counts = np.unique(rows.labels, return_counts=True)[1]
     learned = partial(_learned, options.recalibrator, proba, rows.labels, **given)
-    return _judged_and_written(screen, gain, learned, options, rows.together)
+    return _judged_and_written(said, counts, judged, learned, options, rows.together)
 
 
 def _learned(method, proba, labels, *, sample_weight, **given):
@@ -215,18 +211,18 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     drawn, case = sample.drawn, sample.case
     classes: Any = sample.classes
     groups = groups_of(drawn, options)
-    screen = Screen()
-    screen.print(said_of(sample), highlight=False)
     counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
-    gain = None
-    if _are_enough(counts[counts > 0], options):
-        loss = summary.totals.log_loss / summary.weight
-        given = loss, groups, _LEVEL, _FOLDS
-        gain = cross_validated(options.recalibrator, sample, *given)
+
+    def judged():
+        given = summary.totals.log_loss / summary.weight, groups, _LEVEL, _FOLDS
+        return cross_validated(options.recalibrator, sample, *given)
+
+    n_fitted = drawn.n_seen if drawn.whole else drawn.n_drawn
+    said = said_of_rows(drawn.n_seen, n_fitted, classes)
     rows = case.proba, classes[case.codes]
     how = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
     learned = partial(_learned, options.recalibrator, *rows, **how)
-    return _judged_and_written(screen, gain, learned, options, groups)
+    return _judged_and_written(said, counts[counts > 0], judged, learned, options, groups)
 
 
 def _fit_cells(summary: Any, name: str, options: Request) -> int:
@@ -245,20 +241,26 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
         )
     check_rising(summary, options)
     coarse = summary.coarsen(min(summary.max_cells, _CELLS))
-    screen = Screen()
-    names = ", ".join(plain(label, 40) for label in summary.classes.tolist())
     cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
-    screen.print(f"{summary.n_samples} rows{cells}, classes {names}", highlight=False)
-    gain = None
-    if _are_enough(coarse.samples()[0].counts.sum(axis=0), options):
-        gain = cross_validated_cells(options.recalibrator, summary)
-    return _judged_and_written(screen, gain, lambda: coarse.fit(options.recalibrator), options)
+    n_rows = summary.n_samples
+    said = said_of_rows(n_rows, n_rows, summary.classes, cells)
+    counts = coarse.samples()[0].counts.sum(axis=0)
+    judged = partial(cross_validated_cells, options.recalibrator, summary)
+    learned = partial(coarse.fit, options.recalibrator)
+    return _judged_and_written(said, counts, judged, learned, options)
 
 
-def _judged_and_written(screen, gain, fitted, options, groups=None):
-    """Say what a map gains, and write it unless it gains nothing; returns the exit code."""
+def _judged_and_written(said, counts, judged, fitted, options, groups=None):
+    """Say what a map gains, and write it unless it gains nothing; returns the exit code.
+
+    The rows are `said` first; of their classes there are so many `counts`. `judged` gives the gain
+    and `fitted` the map.
+    """
     from ..export import simplify, to_dict, to_json
 
+    screen = Screen()
+    screen.print(said, highlight=False)
+    gain = judged() if _are_enough(counts, options) else None
     if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
             kept = {"date": options.date, "columns": _columns(options)}

@@ -281,16 +281,11 @@ def _check_of_summaries(summary, options):
             "an empty one",
             "Give one of rows, or the rows themselves",
         )
-    if options.weight is not None:
-        refuse(
-            "rows to weigh",
-            "summaries, which keep the weights that they were made with",
-            "Leave --weight out, or give the rows",
-        )
-    words = {"--cluster": "group", "--scale": "numbers", "--tolerance": "sums"}
+    words = {"weight": "weight", "cluster": "group", "scale": "numbers", "tolerance": "sums"}
     for option, name in words.items():
         if getattr(options, name) is not None:
-            refuse(f"rows for {option}", "summaries", "Leave it out, or give the rows")
+            more = ", which keep the weights that they were made with" if name == "weight" else ""
+            refuse(f"rows for --{option}", f"summaries{more}", "Leave it out, or give the rows")
     known = summary.positive_label
     if options.positive is not None and plain(options.positive) != plain(known):
         refuse(

@@ -22,7 +22,7 @@ from ._pairs import check_known, codes_of
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
 from ._request import Request
-from ._rows import another_order, called, classes_of, likeliest, soft_classes
+from ._rows import another_order, called, classes_of, likeliest
 from ._tables import Tables, check_there, joined, right_of, scores_of, shares_of
 from ._wording import AS_MISSING, WITHOUT_LABEL, Said, refuse, sentence
 
@@ -95,11 +95,8 @@ class Batches:
         from ..canonical import check_votes
 
         dtypes: set[Any] = set()
-        plain_values = self.options.soft_labels or self.options.prediction
-        how: dict[str, Any] = {"as_text": [] if plain_values else self.labels}
-        how |= {"size": None} if whole or self.options.prediction else {}
         for file in self.files:
-            for table in self.tables.blocks(file, self.options.picked, **how):
+            for table in self.tables.blocks(file, self.options.picked, whole):
                 if self.options.drop_missing:
                     self._without_label |= table.columns[self.labels].isna().any(axis=None)
                 (kept,) = self.tables.kept(table)
@@ -144,19 +141,9 @@ class Batches:
         made = options.soft_labels or options.prediction
         if known is not None and not made and options.classes is None and options.positive is None:
             return known
-        if made:
-            return self._known(self._made_classes(), known)
-        classes, flipped = classes_of(self.files, len(self.names), options, "monitor")
-        return self._known(classes[::-1] if flipped else classes, known)
-
-    def _made_classes(self):
-        """Those of shares; wrong and right of predictions."""
-        if not self.options.soft_labels:
-            return np.arange(2)
-        return soft_classes(self.options, self.labels, len(self.names))
-
-    def _known(self, classes, known):
-        """The classes, which have to be those of the state."""
+        n_columns = len(self.names)
+        classes, flipped = classes_of(self.files, n_columns, options, "monitor", self.labels)
+        classes = classes[::-1] if flipped else classes
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
             refuse(

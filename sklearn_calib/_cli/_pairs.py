@@ -12,7 +12,7 @@ from .._files.tables import check_columns
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ._request import Request, check_different, split_columns
-from ._rows import classes_of, soft_classes
+from ._rows import classes_of
 from ._tables import Tables, check_there, checked_labels, right_of, scores_of, shares_of
 from ._wording import refuse
 
@@ -169,11 +169,8 @@ class Pairs:
         return [*dict.fromkeys(found)]
 
     def _stream(self, models):
-        plain = self.options.soft_labels or self.options.prediction
-        how: dict[str, Any] = {"as_text": [] if plain else [self.options.label]}
-        if self.options.prediction is not None or self.options.group is not None:
-            how["size"] = None  # all rows say what is right, and which names are one
-        return self.tables.blocks(models[0].file, partial(self._picked, models), **how)
+        whole = self.options.group is not None  # all rows say which names are one
+        return self.tables.blocks(models[0].file, partial(self._picked, models), whole)
 
     def _aligned(self):
         """Tables of the same rows by both models."""
@@ -222,12 +219,9 @@ class Pairs:
     def _classes(self):
         """The classes, and whether a single column is the probability of the first of them."""
         options, n_columns = self.options, len(self.models[0].columns)
-        if options.soft_labels:
-            return soft_classes(options, self.labels, n_columns), False
-        if options.prediction is not None:
-            return np.arange(2), False
-        classes, flipped = classes_of(self.models[0].file, n_columns, options, "compare")
-        if max(n_columns, 2) != len(classes):
+        file, shares = self.models[0].file, self.labels
+        classes, flipped = classes_of(file, n_columns, options, "compare", shares)
+        if max(n_columns, 2) != len(classes) and options.prediction is None:
             refuse(
                 f"one class for each of the {max(n_columns, 2)} columns",
                 f"{len(classes)} classes",

@@ -4,15 +4,12 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._files.columns import number_column
 from .._show import markdown_of, plain, sections_of
 from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
-from ._request import Request, check_different, split_columns
-from ._tables import Tables, probability
+from ._request import Request
+from ._tables import read_columns
 from ._wording import refuse
 
 if TYPE_CHECKING:
@@ -98,21 +95,8 @@ def _size(files: "Sequence[str]", options: Request) -> Any:
     from ..canonical import canonical_proba
     from ..inference import validation_sample_size
 
-    scores, weights, reading = [], [], Tables(options)
-    for file in files:
-        names: list[str] = []
-
-        def pick(present, names=names):
-            names[:] = split_columns(options.prob, present)
-            check_different([], names)
-            return [*names, *filter(None, [options.weight])]
-
-        (table,) = reading.kept(reading.read(file, pick))
-        scores.append(np.column_stack([probability(table, name, options) for name in names]))
-        if options.weight is not None:
-            weights.append(number_column(table, options.weight))
-    reading.say_what_is_left_out()
-    proba = np.vstack(scores)
+    rows = read_columns(files, options)
+    proba = rows.scores
     if proba.shape[1] > 2:
         refuse(
             "one column in --prob",
@@ -121,11 +105,10 @@ def _size(files: "Sequence[str]", options: Request) -> Any:
         )
     if proba.shape[1] == 2:
         proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="plan")
-    given = np.concatenate(weights) if weights else None
     with progress("planning"):
         return validation_sample_size(
             proba if proba.shape[1] == 2 else proba[:, 0],
             error=options.error,
             level=options.level,
-            sample_weight=given,
+            sample_weight=rows.weight,
         )

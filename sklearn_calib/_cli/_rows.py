@@ -75,17 +75,26 @@ def _label_of(name, text, numeric):
 
 
 def classes_of(
-    files: str | Sequence[str], n_columns: int, options: Request, where: str
+    files: str | Sequence[str],
+    n_columns: int,
+    options: Request,
+    where: str,
+    shares: Sequence[str],
 ) -> tuple[AnyArray, bool]:
     """The classes that the labels of files show, or that were named, in the order of the columns.
 
-    And whether a single column is the probability of the first of them.
+    And whether a single column is the probability of the first of them. Of soft labels they are
+    those of the columns of `shares`; with ``--prediction`` wrong and right, 0 and 1.
     """
     import pandas as pd
 
     from ..canonical import canonical_labels
     from ..summary import find_classes
 
+    if options.soft_labels:
+        return soft_classes(options, shares, n_columns), False
+    if options.prediction is not None:
+        return np.arange(2), False
     reading: dict[str, Any] = {"csv": options.csv, "drop_missing": options.drop_missing}
     found = find_classes(files, label=options.label, **reading)
     named, positive = named_classes(options, pd.Series(found), n_columns)

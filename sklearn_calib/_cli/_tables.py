@@ -35,7 +35,7 @@ class Tables:
     """
 
     def __init__(self, options: Request) -> None:
-        self._form, self._drop = options.csv, options.drop_missing
+        self._options, self._form, self._drop = options, options.csv, options.drop_missing
         self.begin()
 
     def begin(self) -> None:
@@ -51,9 +51,15 @@ class Tables:
         """Some columns of a file at once."""
         return read_table(file, pick, **self._form)
 
-    def blocks(self, file: str, pick: Pick, **how: Any) -> Iterator[Block]:
-        """The same in blocks; `how` are arguments of `table_blocks`."""
-        return table_blocks(file, pick, **how, **self._form)
+    def blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
+        """The same in blocks, or as one where `whole`; labels that name classes are text.
+
+        All rows say which predictions are right: these come as one block, too.
+        """
+        predicted = self._options.prediction is not None
+        as_text = [] if self._options.soft_labels or predicted else self._options.label_columns()
+        size: dict[str, Any] = {"size": None} if whole or predicted else {}
+        return table_blocks(file, pick, as_text=as_text, **size, **self._form)
 
     def kept(self, *tables: Block, columns: Sequence[str] | None = None) -> list[Block]:
         """Tables of the same rows without those that miss a value, where these are to be left out.
@@ -113,7 +119,7 @@ class LabelledRows(NamedTuple):
 def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
     """The columns that the options name, with no classes yet; refuses missing values.
 
-    Those of ``--by`` and ``--features`` may have them.
+    Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels are None.
     """
     tables: list[Block] = []
     groups: list[Any] = []
@@ -131,7 +137,7 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
             for names in (roles[-1].groups, roles[-1].features)
         )
         table = table._replace(columns=table.columns[roles[0].measured])
-        if options.drop_missing and _labels_are_text(table, roles[-1].labels[0]):
+        if options.drop_missing and _labels_are_text(table, roles[-1].labels):
             note(f"{AS_MISSING}.")
         (kept,) = reading.kept(table)
         chosen_rows = slice(None) if kept.rows is None else kept.rows
@@ -148,12 +154,13 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
     together = None
     if (name := options.group) is not None:
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
+    labels: Any = None
     if options.soft_labels:
         labels = shares_of(tables, labelled, "audit")
-    elif options.prediction is None:
-        labels = joined([checked_labels(table, options.label) for table in tables])
-    else:
+    elif options.prediction is not None:
         labels = right_of(tables, options, names)
+    elif labelled:
+        labels = joined([checked_labels(table, options.label) for table in tables])
     by, seen = (joined(each) if len(each[0].columns) else None for each in (groups, features))
     return LabelledRows(labels, scores, weight, names, scores, by, together, seen, labelled)
 
@@ -214,10 +221,10 @@ def check_there(codes: Any, proba: FloatArray, table: Block, where: str) -> None
         check_same_length(codes, proba, where)
 
 
-def _labels_are_text(table, name):
+def _labels_are_text(table, names):
     """Whether labels are missing beside others that are text, so that one may be called "None"."""
-    column = table.columns[name]
-    return column.dtype.kind not in "fiub" and bool(column.isna().any())
+    columns = [table.columns[name] for name in names[:1]]
+    return any(column.dtype.kind not in "fiub" and column.isna().any() for column in columns)
 
 
 def with_orders(table: Block) -> Any:
