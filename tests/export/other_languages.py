@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -134,15 +135,25 @@ def sqlite_rows(sql, scores, columns):
         return _by_id(run_statements(database, sql).fetchall())
 
 
-def duckdb_rows(sql, scores, columns):
-    """As `sqlite_rows`."""
+@cache
+def _duckdb():
+    """One database for all queries: to open one takes longer than most queries."""
     import duckdb
+
+    return duckdb.connect(config={"threads": 1})
+
+
+def duckdb_rows(sql, scores, columns):
+    """As `sqlite_rows`; of tables that statements make none is left."""
     import pyarrow
 
     data = {"id": np.arange(len(scores))} | dict(zip(columns, scores.T, strict=True))
-    with duckdb.connect(config={"threads": 1}) as database:
+    with _duckdb().cursor() as database:
         database.register("scores", pyarrow.table(data))
-        return _by_id(run_statements(database, sql).fetchall())
+        database.execute("BEGIN")
+        found = _by_id(run_statements(database, sql).fetchall())
+        database.execute("ROLLBACK")
+        return found
 
 
 def run_statements(database, sql):
