@@ -95,7 +95,7 @@ def apply(options: Request) -> int:
         return 0
     screen = Screen()
     said = ", ".join(plain(name, 40) for name in new)
-    screen.print(f"{n_rows} rows, new: {said}", highlight=False)
+    screen.print(f"{n_rows} rows, new: {said}")
     return screen.finish({"table": options.out})
 
 

@@ -90,13 +90,13 @@ def _compare(files, options):
     pairs.tables.say_what_is_left_out()
     screen = Screen()
     together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
-    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}", highlight=False)
+    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
     _print(screen, names, found, options.level)
     sentences = verdict(names, found)
     for sentence in sentences:
-        screen.print(sentence, highlight=False)
+        screen.print(sentence)
     for sentence in notes:
-        screen.print(sentence, highlight=False)
+        screen.print(sentence)
     if options.json is not None:
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}

@@ -259,7 +259,7 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
     from ..export import simplify, to_dict, to_json
 
     screen = Screen()
-    screen.print(said, highlight=False)
+    screen.print(said)
     gain = judged() if _are_enough(counts, options) else None
     if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
@@ -308,16 +308,15 @@ def _are_enough(counts, options):
 def _judge(screen, gain, options, groups):
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
-        screen.print("too few rows of some class to say whether the map helps", highlight=False)
+        screen.print("too few rows of some class to say whether the map helps")
         return False
     for sentence in sentences(options.recalibrator, gain):
-        screen.print(sentence, highlight=False)
+        screen.print(sentence)
     if groups is not None:
         n_groups = len(np.unique(np.asarray(groups).astype(str)))
         if n_groups < _GROUPS:
             screen.print(
-                f"The interval is too short: it wants some {_GROUPS} groups, here are {n_groups}.",
-                highlight=False,
+                f"The interval is too short: it wants some {_GROUPS} groups, here are {n_groups}."
             )
     return gain.difference < 0
 

@@ -53,7 +53,7 @@ class Output:
             if path is not None
         }
         for what, path in paths.items():
-            self.print(f"{what}: {path}", soft_wrap=True, highlight=False)
+            self.print(f"{what}: {path}", soft_wrap=True)
         if self._failed is None or isinstance(self._failed, BrokenPipeError):
             return code
         where = "".join(f" The {what} is in {path}." for what, path in paths.items())
@@ -75,8 +75,9 @@ class Screen(Output):
                 raise BrokenPipeError
 
         super().__init__()
-        # names of columns are no markup: [red] and :smile: are shown as they are
-        self._console = Plain(markup=False, emoji=False)
+        # names of columns are no markup: [red] and :smile: are shown as they are; numbers have
+        # no colour
+        self._console = Plain(markup=False, emoji=False, highlight=False)
 
     def _write(self, *things: object, **options: Any) -> None:
         self._console.print(*things, **options)
@@ -84,7 +85,7 @@ class Screen(Output):
     def show(self, *sections: Section) -> None:
         """Print sections, with an empty line after them."""
         for thing in in_terminal(sections, self._console.width):
-            self.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
+            self.print(thing, soft_wrap=isinstance(thing, str))
         self.print()
 
 

@@ -232,7 +232,7 @@ def judged(
         if holds:
             failed.append(f"{of}{finding}")
         else:
-            screen.print(f"passed: {of}{finding}", highlight=False)
+            screen.print(f"passed: {of}{finding}")
     for finding in failed:
         note(f"failed: {finding}")
     return FOUND if failed else DONE
