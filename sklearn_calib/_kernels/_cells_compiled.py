@@ -228,13 +228,14 @@ def _weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, room, shift, ids, distance, y, weight=None, count=None, pattern=None):
-    """Add rows, with a weight and a number of repetitions or neither, while their cells find room.
+def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
+    """Add rows, with `weights` and numbers of repetitions or neither, while their cells find room.
 
-    Neither of the two is 0; `pattern` belongs to slots of pairs. Returns (how many were added, the
-    number of filled slots).
+    None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns (how many
+    were added, the number of filled slots).
     """
     table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
+    weight, count = weights or (None, None)
     return _add_rows(*table, ids, distance, y, weight, count, pattern)
 
 

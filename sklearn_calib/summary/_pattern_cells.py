@@ -83,10 +83,10 @@ class PatternCells:
             columns += [weight, np.ones(len(p), dtype=np.int64)]
         start = 0
         while True:
-            low, high, label, own, *more = (column[start:] for column in columns)
+            low, high, *more = (column[start:] for column in columns)
             ids = identify(low, high, self.shift)
             table = self._slots, self._filled, self._room, self.shift
-            done, self._filled = add_rows(*table, *ids, label, *more, pattern=own)
+            done, self._filled = add_rows(*table, *ids, *more)
             start += done
             if start == len(y):
                 return

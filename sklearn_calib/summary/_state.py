@@ -92,7 +92,7 @@ class CellState:
             left = [column[start:] for column in (p, q, y, *more)]
             ids = kernels.identify(left[0], left[1], self._shift)
             table = self._slots, self._filled, self._room, self._shift
-            done, self._filled = kernels.add_rows(*table, *ids, *left[2:])
+            done, self._filled = kernels.add_rows(*table, *ids, left[2], None, *left[3:])
             start += done
             if start == len(p):
                 break
