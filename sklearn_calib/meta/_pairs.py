@@ -280,7 +280,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._scored(X, "predict_proba"):
             proba = np.asarray(recalibrator.predict_proba(scores))
-            if proba.shape != scores.shape:  # it has not seen all classes
+            if not np.array_equal(recalibrator.classes_, self.classes_):  # fewer, or sorted ones
                 proba = with_columns_of(proba, recalibrator.classes_, self.classes_)
             total = total + proba
         return total / len(self.calibrated_pairs_)

@@ -396,7 +396,7 @@ class Case:
                 for at, rows, score, target in two_class_problems(multiclass, plain, self.positive)
             ]
         layouts, total = self._layouts[multiclass], self.weight.sum()
-        problems = self._problems[multiclass] = []
+        problems = []
         for layout in layouts:
             hit = (self.codes[layout.rows] == layout.target).astype(float)
             weight = self.weight[layout.rows]
@@ -405,6 +405,7 @@ class Case:
             if share > 0:
                 problem = layout.score, hit, weight, share, layout.title, self.where, layout
                 problems.append(BinaryProblem(*problem))
+        self._problems[multiclass] = problems  # when it is whole: threads share a case
         return list(problems)
 
 

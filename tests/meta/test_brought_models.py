@@ -437,3 +437,40 @@ def test_a_bare_outlier_detector_says_what_to_write(piped):
     for given in (model, clone(model).fit(X)):
         with refuses(TypeError, value="IsolationForest, ", cure=r".*PlattScaling\(\)\.fit"):
             CalibratedModel(given).fit(X, y)
+
+
+class OwnOrder(ClassifierMixin, BaseEstimator):
+    """A fitted network whose classes are not sorted: its columns are those of ``classes_``."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def fit(self, X, y):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    @property
+    def classes_(self):
+        return np.array(self.labels)
+
+    def predict_proba(self, X):
+        shares = np.exp(X[:, : len(self.labels)])
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("labels", [("pos", "neg"), ("b", "c", "a")])
+@pytest.mark.parametrize("recalibrator", ["default", LogisticRegression(C=100.0)])
+@pytest.mark.filterwarnings("ignore:.*recalibrated log loss")
+def test_columns_are_those_of_a_network_with_an_order_of_its_own(labels, recalibrator):
+    """A plain classifier as a recalibrator sorts its classes."""
+    rng = np.random.default_rng(0)
+    X = 2 * rng.normal(size=(600, 3))
+    network = OwnOrder(labels)
+    shares = network.predict_proba(X)
+    y = np.array(labels)[(rng.random((600, 1)) > shares.cumsum(axis=1)).sum(axis=1)]
+    model = CalibratedModel(FrozenEstimator(network), recalibrator).fit(X, y)
+    assert model.classes_.tolist() == [*labels]
+    assert np.abs(model.predict_proba(X) - shares).mean() < 0.1
+    assert model.score(X, y) > 0.6
