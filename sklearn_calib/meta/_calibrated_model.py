@@ -214,7 +214,7 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:
+        with whole_or_not_at_all(self) as new:  # a copy, which self becomes
             job: AnyJob
             if check_flag(soft_labels, "soft_labels", f"{type(new).__name__}.fit"):
                 job = start_shares(new, X, y, sample_weight, fit_params)
@@ -238,7 +238,7 @@ class CalibratedModel(CalibratedClassifier):
                         delayed(_fit_fold)(job, *fold, ensemble, task, new, watch=number == 0)
                         for number, (fold, task) in enumerate(zip(folds, tasks, strict=False))
                     )
-                    if not ensemble:
+                    if not ensemble:  # what the folds gave are scores and rows
                         with callback_task(tasks[-1], new, None, job.X, job.codes):
                             pairs = [_pair_of_folds(job, pairs)]
             new.calibrated_pairs_ = pairs

@@ -118,8 +118,8 @@ class Job(AnyJob):
         splitter, params, items = self._splitter(cv), self.splitter_params, self.items
         if items is None:
             return list(splitter.split(self.X, self.codes, **params))
-        first = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
-        number = np.cumsum(np.append(False, items[1:] != items[:-1]))
+        starts = np.append(True, items[1:] != items[:-1])  # rows of an item follow each other
+        first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
         order = np.lexsort((self.codes, -self.weight, number))
         likeliest = self.codes[order[first]]  # the class of the largest share of each item
         params = check_method_params(self.X, params=params, indices=first)
