@@ -219,7 +219,8 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes, n_tests=1):
     gap = weight @ (proba - hit)
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
     errors = np.abs(gap) / spread
-    worst = len(classes) - 1 - int(errors[::-1].argmax())  # of two, the second
+    # of two, which are equal but for the last digits, the second
+    worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
     if errors[worst] <= norm.isf(norm.sf(_ERRORS) / (len(classes) - 1) / n_tests):
         return None
     total = weight.sum()
