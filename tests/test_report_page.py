@@ -16,7 +16,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.metrics import brier_loss, metric, reliability_curve
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._pictures import binned_error, classes_to_show, rare
+from sklearn_calib.report._pictures import binned_error, classes_to_show, curves_of, rare
 from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
 from sklearn_calib.report._written import DARK, LIGHT
 from sklearn_calib.summary import CalibrationSummary
@@ -431,3 +431,12 @@ def test_the_plane_of_more_models_and_no_picture_of_one(tmp_path):
     assert "What the log loss is made of" in three and "Murphy" not in three
     _, one = rare_page(tmp_path)
     assert "Models compared" not in one
+
+
+def test_dots_have_intervals_of_the_level_of_the_report():
+    proba, y = make_overconfident(2, 500)
+    widths = []
+    for level in (0.5, 0.99):
+        (series,) = curves_of(calibration_report(y, proba, level=level))["model"]
+        widths.append(series.curve.confidence_high - series.curve.confidence_low)
+    assert (widths[1] > 1.5 * widths[0]).all()

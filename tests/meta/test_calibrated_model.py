@@ -447,3 +447,18 @@ def test_platt_repairs_naive_bayes():
     before = GaussianNB().fit(X[:1000], y[:1000]).predict_proba(X[1000:])
     model = CalibratedModel(GaussianNB(), PlattScaling()).fit(X[:1000], y[:1000])
     assert log_loss(y[1000:], model.predict_proba(X[1000:])) < 0.7 * log_loss(y[1000:], before)
+
+
+def test_the_folds_of_a_recalibrator_part_no_item_of_soft_labels():
+    class Folds(PlattScaling):
+        def fit(self, X, y, sample_weight=None, *, classes=None, groups=None):
+            given.append(groups)
+            return super().fit(X, y, sample_weight, classes=classes)
+
+    given, rng = [], np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = LogisticRegression().fit(X, rng.integers(0, 2, 60))
+    shares = rng.choice([0.25, 0.5, 1.0], 60)
+    CalibratedModel(FrozenEstimator(model), Folds()).fit(X, shares, soft_labels=True)
+    items, rows = np.unique(given[0], return_counts=True)
+    assert len(items) == 60 and {*rows} == {1, 2}

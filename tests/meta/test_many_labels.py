@@ -351,3 +351,17 @@ def test_a_label_is_predicted_above_a_half():
     assert labels_predicted(proba).tolist() == [[0, 1], [1, 0]]
     pairs = [np.column_stack([1 - column, column]) for column in proba.T]
     assert labels_predicted(pairs).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_folds_of_many_labels_split_no_group(cv):
+    class Remembers(DecisionTreeClassifier):
+        def fit(self, X, y):
+            trained.append({*np.asarray(X)[:, 0]})
+            return super().fit(X, y)
+
+    trained, rng = [], np.random.default_rng(0)
+    groups, Y = np.repeat(np.arange(30), 8), rng.integers(0, 2, (240, 2))
+    X = np.column_stack([groups, rng.normal(size=(240, 2))])
+    CalibratedModel(Remembers(max_depth=2), cv=cv).fit(X, Y, groups=groups)
+    assert [len(each) for each in trained] == ([24] * 5 if cv is None else [20] * 3)
