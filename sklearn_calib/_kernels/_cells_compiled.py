@@ -252,7 +252,7 @@ def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weigh
                 slots[slot, last] = pattern[i]
             filled += 1
         label = uint64(y[i])
-        if weight is None:  # dropped by the compiler where there are weights, and the other so
+        if weight is None:  # of the two branches the compiler keeps one
             times, w, v = 1, 1.0, 1.0
         else:
             times, w = count[i], weight[i] * count[i]

@@ -132,8 +132,7 @@ class Comparison(NamedTuple):
         is multiplied by a large value.
         """
         s, n, level = self.share, self.rows, 2 * ndtr(z) - 1
-        ends = share_interval(s * n, n, level) if exact else wilson_interval(s, n, level)
-        low, high = ends
+        low, high = share_interval(s * n, n, level) if exact else wilson_interval(s, n, level)
         below, above = s - low, high - s
         return (
             self.mean - self._together(np.where(self.value > 0, below, above)),
