@@ -26,7 +26,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {
-    "code lines": 48_066,
+    "tokens": 470_970,
     "files": 360,
     "public names": 160,
     "rooms": 30,
@@ -69,6 +69,18 @@ def code_lines(path):
             found |= set(range(token.start[0], token.end[0] + 1))
     lines = text.splitlines()
     return [(i, lines[i - 1].strip()) for i in sorted(found - documented)]
+
+
+@cache
+def count_tokens(path):
+    """Return the number of NAME, OP and NUMBER tokens of a file.
+
+    Unlike lines, tokens do not become fewer when statements are joined.
+    """
+    counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
+    text = path.read_text(encoding="utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(token.type in counted for token in tokens)
 
 
 # -- circles ----------------------------------------------------------------------------------
@@ -316,6 +328,7 @@ def options():
 
 
 COUNTS = {
+    "tokens": lambda: sum(count_tokens(path) for path in FILES),
     "code lines": lambda: sum(len(code_lines(path)) for path in FILES),
     "files": lambda: len(FILES),
     "rooms": lambda: len({layer(path) for path in FILES} - DOORS),

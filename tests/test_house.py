@@ -6,8 +6,8 @@ import house
 import pytest
 import test_architecture
 
-SLOW = {  # seconds: the lines, or the import statements, of all files
-    name: pytest.mark.slow for name in ("code lines", "circles of imports")
+SLOW = {  # seconds: the tokens, or the import statements, of all files
+    name: pytest.mark.slow for name in ("tokens", "circles of imports")
 }
 
 
@@ -81,4 +81,5 @@ def test_what_is_counted():
     assert house.named_losses() == ["alone.py:2", "alone.py:3"]
     assert house.classes()["A"] == ["a.py", "room/_c.py"]
     assert counts["code lines"] == 10 + 5 + 2 + 10 + 3
+    assert house.count_tokens(house.ROOT / "b.py") == 16
     assert (counts["files"], counts["rooms"], counts["classes"]) == (5, 4, 3)
