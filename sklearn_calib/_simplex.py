@@ -41,7 +41,8 @@ class SimplexArray(np.ndarray):
 
     `canonical_proba` returns one for logits: values such as ``softmax([0, 1e4])`` are exactly 0
     and 1 in floating point, and only their logarithms still tell the rows apart. Rows can be
-    selected and copied without losing them; any other operation gives a plain array.
+    selected, columns exchanged and both copied without losing them; any other operation gives a
+    plain array.
     """
 
     _log: FloatArray | None = None
@@ -56,8 +57,8 @@ class SimplexArray(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         rows = np.asarray(self)[key]
-        if isinstance(key, tuple) or np.ndim(rows) != 2:
-            return rows
+        if np.ndim(rows) != 2 or rows.shape[1] != self.shape[1]:
+            return rows  # one column, or some
         absent, log = (None if part is None else part[key] for part in (self._absent, self._log))
         return rows if absent is log is None else with_log(rows, log, absent)
 

@@ -37,6 +37,10 @@ from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
 from ._labels import has_own_order as has_own_order
 from ._labels import is_label_table as is_label_table
+from ._named import check_indexes as check_indexes
+from ._named import column_names as column_names
+from ._named import find_columns as find_columns
+from ._named import match_columns as match_columns
 from ._rounded import SLACK as SLACK
 from ._rounded import slack_of as slack_of
 from ._scores import LARGEST_LOGIT as LARGEST_LOGIT

@@ -8,6 +8,7 @@ from scipy import sparse
 from .._typing import AnyArray, FloatArray
 from ..exceptions import refuse
 from ._arrays import naming, read_numbers
+from ._named import find_columns, names_in
 from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label
@@ -19,6 +20,16 @@ class LabelScores(NamedTuple):
     pairs: list[FloatArray]
     listed: bool  # a list of arrays with two columns, not one column per label
 
+    def matched(self, scores: Any, *known: Any) -> "LabelScores":
+        """Return them in the order of the names that the columns of `scores` have.
+
+        Of several lists of names, or None, the first one that they have counts.
+        """
+        places = find_columns(scores, *known)
+        if places is None:
+            return self
+        return self._replace(pairs=[self.pairs[place] for place in places])
+
     def in_form(self, pairs: list[FloatArray]) -> FloatArray | list[FloatArray]:
         """Other probabilities of the same labels, in this form."""
         if self.listed:
@@ -28,8 +39,8 @@ class LabelScores(NamedTuple):
 
 def label_names(y: object, count: int) -> list[object]:
     """The columns of a table of labels: their names where it has some, else their numbers."""
-    columns = getattr(y, "columns", None)
-    return list(range(count)) if columns is None else list(columns)
+    names = names_in(y)
+    return list(range(count)) if names is None else list(names)
 
 
 def canonical_label_scores(scores: Any, where: str, n_labels: int | None = None) -> LabelScores:

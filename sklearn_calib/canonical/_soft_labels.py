@@ -1,6 +1,6 @@
 """Soft labels: shares of classes instead of one class, as weighted rows with one label each."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse, setting
 from ._arrays import naming, read_numbers
 from ._labels import canonical_labels
+from ._named import column_names, match_columns
 from ._rounded import are_bfloat16
 from ._scores import check_same_length
 from ._weights import are_counts, raw_weight
@@ -52,6 +53,7 @@ def soft_rows(
     classes: ArrayLike | None = None,
     *,
     n_rows: int | None = None,
+    scores: Any = None,
     where: str = "soft_rows",
 ) -> SoftRows:
     """Read shares of classes, and make weighted rows with one label each of them.
@@ -67,6 +69,10 @@ def soft_rows(
         The classes; by default 0, 1, ..., n_classes - 1.
     n_rows : int, default=None
         Of the scores beside it, where there are some.
+    scores : array-like, default=None
+        These scores as they were given. If both are tables whose columns have the
+        same names, those of `y` come into the order of the scores; names that are
+        those of the classes come into their order first.
     where : str
         The opening of error messages.
 
@@ -100,6 +106,7 @@ def soft_rows(
         if len(known) != k:
             cure = "For more than two classes pass soft labels with one column per class"
             refuse(where, f"{k} classes, as the soft labels have", f"{len(known)}", cure)
+    shares = match_columns(shares, y, known, column_names(scores))
     weight = raw_weight(sample_weight, n, where)
     mass = shares * weight[:, None]
     if sample_weight is not None and are_counts(weight):  # k of n: 3 * (1 / 3) votes are one

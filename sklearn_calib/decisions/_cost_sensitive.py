@@ -209,7 +209,7 @@ default=None
         table = None
         if not callable(given):
             rows = len(codes)
-            table = canonical_costs(given, len(classes), where, n_rows=rows, actions=actions)
+            table = canonical_costs(given, classes, where, n_rows=rows, actions=actions)
         params = self._route(sample_weight=sample_weight, **fit_params)
         self._remember(self._fitted_estimator(X, y, params))
         self._by_row = table is not None and table.ndim == 3
@@ -308,5 +308,5 @@ default=None
         if costs is None and self.costs_ is not None:
             return proba, self.costs_
         given = self.costs(X) if costs is None else costs
-        n, k = proba.shape
-        return proba, canonical_costs(given, k, where, n_rows=n, actions=self.actions_)
+        n_rows, actions = len(proba), self.actions_
+        return proba, canonical_costs(given, self.classes_, where, n_rows=n_rows, actions=actions)

@@ -1,19 +1,20 @@
 """Validation of costs and of the names of actions."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import read_numbers
+from ..canonical import match_columns, read_numbers
 from ..exceptions import named, refuse
 from ..metrics import BinaryProblem, Case, canonical_case
 
 
 def canonical_costs(
     costs: ArrayLike | None,
-    n_classes: int,
+    classes: Any,
     where: str,
     *,
     n_rows: int | None = None,
@@ -24,8 +25,10 @@ def canonical_costs(
     None is a cost of 1 for each error. `actions` are the names of the actions; without them there
     may be any number. Raises ValueError for another shape, missing or infinite costs, fewer than
     two actions, and costs under which an action never costs less than another one. Costs that
-    differ by row may hold such actions, since another row may need them.
+    differ by row may hold such actions, since another row may need them. Of a DataFrame rows named
+    after the classes, and columns named after the actions, come into their order.
     """
+    n_classes = len(classes)
     table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs", where)
     shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
     if n_rows is not None:
@@ -45,6 +48,9 @@ def canonical_costs(
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
         got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
         refuse(where, "finite costs", got, "Write a large number for what must not happen")
+    if hasattr(costs, "iloc"):
+        table = match_columns(table.T, costs.T, classes).T
+    table = match_columns(table, costs, classes if actions is None else actions)
     if table.ndim == 2:
         _refuse_dominated(table, range(table.shape[1]) if actions is None else actions, where)
     return table

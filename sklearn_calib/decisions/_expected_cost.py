@@ -112,7 +112,7 @@ default=None
     check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     given = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
-    table = canonical_costs(costs, len(case.classes), where, n_rows=len(given))
+    table = canonical_costs(costs, case.classes, where, n_rows=len(given))
     if table.ndim == 3:
         table = table[given > 0]
     proba = np.asarray(case.proba)

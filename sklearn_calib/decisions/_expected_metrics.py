@@ -12,7 +12,9 @@ from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (
     canonical_labels,
     canonical_proba,
+    check_indexes,
     check_same_length,
+    match_columns,
     warn_of_order,
     weight_and_unit,
 )
@@ -190,7 +192,9 @@ def expected_metrics(
     """
     where = "expected_metrics"
     proba = np.asarray(canonical_proba(y_proba, _where=where))
+    check_indexes(where, y_true, y_proba, sample_weight)
     classes, codes = _classes(proba, y_true, labels, where)
+    proba = match_columns(proba, y_proba, classes)
     positive = _positive(classes, pos_label, where)
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
@@ -200,7 +204,7 @@ def expected_metrics(
         warn_of_order(proba[rows], codes[rows], classes, "labels", where)
     share = weight / weight.sum()
     predicted = _predicted(proba, threshold, positive, where)
-    values = _values(proba, predicted, costs, where)
+    values = _values(proba, predicted, costs, classes, where)
     found = {name: kernels.mean_of_rows(proba, rows, share) for name, rows in values.items()}
     realised = {}
     if codes is not None:
@@ -271,10 +275,10 @@ def _predicted(proba, threshold, positive, where):
     return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 
 
-def _values(proba, predicted, costs, where):
+def _values(proba, predicted, costs, classes, where):
     """Of each metric that is a mean of rows, the value of each row for each possible label."""
     k = proba.shape[1]
-    table = canonical_costs(costs, k, where)
+    table = canonical_costs(costs, classes, where)
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
         "brier_loss": BrierLoss().of_labels(proba),

@@ -53,7 +53,7 @@ def expected_cost_score(case: Case, *, costs: ArrayLike | None = None) -> float:
     >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
     0.4
     """
-    table = canonical_costs(costs, len(case.classes), case.where)
+    table = canonical_costs(costs, case.classes, case.where)
     return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
 
 

@@ -9,7 +9,13 @@ import numpy as np
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
-from ..canonical import canonical_proba, canonical_weight, check_same_length
+from ..canonical import (
+    canonical_proba,
+    canonical_weight,
+    check_indexes,
+    check_same_length,
+    match_columns,
+)
 from ..exceptions import check_known, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ._decompose import _is_plain_temperature, _recalibrated
@@ -156,10 +162,13 @@ def refinement_curve(
         refuse(
             where, "stages, one number or name for each stage", got, "Leave it out for 1, 2, ..."
         )
-    for number, proba in enumerate(staged_proba):
-        proba = canonical_proba(proba, kind=kind, _where=f"{where}, staged_proba[{number}]")
+    for number, given in enumerate(staged_proba):
+        proba = canonical_proba(given, kind=kind, _where=f"{where}, staged_proba[{number}]")
+        check_indexes(where, y_true, given, sample_weight)
         if case is None:
             everyone = canonical_case(where, y_true, proba, None, labels, check_order=False)
+        proba = match_columns(proba, given, everyone.classes)
+        if case is None:
             case = canonical_case(where, y_true, proba, sample_weight, labels)
             rule.check_classes(len(case.classes), where)
             kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0

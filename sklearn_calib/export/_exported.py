@@ -14,7 +14,7 @@ from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain
 from .._typing import AnyArray, ArrayLike, Self
-from ..canonical import canonical_labels, canonical_proba, check_same_length, soft_rows
+from ..canonical import canonical_labels, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._describe import description
@@ -152,7 +152,7 @@ class ExportedMap(Recalibrator):
                     f"{given.tolist()}",
                     "Pass labels and columns in the order of classes_",
                 )
-        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        proba = self._rows_to_map(X, where)
         if soft_labels:
             soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)  # type: ignore[arg-type]
             return self
@@ -193,6 +193,10 @@ class ExportedMap(Recalibrator):
         the rows stays, and every measure of ranking.
         """
         return description(read_document(self.document))
+
+    def _fitted_names(self):
+        """Return the names of the scores that the document says the map was fitted to."""
+        return self.document.get("record", {}).get("columns", {}).get("scores")
 
     def _maps_tensors(self):
         return self._is_arithmetic()

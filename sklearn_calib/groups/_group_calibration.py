@@ -8,7 +8,7 @@ import numpy as np
 from .._random import label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from ..canonical import canonical_proba
+from ..canonical import canonical_proba, check_indexes, match_columns
 from ..exceptions import refuse
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
@@ -155,6 +155,7 @@ def group_calibration(
     case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
         proba = canonical_proba(y_proba, n_classes=2, _where=where)  # type: ignore[arg-type]
+        proba = match_columns(proba, y_proba, case.classes)
         groups = {"grade": groups.assign(proba[:, case.positive])}
     return audit_case(case, groups, **options)
 
@@ -172,6 +173,7 @@ def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
         `group_calibration`.
     """
     how = Audit(**options, where=case.where)
+    check_indexes(how.where, groups, first=case.index)
     partitions = partitions_of(groups, case.n_given, how, case.kept)
     grouping = groups_of(partitions, len(case.codes), how)
     problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]

@@ -13,6 +13,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_indexes,
     check_same_length,
     is_missing,
     naming,
@@ -283,6 +284,7 @@ def calibrated_mean(
     outcome, positive, is_share = _outcome(y, pos_label)
     scores = _scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given, _WHERE)
+    check_indexes(_WHERE, y, score, sample_weight, groups)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
         refuse(_WHERE, "no " + named("bounds") + " where a class is counted", f"{bounds!r}", cure)

@@ -28,6 +28,7 @@ from .._kernels._cluster_sums import (
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import ArrayLike, FloatArray, IntArray
+from ..canonical import check_indexes
 from ..exceptions import caution, refuse
 from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
 from ..recalibrators import group_codes
@@ -57,6 +58,7 @@ def in_clusters(case: Case, groups: ArrayLike | None) -> Case:
     """
     if groups is None and case.items is None:
         return case
+    check_indexes(case.where, groups, first=case.index)
     n = case.n_given
     named = np.arange(n) if groups is None else group_codes(groups, n, case.where)
     codes = np.unique(case.of_given(named), return_inverse=True)[1].ravel()

@@ -15,9 +15,12 @@ from ..canonical import (
     canonical_label_scores,
     canonical_label_table,
     canonical_labels,
+    check_indexes,
     check_same_length,
+    column_names,
     known_rows,
     label_names,
+    match_columns,
     raw_weight,
     read_array,
     soft_rows,
@@ -231,6 +234,8 @@ class Case:
         The number of rows that were given, those of weight 0 too.
     kept : ndarray of shape (n_samples,), intp, or None
         Which of these the rows are; None for all.
+    index : pandas Index or None
+        Of the rows that were given, if labels, scores or weights have one.
 
     Examples
     --------
@@ -251,6 +256,7 @@ class Case:
     clusters: IntArray | None = None
     kept: IntArray | None = None
     n_given: int = -1  # as many as there are
+    index: Any = None
     is_resample: bool = False
     _layouts: dict[str, list[_Layout]] = field(default_factory=dict)
     _derived: dict[Any, Any] = field(default_factory=dict)
@@ -301,7 +307,7 @@ class Case:
         if clusters is not None:
             clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
         items = None if self.items is None else self.items[rows]
-        of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1}
+        of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1, "index": None}
         return self._other(self._given[rows], self.codes[rows], weight, **of_rows)
 
     def with_proba(self, proba: FloatArray) -> "Case":
@@ -460,10 +466,12 @@ def canonical_case(
     >>> canonical_case("my_measure", [0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
+    index = check_indexes(where, y_true, y_proba, sample_weight)
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
     n_given, in_order, items, kept = len(proba), labels is not None and check_order, None, None
     if check_flag(soft_labels, "soft_labels", where):
-        soft = soft_rows(y_true, sample_weight, labels, n_rows=len(proba), where=where)
+        beside = {"n_rows": len(proba), "scores": y_proba, "where": where}
+        soft = soft_rows(y_true, sample_weight, labels, **beside)
         proba, y_true, sample_weight, labels = soft.expanded(proba)
         items = soft.items
     classes, codes = canonical_labels(y_true, classes=labels, _where=where)
@@ -480,6 +488,7 @@ def canonical_case(
             + ", or "
             + setting("confidence", words=_CONFIDENCE),
         )
+    proba = match_columns(proba, y_proba, classes)
     positive = 1
     if pos_label is not None:
         match = [at for at, label in enumerate(classes.tolist()) if equals(pos_label, label)]
@@ -505,7 +514,7 @@ def canonical_case(
     elif in_order:
         warn_of_order(proba, codes, classes, "labels", where, weight)
     rows = proba, codes, weight, classes, positive, where, unit
-    return Case(*rows, items=items, kept=kept, n_given=n_given)
+    return Case(*rows, items=items, kept=kept, n_given=n_given, index=index)
 
 
 def label_cases(
@@ -559,7 +568,9 @@ def label_cases(
     """
     if not isinstance(multilabel, str) or multilabel not in ("macro", "micro"):
         refuse(where, "multilabel 'macro' or 'micro'", repr(multilabel), "See the user guide")
-    pairs, _ = canonical_label_scores(y_proba, where)
+    check_indexes(where, y_true, y_proba, sample_weight)
+    given = canonical_label_scores(y_proba, where)
+    pairs = given.pairs
     table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
     weight = raw_weight(sample_weight, len(table), where)
     names = (
@@ -569,6 +580,8 @@ def label_cases(
     )
     if len(names) != len(pairs):
         refuse(where, f"{len(pairs)} names as labels", f"{len(names)}", "Name each column of y")
+    table = match_columns(table, y_true, names)
+    pairs = given.matched(y_proba, names, column_names(y_true)).pairs
     rows = []
     for label, name in enumerate(names):
         kept = known_rows(table, label)

@@ -10,7 +10,9 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
     canonical_proba,
+    check_indexes,
     check_same_length,
+    match_columns,
     naming,
     read_array,
     soft_rows,
@@ -73,7 +75,9 @@ def read_rows(
     if columns != len(classes):
         cure = setting("columns", words="Pass one column per class") + _OR_SECOND
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
-    label = (_shares if soft else _codes)(y, proba, classes, where)
+    check_indexes(where, y, y_proba, groups)
+    proba = match_columns(proba, y_proba, classes)
+    label = _shares(y, proba, classes, y_proba, where) if soft else _codes(y, proba, classes, where)
     every, hits, pairs = np.arange(len(proba)), [], []
     for problem, pair in two_class_pairs(multiclass, proba):
         pairs.append(exact_log(pair))
@@ -102,11 +106,11 @@ def _codes(y, proba, classes, where):
     return codes
 
 
-def _shares(y, proba, classes, where):
+def _shares(y, proba, classes, scores, where):
     """The shares of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
-        rows = soft_rows(y, None, classes, n_rows=len(proba), where=where)
+        rows = soft_rows(y, None, classes, n_rows=len(proba), scores=scores, where=where)
         shares[rows.items, rows.codes] = rows.weight
     return shares
 

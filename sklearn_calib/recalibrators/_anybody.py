@@ -25,7 +25,9 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_indexes,
     check_same_length,
+    match_columns,
     naming,
     warn_of_order,
 )
@@ -376,7 +378,8 @@ def cross_fitted_proba(
     True
     """
     names, codes = canonical_labels(y, classes=classes, _where=where)
-    proba = canonical_proba(proba, n_classes=len(names), _where=where)
+    check_indexes(where, y, proba, sample_weight, groups)
+    proba = match_columns(canonical_proba(proba, n_classes=len(names), _where=where), proba, names)
     check_same_length(codes, proba, where)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes), _where=where)

@@ -25,9 +25,12 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_columns_of,
+    check_indexes,
     check_names_differ,
     check_same_length,
+    find_columns,
     has_own_order,
+    match_columns,
     soft_rows,
     warn_of_order,
 )
@@ -517,10 +520,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if "classes_" not in vars(self):  # a look-up is 30 times faster than the question
             check_is_fitted(self)
         where = f"{type(self).__name__}.{method}"
-        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        proba = self._rows_to_map(X, where)
         self._check_absent(proba, where)
         self._remember_input(X, proba, reset=False)
         return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
+
+    def _rows_to_map(self, X, where):
+        """Return probabilities in the order of the classes, or of the names at fit."""
+        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        return match_columns(proba, X, self.classes_, self._fitted_names())
+
+    def _fitted_names(self):
+        return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba, where):
         if absent_of(proba) is not None and not self.capabilities.absent:
@@ -541,6 +552,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return  # no names, and none to compare them with
         if hasattr(X, "columns"):
             check_names_differ(X)
+        if not reset and find_columns(X, self._fitted_names()) is not None:
+            return  # the same names in another order, which was followed
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 
@@ -599,15 +612,17 @@ def fit_rows(
     weighs: bool = True,
 ) -> FitRows:
     """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
+    check_indexes(where, y, X, sample_weight)
     proba = canonical_proba(X, _where=where)
     items: Any = slice(None)
     if soft_labels:
-        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
+        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, where=where)
         items = soft.items
         proba, y, sample_weight, classes = soft.expanded(proba)
     classes, codes = canonical_labels(y, classes=classes, _where=where)
     check_same_length(codes, proba, where)
     check_columns_of(classes, proba.shape[1], where)
+    proba = match_columns(proba, X, classes)
     weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit, _where=where)
     if not weighs and not (weight == weight[0]).all():
         refuse(

@@ -25,8 +25,10 @@ from ..canonical import (
     canonical_logits,
     canonical_proba,
     canonical_weight,
+    check_indexes,
     check_same_length,
     device_scores,
+    find_columns,
     has_own_order,
     read_array,
     read_numbers,
@@ -93,6 +95,10 @@ class ScoreBlock:
             rule = f"{len(classes)} columns of scores, one per class"
             refuse(self.where, rule, f"{columns}", "Pass the columns in the order of classes")
         self.classes = np.arange(columns) if classes is None else classes
+        check_indexes(self.where, self.y, item[0], self.sample_weight)
+        places = find_columns(item[0], self.classes)
+        if places is not None:
+            self.scores = read_numbers(self.scores, "scores", self.where)[:, places]
 
     @cached_property
     def codes(self) -> IntArray:

@@ -7,8 +7,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import each_against_rest
+from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
-from ..canonical import canonical_proba, rows_per_weight
+from ..canonical import canonical_proba, check_indexes, match_columns, rows_per_weight
 from ..exceptions import caution, check_flag, check_sizes
 from ._base import fit_rows, joined_against_rest
 from ._columns import table_columns
@@ -82,6 +83,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             soft_labels = check_flag(soft_labels, "soft_labels", where)
             rows = fit_rows(X, y, sample_weight, classes, where, soft_labels=soft_labels)
             proba, codes, weight, classes, items = rows
+            check_indexes(where, y, X, groups)
             n_rows = np.shape(y)[0]
             columns = table_columns(groups, n_rows, where)
             given = Given(
@@ -93,6 +95,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
                 np.arange(n_rows)[items],
             )
             new.classes_, new.group_names_ = classes, list(columns)
+            check_feature_names(new, X, reset=True)
             new.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
             if len(classes) == 2:
                 new._fit(given)
@@ -132,6 +135,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
         columns = table_columns(groups, len(proba), where)
         if len(self.classes_) == 2:
             return self._predict(proba, columns, where)

@@ -18,6 +18,9 @@ from ..canonical import (
     canonical_label_scores,
     canonical_label_table,
     canonical_weight,
+    check_indexes,
+    column_names,
+    find_columns,
     known_rows,
     label_names,
 )
@@ -146,7 +149,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             new._validate_params()
             check_sizes(new)
             method = new._method(where)
-            pairs, _ = canonical_label_scores(X, where)
+            check_indexes(where, y, X, sample_weight)
+            scores = canonical_label_scores(X, where)
+            pairs = scores.matched(X, column_names(y)).pairs
             table = canonical_label_table(y, len(pairs[0]), len(pairs), where)
             weight = canonical_weight(sample_weight, len(table), _where=where)
             data = _Data(pairs, table, weight, label_names(y, len(pairs)))
@@ -155,6 +160,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             check_feature_names(new, X, reset=True)
             new.classes_ = [BOTH.copy() for _ in pairs]
             new.n_features_in_ = len(pairs)
+            new._names = column_names(y)
         return self
 
     def predict_proba(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
@@ -281,8 +287,10 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _check_predict(self, X, method):
         check_is_fitted(self)
         scores = canonical_label_scores(X, f"{type(self).__name__}.{method}", self.n_features_in_)
-        check_feature_names(self, X, reset=False)
-        return scores
+        fitted = getattr(self, "feature_names_in_", None)
+        if find_columns(X, fitted) is None:
+            check_feature_names(self, X, reset=False)
+        return scores.matched(X, vars(self).get("_names"), fitted)
 
     def _recalibrated(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)

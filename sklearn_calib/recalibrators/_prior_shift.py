@@ -23,7 +23,7 @@ from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from ..canonical import canonical_labels, canonical_proba, canonical_weight
+from ..canonical import canonical_labels, canonical_proba, canonical_weight, match_columns
 from ..exceptions import caution, check_level, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
@@ -403,7 +403,7 @@ class PriorShift(Recalibrator):
                 "predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
         check_level(level, where)
-        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        proba = self._rows_to_map(X, where)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
@@ -511,6 +511,7 @@ class PriorShift(Recalibrator):
         given = named if classes is None else classes
         self.classes_, _ = canonical_labels(given, classes=classes, _where=where)
         self._check_fit_shapes(proba, self.classes_, where)
+        proba = match_columns(proba, X, self.classes_)
         self._remember_input(X, proba, reset=True)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         self._meet_mean(proba, weight, where)

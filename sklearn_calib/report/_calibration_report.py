@@ -1,6 +1,7 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
 from .._kernels._seen_errors import SIGNIFICANCE
@@ -279,10 +280,9 @@ def calibration_report(
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
         def read(proba):
-            if normalize:  # whatever the sums are, without a warning
-                proba = canonical_proba(proba, tolerance=1 - 1e-6, _where=where)
-            rows = y_true, proba, *given
-            return canonical_case(where, *rows, check_order=False, soft_labels=soft_labels)
+            whole = partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None
+            how = {"validate": whole, "check_order": False, "soft_labels": soft_labels}
+            return canonical_case(where, y_true, proba, *given, **how)
 
         models = _models_of_rows(named, read, groups, check_columns, where)
     audited = {} if by is None else _groups(models, by, where)

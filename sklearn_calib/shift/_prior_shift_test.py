@@ -8,7 +8,14 @@ import numpy as np
 from .._kernels._score_mixture import RankedScores
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    check_indexes,
+    check_same_length,
+    column_names,
+    match_columns,
+)
 from ..exceptions import check_count, refuse
 from ..inference import MonteCarloResult
 
@@ -132,7 +139,10 @@ def prior_shift_test(
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "Every class needs a labelled row",
         )
+    check_indexes(where, proba_source, y)
+    source = match_columns(source, proba_source, classes)
     target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
+    target = match_columns(target, proba_target, classes, column_names(proba_source))
     n, m = len(source), len(target)
     both = RankedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
     found = both.distance(np.arange(n), np.arange(n, n + m))

@@ -218,6 +218,7 @@ def soft_batch(
     scores: Scores,
     weight: FloatArray | None,
     counts: AnyArray | None,
+    y_proba: Any,
     where: str,
 ) -> tuple[AnyArray, Scores, FloatArray, AnyArray | None, FloatArray, int]:
     """A batch of soft labels, beside checked columns, as weighted rows of one label each.
@@ -241,7 +242,8 @@ def soft_batch(
     columns = 2 if raw.ndim == 1 else raw.shape[1]
     classes = known.classes if columns == known.n_classes else np.arange(columns)
     unweighted = weight is None or not weight.any()
-    rows = soft_rows(y, None if unweighted else weight, classes, n_rows=len(raw), where=where)
+    beside = {"n_rows": len(raw), "scores": y_proba, "where": where}
+    rows = soft_rows(y, None if unweighted else weight, classes, **beside)
     mass = rows.weight * 0.0 if weight is not None and unweighted else rows.weight
     items = rows.items
     whole = np.bincount(items, mass, len(raw))

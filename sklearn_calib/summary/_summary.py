@@ -23,7 +23,7 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from ..canonical import read_array
+from ..canonical import check_indexes, match_columns, read_array
 from ..exceptions import (
     called,
     check_count,
@@ -236,6 +236,7 @@ class CalibrationSummary(Storable):
     def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
         """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
         where = "CalibrationSummary.update"
+        check_indexes(where, y_true, y_proba, sample_weight if counts is None else counts)
         scores = checked_scores(y_proba, where)
         y_true, n = one_label_per_row(y_true, len(scores.raw), where), len(scores.raw)
         weight = checked_weight(sample_weight, n, where)
@@ -245,9 +246,11 @@ class CalibrationSummary(Storable):
         columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
         sure, more = weight, 0
         if check_flag(soft_labels, "soft_labels", where):
-            given = y_true, scores, weight, count
+            given = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given, where)
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
+        if classes is not None:
+            scores = scores._replace(raw=match_columns(scores.raw, y_proba, classes))
         if columns != self._labels.n_classes:
             self._open(classes)
         self._labels.classes = classes
