@@ -188,6 +188,8 @@ def _codes(found, names, options):
     """The class of the map that each column stands for."""
     import pandas as pd
 
+    from ..canonical import find_columns
+
     k, known = len(found.classes_), ", ".join(label_names(found))
     if len(names) != k and (k != 2 or len(names) != 1):
         refuse(
@@ -198,7 +200,10 @@ def _codes(found, names, options):
         )
     classes, positive = named_classes(options, pd.Series(found.classes_), len(names))
     labels = found.classes_.tolist()
-    if classes is None:
+    places = find_columns([*names], labels, None if classes else found._fitted_names())
+    if places is not None:
+        codes = np.argsort(places).tolist()
+    elif classes is None:
         codes = [*range(k)]
     elif len({*classes} & {*labels}) == k:
         codes = [labels.index(label) for label in classes]

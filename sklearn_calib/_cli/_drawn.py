@@ -54,7 +54,7 @@ def summary_of_rows(rows: LabelledRows, options: Request) -> "CalibrationSummary
     """Rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
-    names = [str(number) for number in range(len(rows.names))]
+    names = [f"column {number}" for number in range(len(rows.names))]
     data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
     more = {"group": rows.together, "weight": rows.weight}
     data |= {"label": rows.labels} | {key: c for key, c in more.items() if c is not None}

@@ -15,7 +15,7 @@ from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample
 from ._printing import Screen, progress, refuse_out
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
-from ._rows import check_two_classes, in_order, named_classes, soft_classes
+from ._rows import check_two_classes, in_class_order, in_order, named_classes, soft_classes
 from ._tables import with_order
 from ._wording import refuse
 
@@ -227,6 +227,7 @@ def _summaries_of_rows(files, table, options, rows, all_labels):
     columns, by = roles.scores, roles.groups
     draw = draw_of(options, roles.features, rows or len(columns) > 2)
     classes, positive = _classes(files, options, len(columns), all_labels)
+    columns = in_class_order(columns, classes)
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
     plan = {"label": options.label, "prob": columns, "weight": options.weight}
@@ -253,6 +254,7 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, i
     roles = _roles(files[0], options)
     columns, labels = roles.scores, roles.labels
     classes = soft_classes(options, labels, len(columns))
+    columns = in_class_order(columns, classes)
     with progress("reading") as advance:
         how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
         how |= {"classes": classes, "csv": options.csv, "drop_missing": options.drop_missing}

@@ -22,7 +22,7 @@ from ._pairs import check_known, codes_of
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
 from ._request import Request
-from ._rows import another_order, called, classes_of, likeliest
+from ._rows import another_order, called, classes_of, in_class_order, likeliest
 from ._tables import Tables, check_there, joined, right_of, scores_of, shares_of
 from ._wording import AS_MISSING, WITHOUT_LABEL, Said, refuse, sentence
 
@@ -63,6 +63,7 @@ class Batches:
         self._kinds: frozenset[str] = frozenset()  # of soft labels
         self._without_label = False
         self.classes = self._classes(None if state is None else state.classes_)
+        self.names = in_class_order(self.names, self.classes)
 
     def rows(self, whole: bool = False) -> Iterator[Watched]:
         """All rows, in batches of a multiple of 256 of them but for the last.

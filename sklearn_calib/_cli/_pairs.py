@@ -12,7 +12,7 @@ from .._files.tables import check_columns
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ._request import Request, check_different, split_columns
-from ._rows import classes_of
+from ._rows import classes_of, in_class_order
 from ._tables import Tables, check_there, checked_labels, right_of, scores_of, shares_of
 from ._wording import refuse
 
@@ -122,9 +122,10 @@ class Pairs:
                 soft, labels = None, self._codes(kept, differing)
             if n and not differing.n_rows:
                 weight, together = self.options.weight, self.options.group
+                named = [in_class_order(model.columns, self.classes) for model in self.models]
                 probas = [
-                    scores_of(table, model.columns, self.options, "compare")
-                    for model, table in zip(self.models, kept, strict=True)
+                    scores_of(table, names, self.options, "compare")
+                    for names, table in zip(named, kept, strict=True)
                 ]
                 if self.flipped:
                     probas = [np.asarray(proba)[:, ::-1] for proba in probas]

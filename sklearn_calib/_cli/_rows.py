@@ -63,6 +63,14 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
     return classes, positive
 
 
+def in_class_order(names: Sequence[str], classes: Any) -> Sequence[str]:
+    """Return names of columns in the order of the classes, if they are those of the classes."""
+    from ..canonical import find_columns
+
+    places = find_columns([*names], classes)
+    return names if places is None else [names[place] for place in places]
+
+
 def _label_of(name, text, numeric):
     """The label that a name on the command line means."""
     if name in text or not numeric:
@@ -128,6 +136,8 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
         classes, codes = canonical_labels(rows.labels, classes=given, _where="audit")
         check_two_classes(classes, options)
         labels = classes[codes]
+        rows = _matched(rows, classes)
+        scores = rows.scores
         if positive is not None and len(names) == 1 and classes[0] == positive:
             classes = classes[::-1]  # the column is the probability of the first class
         if options.kind == "logits":
@@ -143,6 +153,16 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     return rows._replace(labels=labels, scores=scores, classes=classes, positive=positive)
 
 
+def _matched(rows, classes):
+    """Return rows with their columns in the order of the classes that these are named after."""
+    from ..canonical import match_columns
+
+    names = [*rows.names]
+    scores = match_columns(rows.scores, names, classes)
+    given = match_columns(rows.given, names, classes)
+    return rows._replace(scores=scores, given=given, names=in_class_order(names, classes))
+
+
 def _soft(rows, options):
     """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
     from ..canonical import canonical_proba, check_votes
@@ -155,7 +175,7 @@ def _soft(rows, options):
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     classes = soft_classes(options, rows.shares, len(rows.names))
     known = {"labels": soft.values, "weight": soft.weighted(rows.weight), "classes": classes}
-    return in_order(rows._replace(scores=scores, **known), options)
+    return in_order(_matched(rows._replace(scores=scores, **known), classes), options)
 
 
 def in_order(rows: LabelledRows, options: Request) -> LabelledRows:

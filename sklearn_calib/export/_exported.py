@@ -310,6 +310,8 @@ def to_dict(
     ([0, 1], 'proba', 'chain')
     """
     found = document_of(fitted, input=input, tabulate=tabulate)
+    if columns is None and hasattr(fitted, "feature_names_in_"):
+        columns = [*map(str, fitted.feature_names_in_)]
     return replace(found, record=named(found.record, date, columns)).to_dict()
 
 

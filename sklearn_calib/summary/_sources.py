@@ -14,7 +14,7 @@ from .._files.rows import Counting, queried
 from .._files.tables import FORM
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
-from ..canonical import check_votes, votes_of
+from ..canonical import check_votes, find_columns, votes_of
 from ..exceptions import (
     caution,
     check_flag,
@@ -271,6 +271,9 @@ def summarize(
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
+    places = find_columns([*probs], range(len(probs)) if classes is None else classes)
+    if places is not None:
+        probs = tuple(probs[place] for place in places)
     options = (max_cells, multiclass, classes, pos_label)
     plan = Plan(labels, probs, weight, counts, columns, not several, *options)
     plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
