@@ -81,6 +81,8 @@ def apply(options: Request) -> int:
     into = format_of(options.out)
     found = read_map(options.map, edited=options.edited)
     check_kind(found, options.kind, options.map)
+    if options.ends is None:
+        options.scale = found.document.get("record", {}).get("scale")
     with local_files(options.files, options.allow_remote, copied=True) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])

@@ -263,7 +263,7 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
     gain = judged() if _are_enough(counts, options) else None
     if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
-            kept = {"date": options.date, "columns": _columns(options)}
+            kept = {"date": options.date, "columns": _columns(options), "scale": options.ends}
             how = {"input": options.kind, "tabulate": options.tabulate}
             document = to_dict(fitted(), **how, **kept)
             if options.simplify is not None:

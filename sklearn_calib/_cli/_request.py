@@ -80,6 +80,11 @@ class Request(argparse.Namespace):
         return "logits" if self.logits else "proba"
 
     @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the scale of the scores; None of probabilities and logits."""
+        return (0.0, 100.0) if self.percent else self.scale
+
+    @property
     def sum_tolerance(self) -> float | None:
         """How far sums of rows may be from 1."""
         return 1 - 1e-6 if self.normalize else self.tolerance

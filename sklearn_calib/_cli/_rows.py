@@ -65,10 +65,9 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
 
 def in_class_order(names: Sequence[str], classes: Any) -> Sequence[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
-    from ..canonical import find_columns
+    from ..canonical import match_columns
 
-    places = find_columns([*names], classes)
-    return names if places is None else [names[place] for place in places]
+    return match_columns(np.array([names], dtype=object), [*names], classes)[0].tolist()
 
 
 def _label_of(name, text, numeric):

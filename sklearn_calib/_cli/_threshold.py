@@ -4,6 +4,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from .._show import quoted
 from ._map import DIALECTS, EDITED, add_map, read_map
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
@@ -115,6 +116,13 @@ def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
 
     if options.json is not None:
         check_writable(options.json, [options.map], "--json")
+    scale = found.document.get("record", {}).get("scale")
+    if scale is not None:
+        refuse(
+            f"a map of probabilities or logits in {quoted(options.map)}",
+            f"one fitted to numbers from {scale[0]:g} to {scale[1]:g}",
+            "Make a column of probabilities of them and fit to that",
+        )
     dtype: Any = "float32" if options.float32 else "float64"
     thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
     screen = Screen()

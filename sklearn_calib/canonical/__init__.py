@@ -19,6 +19,10 @@ from ._arrays import read_numbers as read_numbers
 from ._column_order import FARTHER as FARTHER
 from ._column_order import Ranks as Ranks
 from ._column_order import better_order as better_order
+from ._column_order import check_indexes as check_indexes
+from ._column_order import column_names as column_names
+from ._column_order import find_columns as find_columns
+from ._column_order import match_columns as match_columns
 from ._column_order import order_in_doubt as order_in_doubt
 from ._column_order import rank_well as rank_well
 from ._column_order import ranks_of as ranks_of
@@ -37,10 +41,6 @@ from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
 from ._labels import has_own_order as has_own_order
 from ._labels import is_label_table as is_label_table
-from ._named import check_indexes as check_indexes
-from ._named import column_names as column_names
-from ._named import find_columns as find_columns
-from ._named import match_columns as match_columns
 from ._rounded import SLACK as SLACK
 from ._rounded import slack_of as slack_of
 from ._scores import LARGEST_LOGIT as LARGEST_LOGIT

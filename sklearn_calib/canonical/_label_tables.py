@@ -8,7 +8,7 @@ from scipy import sparse
 from .._typing import AnyArray, FloatArray
 from ..exceptions import refuse
 from ._arrays import naming, read_numbers
-from ._named import find_columns, names_in
+from ._column_order import find_columns, names_in
 from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label

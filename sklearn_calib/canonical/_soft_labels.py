@@ -7,8 +7,8 @@ import numpy as np
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse, setting
 from ._arrays import naming, read_numbers
+from ._column_order import column_names, match_columns
 from ._labels import canonical_labels
-from ._named import column_names, match_columns
 from ._rounded import are_bfloat16
 from ._scores import check_same_length
 from ._weights import are_counts, raw_weight

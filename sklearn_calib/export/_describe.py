@@ -25,6 +25,9 @@ def description(document: MapDocument) -> str:
             for role, names in record["columns"].items()
         )
         lines.append(f"Columns: {'; '.join(said)}.")
+    if "scale" in record:
+        low, high = record["scale"]
+        lines.append(f"Scores: numbers from {low:g} to {high:g}, which became probabilities.")
     if "date" in record:
         lines.append(f"Date: {plain(record['date'])}.")
     if "mean_after" in record:

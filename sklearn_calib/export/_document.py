@@ -113,6 +113,15 @@ class MapDocument:
         """The checksum of the map alone."""
         return checksum_of_map(*written_classes(self.classes), self.root.tree())
 
+    def check_scale(self, where: str) -> None:
+        """Refuse a map of numbers on another scale, for programs that take probabilities."""
+        if "scale" not in self.record:
+            return
+        low, high = self.record["scale"]
+        got = f"one fitted to numbers from {low:g} to {high:g}"
+        cure = "Make a column of probabilities of them and fit to that; apply follows the scale"
+        refuse(where, "a map of probabilities or logits", got, cure)
+
     def rows(self, scores: FloatArray) -> FloatArray:
         """Results for scores of the kind `input`."""
         kind: Any = self.input

@@ -255,6 +255,7 @@ def to_dict(
     tabulate: float | None = None,
     date: Date | None = None,
     columns: Columns | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Write a fitted map as a dict of plain JSON types, which other languages can read.
 
@@ -274,7 +275,12 @@ def to_dict(
         text as "2026-11-23". No clock is read, so that the same fit gives the same document.
     columns : list of str or dict, default=None
         The columns that the map was fitted to: names of scores, or roles with a name or several,
-        for instance ``{"label": "default", "scores": ["pd"]}``.
+        for instance ``{"label": "default", "scores": ["pd"]}``. By default the names that the fit
+        saw. The map takes tables with these names of scores in any order.
+    scale : tuple of two floats, default=None
+        The ends of the scale on which these columns hold the scores, if they are no probabilities:
+        ``(0, 100)`` for percentages. The map itself takes probabilities. The command ``apply``
+        follows the scale; `to_sql`, `to_code` and `to_onnx` refuse such a map.
 
     Returns
     -------
@@ -293,7 +299,7 @@ def to_dict(
         all text, integers, floats, booleans or bytes.
     ValueError
         A method without a finite form and no `tabulate`; a `date` that is none; columns that are
-        not texts.
+        not texts; a `scale` that is not two numbers.
     RuntimeError
         A recalibrator of your own whose nodes do not give what it predicts.
 
@@ -312,7 +318,7 @@ def to_dict(
     found = document_of(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
         columns = [*map(str, fitted.feature_names_in_)]
-    return replace(found, record=named(found.record, date, columns)).to_dict()
+    return replace(found, record=named(found.record, date, columns, scale)).to_dict()
 
 
 def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
@@ -373,12 +379,13 @@ def to_json(
     tabulate: float | None = None,
     date: Date | None = None,
     columns: Columns | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> str:
     """Write a fitted map as JSON text.
 
     Parameters
     ----------
-    fitted, input, tabulate, date, columns
+    fitted, input, tabulate, date, columns, scale
         As in `to_dict`.
     path : str or Path, default=None
         A file to write as well, as UTF-8, whole or not at all.
@@ -407,7 +414,8 @@ def to_json(
     >>> bool(abs(exported.predict_proba([0.3]) - fitted.predict_proba([0.3])).max() < 1e-15)
     True
     """
-    document = to_dict(fitted, input=input, tabulate=tabulate, date=date, columns=columns)
+    known: dict[str, Any] = {"date": date, "columns": columns, "scale": scale}
+    document = to_dict(fitted, input=input, tabulate=tabulate, **known)
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
         write_whole(path_of(path, "to_json"), text)

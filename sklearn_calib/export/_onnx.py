@@ -125,6 +125,7 @@ def to_onnx(
             refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
+    document.check_scale(where)
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(

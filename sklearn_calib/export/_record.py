@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files.checksum import checksum
@@ -21,7 +22,7 @@ MAP = "map_sha256"
 _WHOLE = ("rows", "rows_of_mean_after")
 _PER_CLASS = ("events", "mean_before", "mean_after")
 _NUMBERS = ("intercept", "slope")
-NAMES = (MAP, *_WHOLE, *_PER_CLASS, *_NUMBERS, "date", "columns")
+NAMES = (MAP, *_WHOLE, *_PER_CLASS, *_NUMBERS, "date", "columns", "scale")
 
 
 def checksum_of_map(classes: list[Any], kind: str, tree: dict[str, Any]) -> str:
@@ -43,8 +44,12 @@ def record_of(fitted: Any) -> dict[str, Any]:
     return kept | {name: last[name] for name in after if name in last}
 
 
-def named(record: dict[str, Any], date: Date | None, columns: Columns | None) -> dict[str, Any]:
+def named(
+    record: dict[str, Any], date: Date | None, columns: Columns | None, scale: Any
+) -> dict[str, Any]:
     """A record with what its user says of the rows."""
+    if scale is not None:
+        record = record | {"scale": _written_scale(scale)}
     if date is not None:
         record = record | {"date": _written_date(date)}
     return record if columns is None else record | {"columns": _written_columns(columns)}
@@ -58,6 +63,14 @@ def _written_date(date):
         cure = "Write year, month, day"
         refuse(called("to_dict"), "a date such as '2026-11-23'", repr(date)[:60], cure)
     return text
+
+
+def _written_scale(scale):
+    ends = list(scale) if np.iterable(scale) else [scale]
+    if _rule_broken("scale", ends, 0):
+        rule = "scale as two numbers, the lower one first"
+        refuse("to_dict", rule, repr(scale)[:60], "Write (0, 100) for percentages")
+    return ends
 
 
 def _written_columns(columns):
@@ -93,6 +106,9 @@ def _rule_broken(name, value, k):
     if name in _WHOLE:
         right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return "" if right else "a whole number"
+    if name == "scale":
+        right = isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+        return "" if right and value[0] < value[1] else "two numbers, the lower one first"
     if name in _NUMBERS:
         return "" if _is_number(value) else "a finite number"
     if name in _PER_CLASS:

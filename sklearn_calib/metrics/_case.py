@@ -434,7 +434,8 @@ def canonical_case(
     where : str
         Who is asking: the opening of every error message.
     y_true, y_proba, sample_weight, labels, pos_label
-        As every measure takes them.
+        As every measure takes them. Columns of a table of probabilities that are named after the
+        classes come into their order.
     validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, _where=where)``.
@@ -452,11 +453,13 @@ def canonical_case(
     Raises
     ------
     ValueError, TypeError
-        Invalid scores, labels or weights; see `canonical_proba`.
+        Invalid scores, labels or weights; see `canonical_proba`. Indexes of pandas that hold
+        different labels, see `check_indexes`.
 
     Warns
     -----
     CalibrationWarning
+        Indexes of pandas that hold the same labels in different orders;
         `labels` in an order of their own which the columns cannot have; one column that is plainly
         the probability of the first class, where that is `pos_label` or the labels are text.
 

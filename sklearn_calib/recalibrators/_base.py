@@ -248,8 +248,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the second class alone. For logits pass
-            ``canonical_proba(scores, kind="logits")``.
+            sorted labels, or the second class alone. Columns of a table that are named after the
+            classes are theirs, in any order; names of other kinds are remembered for `predict`. For
+            logits pass ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels. Only a `PriorShift` to a given mean can do without.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -257,7 +258,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         classes : array-like of shape (n_classes,), default=None
             All classes in the order of the columns, for a calibration set that misses one, or
             columns that are not in the order of the sorted labels. It names the columns and moves
-            nothing.
+            nothing, unless the columns of a table have these names.
         soft_labels : bool, default=False
             Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
             second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
@@ -271,17 +272,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns; soft labels
-            outside [0, 1], or where the order of the rows matters (``capabilities.ordered``);
-            weights that are negative or all zero; more classes than ``capabilities.max_classes``.
+            Anything `canonical_proba` refuses; labels that do not match the columns; indexes of
+            pandas with different labels; soft labels outside [0, 1], or where the order of the rows
+            matters (``capabilities.ordered``); weights that are negative or all zero; more classes
+            than ``capabilities.max_classes``.
             After any error or interruption the estimator is unfitted, also where it was fitted
             before. Threads that predict during a fit see the map of before until it ends.
 
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; `classes` in an order of their own where the columns fit another
-            one far better. From maps that cannot fall (``capabilities.increasing``): scores
+            Equal rows of scores; indexes of pandas in different orders; `classes` in an order of
+            their own where the columns fit another one far better. From maps that cannot fall (``capabilities.increasing``): scores
             that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
             divided by the number of classes where there are more than two.
         """
@@ -320,7 +322,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as at fit. Columns of a table with the names of the classes, or
+            those of the fit, may come in any order.
 
         Returns
         -------
@@ -552,8 +555,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return  # no names, and none to compare them with
         if hasattr(X, "columns"):
             check_names_differ(X)
-        if not reset and find_columns(X, self._fitted_names()) is not None:
-            return  # the same names in another order, which was followed
+        if not reset and find_columns(X, self.classes_, self._fitted_names()) is not None:
+            return  # names whose order was followed
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 

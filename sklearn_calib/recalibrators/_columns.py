@@ -144,12 +144,13 @@ def _numbers(column, name, where):
 
 
 def _places(column, known, name, where):
-    if column.dtype != object:
-        present = column[~np.isnan(column)]
-        if len(present) and known and not any(isinstance(key, _NUMBER) for key in known):
-            got = f"the number {present[0]:g} in column {quoted(name)}"
-            refuse(where, "categories, as at fit", got, "Pass the column as it was at fit")
     values = column.tolist()
+    kinds = {isinstance(key, _NUMBER) for key in known}
+    for value in dict.fromkeys(values):
+        if kinds and isinstance(value, _NUMBER) not in kinds and not is_nothing(value):
+            got = f"the number {value:g}" if column.dtype != object else repr(value)
+            got += f" in column {quoted(name)}"
+            refuse(where, "categories, as at fit", got, "Pass the column as it was at fit")
     return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
 
 

@@ -14,7 +14,7 @@ from ..exceptions import caution, refuse
 from ._anybody import aligned_proba, fit_copy
 from ._booster import weighted_deviation
 from ._by_group import ByGroup, Given
-from ._columns import is_nothing, picked
+from ._columns import Vocabulary, is_nothing, picked
 from ._platt import PlattScaling
 
 MANY_GROUPS = 1000
@@ -59,7 +59,8 @@ class GroupRecalibration(ByGroup):
     ------
     ValueError
         What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a table with
-        another number of rows, or without a column of the fit.
+        another number of rows, or without a column of the fit; at prediction, numbers in a column
+        that was text at fit, and text in one that was numbers.
     TypeError
         No table of groups; a `recalibrator` that is none.
 
@@ -140,6 +141,7 @@ class GroupRecalibration(ByGroup):
         self.pooled_ = fit_copy(self.recalibrator, where, proba, codes, np.arange(2), weight)
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
+        self._kinds = Vocabulary.of(given.columns)
         keys = _keys(list(given.columns.values()))
         self.groups_ = sorted(set(keys), key=_order)
         self._places = {key: place for place, key in enumerate(self.groups_)}
@@ -166,6 +168,7 @@ class GroupRecalibration(ByGroup):
         )
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
+        self._kinds.read(columns, where)  # refuses numbers as text, which would be new groups
         group = self._group(_keys(picked(columns, self.group_names_, where)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]

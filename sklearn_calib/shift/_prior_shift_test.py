@@ -13,7 +13,6 @@ from ..canonical import (
     canonical_proba,
     check_indexes,
     check_same_length,
-    column_names,
     match_columns,
 )
 from ..exceptions import check_count, refuse
@@ -142,7 +141,7 @@ def prior_shift_test(
     check_indexes(where, proba_source, y)
     source = match_columns(source, proba_source, classes)
     target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
-    target = match_columns(target, proba_target, classes, column_names(proba_source))
+    target = match_columns(target, proba_target, classes)
     n, m = len(source), len(target)
     both = RankedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
     found = both.distance(np.arange(n), np.arange(n, n + m))

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.groups import GroupRecalibration
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling
 
@@ -185,3 +185,61 @@ def test_the_table_of_groups_counts_weights(case):
     assert not np.allclose(
         numbers, GroupRecalibration().fit(p, y, groups=site).to_frame()[numbers.columns]
     )
+
+
+NUMBERS, TEXTS = "numbers, as at fit", "categories, as at fit"
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given", "rule"),
+    [
+        (int, str, NUMBERS),
+        (float, str, NUMBERS),
+        (bool, str, NUMBERS),
+        (int, "category of text", NUMBERS),
+        (str, int, TEXTS),
+        (str, float, TEXTS),
+        (str, bool, TEXTS),
+        (str, "category of numbers", TEXTS),
+        ("category of numbers", str, TEXTS),
+        ("category of text", int, TEXTS),
+        (int, float, None),
+        (float, int, None),
+        (bool, int, None),
+        (int, "category of numbers", None),
+        ("category of numbers", float, None),
+        (str, "category of text", None),
+    ],
+)
+@pytest.mark.parametrize("cls", [GroupRecalibration, MulticalibratedScores])
+def test_groups_of_another_type_than_at_fit(cls, fitted, given, rule):
+    """0 and "0" are not one group; 0 and 0.0 are."""
+    p, y, site = draw(300)
+    codes = (site == "big").astype(int)
+
+    def of_type(kind):
+        if not isinstance(kind, str):
+            return codes.astype(kind)
+        return pd.Series(codes.astype(str if "text" in kind else int)).astype("category")
+
+    more = {"cv": 2, "n_rounds": 1, "n_trees": 2} if cls is MulticalibratedScores else {}
+    model = cls(**more).fit(p, y, groups=of_type(fitted))
+    if rule is not None:
+        with refuses(ValueError, rule=f".*{rule}", value=".*in column 'group'"):
+            model.predict_proba(p, groups=of_type(given))
+        return
+    try:
+        found = model.predict_proba(p, groups=of_type(given))
+    except ValueError as error:  # numbers have an order for trees, categories have none
+        assert cls is MulticalibratedScores and "numbers, as at fit" in str(error)
+        return
+    np.testing.assert_array_equal(found, model.predict_proba(p, groups=of_type(fitted)))
+
+
+def test_new_groups_of_the_same_type_get_the_line_of_all_rows(case):
+    p, _, _, model = case
+    found = model.predict_proba(p[:5], groups=np.full(5, "elsewhere"))
+    a, b = model.pooled_line_
+    np.testing.assert_allclose(found[:, 1], expit(a + b * logit(p[:5])), rtol=1e-12)
+    missing = model.predict_proba(p[:5], groups=np.full(5, None))
+    np.testing.assert_array_equal(missing, found)
