@@ -370,6 +370,22 @@ def test_a_document_knows_the_names(kind):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
+def test_a_report_of_many_labels_looks_at_the_named_columns():
+    rng = np.random.default_rng(0)
+    proba = rng.random((400, 3)) ** [1, 2, 3]
+    Y = (rng.random((400, 3)) < proba).astype(int)
+    quick = {"measures": ["log_loss"], "n_resamples": 2, "multilabel": True}
+    expected = calibration_report(Y, proba, labels=NAMES, **quick)
+    given = table(Y, [0, 1, 2]), table(proba, [1, 2, 0])
+    for more in ({}, {"labels": ["c", "b", "a"]}):
+        found = calibration_report(*given, **quick, **more)
+        values = {row.model: row.value for row in found.rows}
+        assert values == {row.model: row.value for row in expected.rows}
+    unnamed = [pd.DataFrame(one.to_numpy()) for one in given]
+    with refuses(ValueError, rule=".*in the order of the labels"):
+        calibration_report(*unnamed, **quick)
+
+
 def test_names_that_were_not_there_at_fit():
     proba, y = rows_of_methods(2)
     fitted = TemperatureScaling().fit(table(proba, [0, 1]), NAMES[y])

@@ -36,6 +36,7 @@ from ._label_tables import canonical_label_scores as canonical_label_scores
 from ._label_tables import canonical_label_table as canonical_label_table
 from ._label_tables import known_rows as known_rows
 from ._label_tables import label_names as label_names
+from ._label_tables import named_label_tables as named_label_tables
 from ._labels import canonical_labels as canonical_labels
 from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several

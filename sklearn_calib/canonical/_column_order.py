@@ -152,14 +152,18 @@ def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
         if index is first or len(index) != len(first) or index.equals(first):
             continue
         rule = "one index for labels, scores, weights and groups of the same rows"
-        apart = index.symmetric_difference(first, sort=False)
-        if not len(apart):
+        counted = any(np.array_equal(each, np.arange(len(index))) for each in (index, first))
+        if counted and not (len(index) - 1 in index and len(index) - 1 in first):
+            continue  # other labels, without a look at each of them
+        own, others = index.tolist(), first.tolist()
+        apart = {*own} ^ {*others}
+        if not apart:
             got = "one index in two orders, of which neither is followed"
             caution(where, rule, got, _REMEDY)
             break
-        counted = np.arange(len(index))
-        if not (np.array_equal(index, counted) or np.array_equal(first, counted)):
-            refuse(where, rule, f"{apart[:1].tolist()[0]!r} in some only", _REMEDY)
+        if not counted:
+            label = next(label for label in own + others if label in apart)
+            refuse(where, rule, f"{label!r} in some only", _REMEDY)
     return first
 
 

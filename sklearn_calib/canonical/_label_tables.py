@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._typing import AnyArray, FloatArray
+from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
-from ._arrays import naming, read_numbers
-from ._column_order import find_columns, names_in
+from ._arrays import naming, read_array, read_numbers
+from ._column_order import column_names, find_columns, match_columns, names_in
 from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label
@@ -128,6 +128,24 @@ def _label_table(table, n_samples, n_labels, where):
     if np.isnan(table).all():
         refuse(where, "at least one known label", "NaN everywhere", "Check where y comes from")
     return table
+
+
+def named_label_tables(
+    y_true: Any, y_proba: Any, labels: ArrayLike | None, where: str
+) -> tuple[list[Any], list[FloatArray], FloatArray]:
+    """Return names of labels, their probabilities and their table, in the order of the names.
+
+    The names are `labels`, or those of the columns of `y_true`, or numbers. Columns of
+    either table that have these names are moved to their place.
+    """
+    scores = canonical_label_scores(y_proba, where)
+    shape = len(scores.pairs[0]), len(scores.pairs)
+    table = canonical_label_table(y_true, *shape, where)
+    names = label_names(y_true, shape[1])
+    if labels is not None:
+        names = list(read_array(labels, "names", where))
+    pairs = scores.matched(y_proba, names, column_names(y_true)).pairs
+    return names, pairs, match_columns(table, y_true, names)
 
 
 def known_rows(table: AnyArray, label: int) -> AnyArray:

@@ -12,17 +12,13 @@ from .._simplex import stack_rows, title_of_problem, two_class_problems
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     BOTH,
-    canonical_label_scores,
-    canonical_label_table,
     canonical_labels,
     check_indexes,
     check_same_length,
-    column_names,
     known_rows,
-    label_names,
     match_columns,
+    named_label_tables,
     raw_weight,
-    read_array,
     soft_rows,
     two_columns,
     valid_proba,
@@ -572,19 +568,10 @@ def label_cases(
     if not isinstance(multilabel, str) or multilabel not in ("macro", "micro"):
         refuse(where, "multilabel 'macro' or 'micro'", repr(multilabel), "See the user guide")
     check_indexes(where, y_true, y_proba, sample_weight)
-    given = canonical_label_scores(y_proba, where)
-    pairs = given.pairs
-    table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
+    names, pairs, table = named_label_tables(y_true, y_proba, labels, where)
     weight = raw_weight(sample_weight, len(table), where)
-    names = (
-        label_names(y_true, len(pairs))
-        if labels is None
-        else list(read_array(labels, "names", where))
-    )
     if len(names) != len(pairs):
         refuse(where, f"{len(pairs)} names as labels", f"{len(names)}", "Name each column of y")
-    table = match_columns(table, y_true, names)
-    pairs = given.matched(y_proba, names, column_names(y_true)).pairs
     rows = []
     for label, name in enumerate(names):
         kept = known_rows(table, label)

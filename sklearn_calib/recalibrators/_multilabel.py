@@ -16,13 +16,11 @@ from ..canonical import (
     BOTH,
     are_counts,
     canonical_label_scores,
-    canonical_label_table,
     canonical_weight,
     check_indexes,
-    column_names,
     find_columns,
     known_rows,
-    label_names,
+    named_label_tables,
 )
 from ..exceptions import caution, check_sizes, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -150,17 +148,15 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             check_sizes(new)
             method = new._method(where)
             check_indexes(where, y, X, sample_weight)
-            scores = canonical_label_scores(X, where)
-            pairs = scores.matched(X, column_names(y)).pairs
-            table = canonical_label_table(y, len(pairs[0]), len(pairs), where)
+            names, pairs, table = named_label_tables(y, X, None, where)
             weight = canonical_weight(sample_weight, len(table), _where=where)
-            data = _Data(pairs, table, weight, label_names(y, len(pairs)))
+            data = _Data(pairs, table, weight, names)
             fit = {"none": new._fit_each, "all": new._fit_all, "shrink": new._fit_shrunken}
             fit[new.pooling](data, method, where)
             check_feature_names(new, X, reset=True)
             new.classes_ = [BOTH.copy() for _ in pairs]
             new.n_features_in_ = len(pairs)
-            new._names = column_names(y)
+            new._names = names
         return self
 
     def predict_proba(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:

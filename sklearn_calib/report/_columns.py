@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import listed, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import better_order, canonical_label_scores, canonical_label_table
+from ..canonical import better_order, named_label_tables
 from ..exceptions import named, refuse, setting
 from ..metrics import Case, canonical_case
 from ._models import Model
@@ -214,8 +214,7 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, whe
             f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
             setting("other_column", words="Pass the other column, or 1 - p") + _MEANT,
         )
-    pairs, _ = canonical_label_scores(y_proba, where)
-    table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
+    _, pairs, table = named_label_tables(y_true, y_proba, list(cases), where)
     places = better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
     if places is None:
         return

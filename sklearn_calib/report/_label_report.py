@@ -16,7 +16,7 @@ from .._show import bare, html_of, in_notebook
 from .._simplex import log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
 from .._version import __version__
-from ..canonical import canonical_label_scores, canonical_label_table, label_names, raw_weight
+from ..canonical import label_names, named_label_tables, raw_weight
 from ..exceptions import check_level, refuse, require
 from ..groups import GroupRow, audit_case, audit_summaries
 from ..metrics import label_cases
@@ -385,8 +385,7 @@ def label_report(
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
-    pairs, _ = canonical_label_scores(y_proba, where)
-    known = ~np.isnan(canonical_label_table(y_true, len(pairs[0]), len(pairs), where))
+    known = ~np.isnan(named_label_tables(y_true, y_proba, names, where)[2])
     weight = raw_weight(sample_weight, len(known), where)
     ((_, pooled),) = label_cases(where, y_true, y_proba, "micro", **given)
     table = _LabelTable(known, weight)
