@@ -509,6 +509,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._check_absent(rows.proba, where)
         return rows
 
+    def _fit_step(self, step, proba, codes, weight):
+        """Fit a step of this map, which then predicts by itself."""
+        step._fit(proba, codes, weight)
+        shared = ("classes_", "n_features_in_", "feature_names_in_", "floor_")
+        vars(step).update({name: vars(self)[name] for name in shared if name in vars(self)})
+        return step
+
     def _check_fit_shapes(self, proba, classes, where):
         check_columns_of(classes, proba.shape[1], where)
         n_classes, most = len(classes), self.capabilities.max_classes

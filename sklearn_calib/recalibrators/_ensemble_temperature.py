@@ -55,8 +55,7 @@ class EnsembleTemperatureScaling(Recalibrator):
     )
 
     def _fit(self, proba, codes, weight):
-        self.temperature_scaling_ = TemperatureScaling()
-        self.temperature_scaling_._fit(proba, codes, weight)
+        self.temperature_scaling_ = self._fit_step(TemperatureScaling(), proba, codes, weight)
         rows = np.arange(len(codes))
         parts = np.stack([p[rows, codes] for p in self._parts(proba)]).T
         self.weights_ = fit_proportions(parts, weight, np.array([0.9, 0.05, 0.05])).prior

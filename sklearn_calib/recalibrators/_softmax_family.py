@@ -55,8 +55,8 @@ class SoftmaxRegression(FittedSoftmax):
         raise NotImplementedError
 
     def _fit(self, proba, codes, weight):
-        self.temperature_scaling_ = TemperatureScaling(laplace=self._laplace)
-        self.temperature_scaling_._fit(proba, codes, weight)
+        step = TemperatureScaling(laplace=self._laplace)
+        self.temperature_scaling_ = self._fit_step(step, proba, codes, weight)
         ridge_a, ridge_b = self._ridges(float(weight.sum()), proba.shape[1])
         z = self._inputs(proba)
         self._keep(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
