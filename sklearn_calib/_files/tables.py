@@ -91,13 +91,18 @@ def table_blocks(
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
     rows, forms = 0, dict[tuple[str, str], Any]()
+
+    def pick_some(names: Sequence[str]) -> Any:
+        # without a column no row is counted: folders may hold all that is needed
+        return pick(names) or names[:1]
+
     with reading(file), opened(file) as stream:
         kind = kind_of(stream, file)
         if kind == "csv":
             form = sep, decimal, encoding, header
-            tables = _read_csv(stream, file, pick, form, size, as_text)
+            tables = _read_csv(stream, file, pick_some, form, size, as_text)
         else:
-            found = _typed(kind, stream, file, pick, encoding, size)
+            found = _typed(kind, stream, file, pick_some, encoding, size)
             has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
             tables = (t._replace(decimal=decimal) if has_text else t for t in found)
         for table in tables:

@@ -48,17 +48,18 @@ class PartialFitStaging(Staging):
             random_state=check_random_state(asked["random_state"]), early_stopping=False
         )
         classes = np.unique(y)
-        class_weight = getattr(estimator, "class_weight", None)
-        if class_weight == "balanced":  # partial_fit cannot know it
+        if getattr(estimator, "class_weight", None) == "balanced":  # partial_fit cannot know it
+            asked["class_weight"] = "balanced"
             balanced = compute_class_weight("balanced", classes=classes, y=y)
             estimator.set_params(class_weight=dict(zip(classes, balanced, strict=True)))
         snapshots = []
-        for epoch in range(self.n_stages(estimator)):
-            estimator.partial_fit(X, y, **({"classes": classes} if epoch == 0 else {}), **params)
-            snapshots.append({name: _copied(getattr(estimator, name)) for name in self.learned})
-        estimator.set_params(**asked)
-        if class_weight == "balanced":
-            estimator.set_params(class_weight=class_weight)
+        try:
+            for epoch in range(self.n_stages(estimator)):
+                first = {"classes": classes} if epoch == 0 else {}
+                estimator.partial_fit(X, y, **first, **params)
+                snapshots.append({name: _copied(getattr(estimator, name)) for name in self.learned})
+        finally:
+            estimator.set_params(**asked)
         estimator._staged_snapshots = snapshots
         return estimator
 
