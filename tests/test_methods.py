@@ -219,7 +219,8 @@ def rows(k):
     return ((counts + 1) / (21 + k))[kept], y[kept]
 
 
-WEIGHT = 1 + np.arange(N) % 3 % 2 + np.arange(N) % 7 // 6
+#: One row in eleven weighs as much as many others.
+WEIGHT = np.where(np.arange(N) % 11 == 5, 20, 1 + np.arange(N) % 3 % 2 + np.arange(N) % 7 // 6)
 AGAIN = np.repeat(np.arange(N), WEIGHT)
 GROUPS = np.arange(N) % 2
 FOLDS = [(np.arange(N) % 3 != fold, np.arange(N) % 3 == fold) for fold in range(3)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
+from ..canonical import rows_per_weight
 from ..exceptions import check_count, check_level, equals, is_number, refuse, refuse_unknown
 from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, folds_of, resolve_recalibrator
@@ -70,7 +71,10 @@ def _of_problem(problem: "BinaryProblem") -> _Question:
 
 
 def _of_vectors(case: "Case") -> _Question:
-    given = np.asarray(case.proba), case.codes, case.weight, case.of_proba(_vector_key)
+    weight = case.weight
+    if case.items is None:  # the default method counts weights: only ratios of fractions matter
+        weight = weight * rows_per_weight(weight)
+    given = np.asarray(case.proba), case.codes, weight, case.of_proba(_vector_key)
     return _Question(*given, slice(None), slice(None), case.where, "default")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._kernels._binning import cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
+from ..canonical import are_counts, rows_per_weight
 from ..exceptions import (
     check_count,
     check_known,
@@ -222,12 +223,15 @@ def confidence_interval(
             refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
         plain, sample, options = _of_cells(y_true, function, options, where)
         case, (seen, _) = sample.case, sample.filled
+        of_squares = sample.weight.sum() / sample.squares.sum()
+        unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
         if y_proba is None:
             refuse_missing_scores(y_true, "Pass it as y_true", where)
         rows = y_true, y_proba, sample_weight, labels
         case = seen = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
         together = case.clusters
+        unit = 1.0 if soft_labels else rows_per_weight(case.weight)
         function.check_options(options, where)
         plain = function.of_case(case, **options)
     if method == "auto":
@@ -253,7 +257,7 @@ def confidence_interval(
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
-        law = _recalibrated(seen, recalibrator, where, case)
+        law = _recalibrated(seen, recalibrator, where, unit, case)
         draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
         observed, simulate = _simulation(case, function, options, sample, draws)
         line = partial(_Line, case, partial(function.at_infinity, **options), simulate)
@@ -305,11 +309,15 @@ def _of_clusters(case, function, options, where):
     return ClusterSample(problem, case.clusters, _CELLS)
 
 
-def _recalibrated(case, recalibrator, where, rows=None):
-    """A law of the labels of some rows (None: the same), learned from a case."""
+def _recalibrated(case, recalibrator, where, unit=1.0, rows=None):
+    """Return a law of the labels of some rows (None: the same), learned from a case.
+
+    A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
+    """
+    weight = unit * case.weight
     numbers = np.arange(len(case.classes))
     with no_cautions():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, where, case.proba, case.codes, numbers, case.weight)
+        fitted = fit_copy(recalibrator, where, case.proba, case.codes, numbers, weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 

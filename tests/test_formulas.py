@@ -1,0 +1,777 @@
+"""Constants, degrees of freedom and levels: the formula of each closed form, written out again.
+
+No simulation and no band: what is returned is what the formula gives, for strongly unequal weights
+where there are weights, at a level that is no default, with the field in the message.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
+from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
+from sklearn_calib.shift import covariate_weights, prior_shift_test
+from sklearn_calib.summary import CalibrationSummary
+from sklearn_calib.summary._bounds import CellSums, binned
+
+N, LEVEL = 150, 0.8
+RNG = np.random.default_rng(5)
+P = RNG.beta(1.2, 1.8, N).clip(0.01, 0.99)
+Y = (RNG.random(N) < special.expit(0.3 + 0.7 * special.logit(P))).astype(int)
+OTHER = special.expit(special.logit(P) * 0.8 + RNG.normal(size=N) * 0.4)
+#: One row in nine weighs as much as ten others; no weight is a whole number.
+WEIGHT = np.where(np.arange(N) % 9 == 4, 6.5, 0.6) + np.arange(N) % 5 * 0.07
+CLUSTER = np.minimum(np.arange(N) // 4 % 24, np.arange(N) % 13)
+Z = special.logit(P)
+FAR = stats.norm.ppf((1 + LEVEL) / 2)
+SHARE = WEIGHT / WEIGHT.sum()
+
+
+def check(found, expected, where, rtol=1e-7):
+    np.testing.assert_allclose(found, expected, rtol, 1e-12, err_msg=where)
+
+
+def two_sided(z):
+    return 2 * stats.norm.sf(abs(z))
+
+
+def clopper_pearson(share, rows, level):
+    """The interval of a share of `rows` rows, whole numbers or not."""
+    events, tail = share * rows, (1 - level) / 2
+    low = np.where(events > 0, stats.beta.ppf(tail, events, rows - events + 1), 0.0)
+    high = np.where(events < rows, stats.beta.ppf(1 - tail, events + 1, rows - events), 1.0)
+    return low, high
+
+
+def wilson(share, rows, level):
+    z2 = stats.norm.ppf((1 + level) / 2) ** 2
+    root = np.sqrt(z2 * share * (1 - share) / rows + (z2 / (2 * rows)) ** 2)
+    middle = share + z2 / (2 * rows)
+    return (middle - root) / (1 + z2 / rows), (middle + root) / (1 + z2 / rows)
+
+
+def kish(weight):
+    return weight.sum() ** 2 / (weight**2).sum()
+
+
+def sums_of(values, cluster=CLUSTER):
+    return np.array([values[cluster == c].sum(axis=0) for c in np.unique(cluster)])
+
+
+def line(weight, columns, offset=0.0):
+    """Logistic regression: coefficients and their information."""
+
+    def loss(b):
+        eta = offset + columns @ b
+        return weight @ (np.logaddexp(0, eta) - Y * eta)
+
+    b = optimize.minimize(loss, np.zeros(columns.shape[1]), tol=1e-12).x
+    for _ in range(20):
+        q = special.expit(offset + columns @ b)
+        information = (columns * (weight * q * (1 - q))[:, None]).T @ columns
+        b = b + np.linalg.solve(information, columns.T @ (weight * (Y - q)))
+    return b, information, q, -loss(b)
+
+
+# -- classical tests -------------------------------------------------------------------------------
+
+
+def test_spiegelhalter():
+    z = WEIGHT @ ((Y - P) * (1 - 2 * P)) / np.sqrt(WEIGHT**2 @ ((1 - 2 * P) ** 2 * P * (1 - P)))
+    found = inference.spiegelhalter_test(Y, P, sample_weight=WEIGHT)
+    check(found, [z, two_sided(z)], "statistic, pvalue")
+
+
+def test_spiegelhalter_of_clusters():
+    """The variance of the sums of clusters, by the design effect times p (1 - p)."""
+    pull, c = WEIGHT * (Y - P) * (1 - 2 * P), WEIGHT * (1 - 2 * P) ** 2
+    effect = (sums_of(pull) ** 2).sum() / (c @ (Y - P) ** 2)
+    z = pull.sum() / np.sqrt(effect * (c @ (P * (1 - P))))
+    found = inference.spiegelhalter_test(Y, P, sample_weight=WEIGHT, groups=CLUSTER)
+    check(found, [z, two_sided(z)], "statistic, pvalue")
+
+
+@pytest.mark.parametrize(("held_out", "lost"), [(True, 0), (False, 2), (False, 3)])
+def test_hosmer_lemeshow(held_out, lost):
+    parts = np.array_split(np.argsort(P), 5)
+    square = sum(
+        (Y[rows].sum() - P[rows].sum()) ** 2 / (len(rows) * P[rows].mean() * (1 - P[rows].mean()))
+        for rows in parts
+    )
+    given = {"n_bins": 5, "held_out": held_out, "n_parameters": lost or 2}
+    found = inference.hosmer_lemeshow_test(Y, P, **given)
+    check(found, [square, stats.chi2.sf(square, 5 - lost)], f"{given}")
+
+
+def test_cox():
+    b, _, _, top = line(np.ones(N), np.column_stack([np.ones(N), Z]))
+    ratio = 2 * (top - np.log(np.where(Y == 1, P, 1 - P)).sum())
+    check(inference.cox_test(Y, P), [ratio, stats.chi2.sf(ratio, 2)], f"line {b}")
+
+
+def test_cox_of_clusters():
+    """Rao's score test of both: V of the clusters, the rows' variance exchanged for p (1 - p)."""
+    v = P * (1 - P)
+    columns = np.column_stack([np.ones(N), Z - v @ Z / v.sum()])
+    known = np.sqrt(np.diag((columns * v[:, None]).T @ columns))
+    scaled = columns / known
+    seen = (scaled * ((Y - P) ** 2)[:, None]).T @ scaled
+    values, vectors = np.linalg.eigh(seen)
+    pulls = sums_of((Y - P)[:, None] * scaled) @ (vectors / np.sqrt(values)) @ vectors.T
+    total = ((Y - P)[:, None] * scaled).sum(axis=0)
+    square = total @ np.linalg.solve(pulls.T @ pulls, total)
+    found = inference.cox_test(Y, P, groups=CLUSTER)
+    check(found, [square, stats.chi2.sf(square, 2)], "statistic, pvalue")
+
+
+@pytest.mark.parametrize("statistic", ["kuiper", "kolmogorov_smirnov"])
+def test_cumulative(statistic):
+    order = np.argsort(P)
+    path = np.append(0, np.cumsum((WEIGHT * (Y - P))[order]))
+    size = np.ptp(path) if statistic == "kuiper" else np.abs(path).max()
+    size /= np.sqrt(WEIGHT**2 @ (P * (1 - P)))
+    k = np.arange(1, 200)
+    if statistic == "kuiper":
+        pvalue = 8 * ((-1.0) ** (k - 1) * k * stats.norm.sf(k * size)).sum()
+    else:
+        pvalue = 4 * ((-1.0) ** (k - 1) * stats.norm.sf((2 * k - 1) * size)).sum()
+    found = inference.cumulative_test(Y, P, statistic=statistic, sample_weight=WEIGHT)
+    check(found, [size, pvalue], statistic, 1e-6)
+
+
+def test_polynomial_test():
+    found = inference.polynomial_test(Y, P)
+    columns = np.vander(Z, found.degree + 1, increasing=True)
+    b, information, _, top = line(np.ones(N), columns)
+    ratio = 2 * (top - np.log(np.where(Y == 1, P, 1 - P)).sum())
+    assert found.degree == 1
+    check(found.coef, b, "coef", 1e-5)
+    check(found.covariance, np.linalg.inv(information), "covariance", 1e-5)
+    check([found.statistic, found.pvalue], [ratio, stats.chi2.sf(ratio, 2)], "test", 1e-6)
+    half = np.sqrt(stats.chi2.ppf(LEVEL, 2) * (columns @ found.covariance * columns).sum(axis=1))
+    check(found.belt(P, level=LEVEL)[1], special.expit(columns @ b + half), "belt", 1e-5)
+
+
+# -- the table of a validation ---------------------------------------------------------------------
+
+
+def summary_of(**more):
+    return inference.validation_summary(Y, P, level=LEVEL, n_resamples=9, **more)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Of no weights by likelihood and by Wald, of weights, and of clusters."""
+    return {
+        "profile": summary_of(smoother="cox"),
+        "wald": summary_of(smoother="cox", ci="wald"),
+        "weights": summary_of(smoother="cox", sample_weight=WEIGHT),
+        "clusters": summary_of(sample_weight=WEIGHT, groups=CLUSTER),
+    }
+
+
+@pytest.mark.parametrize("how", ["wald", "weights"])
+def test_observed_over_expected(tables, how):
+    weight = WEIGHT if how == "weights" else np.ones(N)
+    z = weight @ (Y - P) / np.sqrt(weight**2 @ (P * (1 - P)))
+    low, high = clopper_pearson(weight @ Y / weight.sum(), kish(weight), LEVEL)
+    most = weight.sum() / (weight @ P)
+    row = tables[how]["O/E"]
+    expected = [weight @ Y / (weight @ P), low * most, high * most, two_sided(z)]
+    check([row.estimate, row.low, row.high, row.pvalue], expected, how)
+
+
+def test_observed_over_expected_of_clusters(tables):
+    residual = sums_of(WEIGHT * (Y - P))
+    rate, mean = SHARE @ Y, SHARE @ P
+    seen = rate * (1 - rate) + (rate - mean) ** 2
+    z = residual.sum() / np.sqrt(residual @ residual * mean * (1 - mean) / seen)
+    assert tables["clusters"]["O/E"].pvalue == pytest.approx(two_sided(z)), "pvalue"
+
+
+def errors_of(how, weight, columns, information, q):
+    """Standard errors of coefficients: of the likelihood, or of squared weights and residuals."""
+    inverse = np.linalg.inv(information)
+    if how == "weights":
+        meat = (columns * (weight**2 * (Y - q) ** 2)[:, None]).T @ columns
+        inverse = inverse @ meat @ inverse
+    return np.sqrt(np.diag(inverse)), inverse
+
+
+@pytest.mark.parametrize("how", ["wald", "weights"])
+def test_the_line_of_a_validation(tables, how):
+    weight = WEIGHT if how == "weights" else np.ones(N)
+    columns = np.column_stack([np.ones(N), Z])
+    (a, b), information, q, _ = line(weight, columns)
+    errors, covariance = errors_of(how, weight, columns, information, q)
+    (c,), information, q, _ = line(weight, columns[:, :1], Z)
+    large, _ = errors_of(how, weight, columns[:, :1], information, q)
+    of_rows = (("calibration in the large", c, large[0]), ("intercept", a, errors[0]))
+    for name, value, error in (*of_rows, ("slope", b, errors[1])):
+        row = tables[how][name]
+        expected = [value, value - FAR * error, value + FAR * error]
+        check([row.estimate, row.low, row.high], expected, f"{how}, {name}", 1e-5)
+    if how == "weights":
+        away = np.array([a, b - 1])
+        square = away @ np.linalg.solve(covariance, away)
+        expected = [two_sided(c / large[0]), two_sided((b - 1) / errors[1])]
+        found = [tables[how][name].pvalue for name in ("calibration in the large", "slope")]
+        check(found, expected, "Wald p-values", 1e-4)
+        row = tables[how]["Cox chi-square"]
+        check([row.estimate, row.pvalue], [square, stats.chi2.sf(square, 2)], "both", 1e-4)
+
+
+def test_likelihood_ratios_of_a_validation(tables):
+    """p-values, and the ends of the slope: where the likelihood falls by half a quantile."""
+    one, columns = np.ones(N), np.column_stack([np.ones(N), Z])
+    start = np.log(np.where(Y == 1, P, 1 - P)).sum()
+    large, (_, slope), both = (line(one, columns[:, :1], Z)[3], *line(one, columns)[::3])
+    ratios = [2 * (large - start), 2 * (both - large), 2 * (both - start)]
+    names = "calibration in the large", "slope", "Cox chi-square"
+    found = [tables["profile"][name].pvalue for name in names]
+    expected = [stats.chi2.sf(ratio, df) for ratio, df in zip(ratios, (1, 1, 2), strict=True)]
+    check(found, expected, "p-values", 1e-5)
+    for end in (tables["profile"]["slope"].low, tables["profile"]["slope"].high):
+        fallen = 2 * (both - line(one, columns[:, :1], end * Z)[3])
+        assert fallen == pytest.approx(stats.chi2.ppf(LEVEL, 1), rel=1e-4), f"{slope} to {end}"
+
+
+def jackknife(weight, columns, q, information, cluster):
+    """One-step errors of leaving out each cluster, and degrees of freedom by fourth moments."""
+    names, v, r = np.unique(cluster), q * (1 - q), Y - q
+    moved = []
+    for c in names:
+        own = cluster == c
+        part = (columns[own] * (weight * v)[own, None]).T @ columns[own]
+        pull = columns[own].T @ (weight * r)[own]
+        moved.append(np.linalg.solve(information - part, pull))
+    errors = np.sqrt((len(names) - 1) / len(names) * (np.array(moved) ** 2).sum(axis=0))
+    influence = (np.linalg.inv(information) @ (columns * weight[:, None]).T).T
+    alone = sums_of(influence**2 * v[:, None], cluster)
+    total, pairs = alone.sum(axis=0), (alone**2).sum(axis=0)
+    at_once = (sums_of(influence * r[:, None], cluster) ** 2).sum(axis=0)
+    effect = at_once / (influence**2 * (r**2)[:, None]).sum(axis=0)
+    kurtosis = (influence**4 * (v * (1 - 6 * v))[:, None]).sum(axis=0)
+    degrees = total**2 / (pairs + effect * kurtosis / 2)
+    return errors, np.clip(degrees, 1, np.clip(total**2 / pairs - 1, 1, len(names) - 1))
+
+
+def test_the_slope_of_clusters(tables):
+    columns = np.column_stack([np.ones(N), Z])
+    b, information, q, _ = line(WEIGHT, columns)
+    errors, degrees = jackknife(WEIGHT, columns, q, information, CLUSTER)
+    half = stats.t.ppf((1 + LEVEL) / 2, degrees) * errors
+    for at, name in enumerate(("intercept", "slope")):
+        row = tables["clusters"][name]
+        expected = [b[at] - half[at], b[at] + half[at]]
+        check([row.low, row.high], expected, f"{name}, degrees {degrees[at]:.3g}", 1e-5)
+
+
+def test_what_a_validation_says_of_the_whole(tables):
+    for how, weight in (("wald", np.ones(N)), ("weights", WEIGHT)):
+        share = weight / weight.sum()
+        rate, brier = share @ Y, share @ (Y - P) ** 2
+        loss = -share @ np.log(np.where(Y == 1, P, 1 - P))
+        blind = -rate * np.log(rate) - (1 - rate) * np.log(1 - rate)
+        pairs = np.outer(share[Y == 1], share[Y == 0])
+        above = np.sign(P[Y == 1][:, None] - P[Y == 0]) / 2 + 0.5
+        # Nagelkerke: 1 - exp(2 (loss - blind)) as a part of its largest value
+        r2 = (1 - np.exp(2 * (loss - blind))) / (1 - np.exp(-2 * blind))
+        expected = {
+            "Brier": brier,
+            "scaled Brier": 1 - brier / (rate * (1 - rate)),
+            "log loss": loss,
+            "AUC": (pairs * above).sum() / pairs.sum(),
+            "Nagelkerke R2": r2,
+        }
+        for name, value in expected.items():
+            assert tables[how][name].estimate == pytest.approx(value, rel=1e-7), f"{how}, {name}"
+        assert tables[how]["Brier"].if_calibrated == pytest.approx(share @ (P * (1 - P))), how
+
+
+# -- how many rows ---------------------------------------------------------------------------------
+
+
+def test_rows_of_a_validation():
+    widths = {"oe_width": 0.3, "slope_width": 0.5, "c_width": 0.2, "net_benefit_width": 0.3}
+    plan = inference.validation_sample_size(
+        P, threshold=0.4, level=LEVEL, sample_weight=WEIGHT, **widths
+    )
+    phi, v = SHARE @ P, SHARE * P * (1 - P)
+    above = (P[:, None] > P) + (P[:, None] == P) / 2
+    c = (SHARE * P) @ above @ (SHARE * (1 - P)) / (phi * (1 - phi))
+    oe = math.asinh(0.15) / FAR
+    n_oe = (1 - phi) / (phi * oe**2)
+    n_slope = v.sum() / (v.sum() * (v @ Z**2) - (v @ Z) ** 2) / (0.25 / FAR) ** 2
+    hits, alarms = SHARE @ (P * (P >= 0.4)) / phi, SHARE @ ((1 - P) * (P >= 0.4)) / (1 - phi)
+    odds = (1 - phi) / phi * 2 / 3
+    spread = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
+    n_net = (spread + (odds * alarms) ** 2 / (phi * (1 - phi))) / (0.15 / FAR) ** 2
+
+    def error_of_c(n):
+        """Newcombe's."""
+        extra = (n / 2 - 1) * ((1 - c) / (2 - c) + c / (1 + c))
+        return np.sqrt(c * (1 - c) * (1 + extra) / (n**2 * phi * (1 - phi)))
+
+    n_c = optimize.brentq(lambda n: error_of_c(n) - 0.1 / FAR, 2, 1e9)
+    found = {target.target: target.n_samples for target in plan.targets}
+    expected = {"O/E": n_oe, "calibration slope": n_slope, "C statistic": n_c}
+    expected["net benefit at 0.4"] = n_net
+    assert found == {name: math.ceil(rows - 1e-6) for name, rows in expected.items()}
+    check([plan.c_statistic, plan.prevalence], [c, phi], "C and prevalence")
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+def test_rows_for_bins(p):
+    """A cell may be off by beta, 2 beta^(p - 1) = (epsilon)^p."""
+    beta = (0.1**p / 2) ** (1 / (p - 1))
+    choice = 72 / beta * np.log(8 / (beta * 0.2))
+    rest = 8 / beta**2 * (30 * np.log(2) + np.log(8 * 4 / 0.2))
+    found = inference.binning_sample_size(p, 0.1, 0.2, 4, n_bins=30)
+    assert found == math.ceil(choice) + math.ceil(rest), p
+
+
+def test_the_bound_of_lp_calibration():
+    k3 = np.column_stack([P / 2, P / 2, 1 - P])
+    for level in (0.8, 0.95):
+        given = {"p": 2, "sample_weight": WEIGHT, "labels": [0, 1, 2]}
+        error = metrics.lp_calibration_error(Y, k3, **given)
+        radius = np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - level)))
+        found = inference.lp_calibration_bound(Y, k3, level=level, **given)
+        assert found == pytest.approx(error + radius / np.sqrt(kish(WEIGHT))), level
+
+
+@pytest.mark.parametrize(("method", "times", "parts"), [("smooth", 4, 4), ("distance", 1, 2)])
+def test_a_tester_of_calibration(method, times, parts):
+    tester = inference.CalibrationTester(0.5, tolerance=0.05, method=method, delta=0.1)
+    root = (2 + np.sqrt(2 * np.log(10))) * parts / (0.5 - times * 0.05)
+    assert tester.sample_size() == math.ceil(root**2), method
+    found = tester.test(Y, P)
+    assert found.threshold == pytest.approx((times * 0.05 + 0.5) / parts), method
+    assert found.required == math.ceil(root**2) and found.n_samples == N, method
+
+
+# -- differences and losses ------------------------------------------------------------------------
+
+
+def loss_of(p):
+    return -np.log(np.where(Y == 1, p, 1 - p))
+
+
+def mean_of_clusters(values):
+    """Mean, error by leaving out each cluster, degrees of freedom of clusters of other sizes."""
+    mass, totals = sums_of(WEIGHT), sums_of(WEIGHT * values)
+    n, mean = len(mass), SHARE @ values
+    without = (totals.sum() - totals) / (mass.sum() - mass)
+    error = np.sqrt((n - 1) / n * ((without - mean) ** 2).sum())
+    pull = 1 / (mass.sum() - mass)
+    # left-out means are linear in the totals: the trace and the square of their covariance
+    linear = np.diag(pull) @ (np.diag(np.sqrt(mass)) - np.outer(mass, np.sqrt(mass)) / mass.sum())
+    covariance = linear @ linear.T
+    return mean, error, np.trace(covariance) ** 2 / (covariance**2).sum()
+
+
+def test_a_difference_of_losses():
+    moved = loss_of(OTHER) - loss_of(P)
+    mean = SHARE @ moved
+    error = np.sqrt((SHARE**2 @ (moved - mean) ** 2) / (1 - SHARE @ SHARE))
+    found = inference.paired_difference(Y, P, OTHER, sample_weight=WEIGHT, level=LEVEL)
+    expected = [mean, mean - FAR * error, mean + FAR * error]
+    check([found.difference, found.low, found.high], expected, "no groups")
+    given = {"sample_weight": WEIGHT, "level": LEVEL, "groups": CLUSTER}
+    found = inference.paired_difference(Y, P, OTHER, **given)
+    mean, error, degrees = mean_of_clusters(moved)
+    half = stats.t.ppf((1 + LEVEL) / 2, degrees) * error
+    check([found.low, found.high], [mean - half, mean + half], f"groups, {degrees:.3g} degrees")
+
+
+@pytest.mark.parametrize("measure", ["log_loss", "brier_loss"])
+def test_a_loss_of_clusters(measure):
+    losses = loss_of(P) if measure == "log_loss" else (Y - P) ** 2
+    mean, error, degrees = mean_of_clusters(losses)
+    far = stats.t.ppf((1 + LEVEL) / 2, degrees) * error / mean
+    given = {"sample_weight": WEIGHT, "level": LEVEL, "groups": CLUSTER}
+    found = inference.confidence_interval(Y, P, measure, **given)
+    check([found.low, found.high], [mean * np.exp(-far), mean * np.exp(far)], measure)
+
+
+def test_the_upper_end_of_an_error_that_is_not_seen():
+    """All predictions 1/2, half of 100 rows true: the shift that hides with probability 0.025."""
+    p, y = np.full(100, 0.5), np.arange(100) % 2
+    given = {"n_resamples": 499, "level": 0.95}
+    found = inference.confidence_interval(y, p, "expected_calibration_error", **given)
+    end = optimize.brentq(lambda s: stats.binom.pmf(50, 100, 0.5 + s) - 0.025, 0, 0.3)
+    assert found.low == 0.0 and found.high == pytest.approx(end, rel=0.06)
+
+
+def test_errors_of_a_decomposition():
+    found = decomposition.decompose_loss(Y, P, sample_weight=WEIGHT)
+    losses, left = loss_of(P), 1 - SHARE @ SHARE
+    error = np.sqrt(SHARE**2 @ (losses - SHARE @ losses) ** 2 / left)
+    assert found.standard_errors["risk"] == pytest.approx(error), "risk"
+    interval = found.interval("risk", LEVEL)
+    skew = (SHARE**3 @ (losses - SHARE @ losses) ** 3) / (error * np.sqrt(left)) ** 3
+    for end, x in zip(interval, (FAR, -FAR), strict=True):  # Hall's for a skewed mean
+        moved = 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1)
+        assert end == pytest.approx(SHARE @ losses - error * moved), f"risk, {x:.3g}"
+
+
+def test_errors_of_a_refinement_curve():
+    """Of each stage against the best one."""
+    given = {"loss": "brier", "recalibrator": "isotonic", "sample_weight": WEIGHT}
+    found = decomposition.refinement_curve(Y, [OTHER, P, P**2], **given)
+    stages = []
+    for p in (OTHER, P, P**2):
+        cell, w = np.unique(p, return_inverse=True)[1], WEIGHT
+        fitted = IsotonicRegression().fit(cell, Y, sample_weight=w).predict(cell)
+        stages.append((Y - fitted) ** 2)
+    best = np.argmin([SHARE @ losses for losses in stages])
+    for at, losses in enumerate(stages):
+        moved = losses - stages[best]
+        error = np.sqrt(SHARE**2 @ (moved - SHARE @ moved) ** 2)
+        check(found.standard_error[at], error, f"stage {at}", 1e-4)
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
+def test_the_net_benefit():
+    t = np.array([0.2, 0.5])
+    found = decisions.decision_curve(
+        Y, P, thresholds=t, level=LEVEL, sample_weight=WEIGHT, n_resamples=9
+    )
+    for at, threshold in enumerate(t):
+        odds, acts = threshold / (1 - threshold), threshold <= P
+        gain = acts * (Y - (1 - Y) * odds)
+        mean = SHARE @ gain
+        error = np.sqrt(SHARE**2 @ (gain - mean) ** 2)
+        everybody = SHARE @ (Y - (1 - Y) * odds)
+        check(found.net_benefit[at], mean, f"net benefit at {threshold}")
+        check(found.standard_error[at], error, f"error at {threshold}")
+        check(found.treat_all[at], everybody, f"all at {threshold}")
+        over = gain - (Y - (1 - Y) * odds)
+        error = np.sqrt(SHARE**2 @ (over - SHARE @ over) ** 2)
+        check(found.over_all.standard_error[at], error, f"over all at {threshold}")
+        other = (threshold <= OTHER) * (Y - (1 - Y) * odds) - gain
+        given = {"thresholds": [threshold], "sample_weight": WEIGHT, "n_resamples": 9}
+        against = decisions.decision_difference(Y, OTHER, P, level=LEVEL, **given)
+        error = np.sqrt(SHARE**2 @ (other - SHARE @ other) ** 2)
+        check(against.standard_error, [error], f"difference at {threshold}")
+
+
+def test_the_interval_of_a_difference_of_net_benefits():
+    """Wilson's ends of four shares: acts won and lost, with the event and without (MOVER)."""
+    odds, first, second = 2 / 3, OTHER >= 0.4, P >= 0.4
+    given = {"thresholds": [0.4], "level": LEVEL, "n_resamples": 9}
+    found = decisions.decision_difference(Y, OTHER, P, **given)
+    changes = [second & ~first & (Y == 1), ~second & first & (Y == 1)]
+    changes += [second & ~first & (Y == 0), ~second & first & (Y == 0)]
+    share, value = np.mean(changes, axis=1), np.array([1, -1, -odds, odds])
+    low, high = wilson(share, N, LEVEL)
+    # shares of one table: their correlation is that of the multinomial law
+    r = np.sqrt(share / (1 - share))
+    correlation = -np.outer(r, r)
+    np.fill_diagonal(correlation, 1)
+    below = value * np.where(value > 0, share - low, high - share)
+    above = value * np.where(value > 0, high - share, share - low)
+    ends = [
+        value @ share - np.sqrt(below @ correlation @ below),
+        value @ share + np.sqrt(above @ correlation @ above),
+    ]
+    check([found.low[0], found.high[0]], ends, "low, high")
+
+
+def test_the_net_benefit_at_another_prevalence():
+    """Rows of each class are drawn by themselves: two variances."""
+    given = {"thresholds": [0.3], "prevalence": 0.1, "sample_weight": WEIGHT, "n_resamples": 9}
+    found = decisions.decision_curve(Y, P, **given)
+    acts, variance, total = P >= 0.3, 0.0, 0.0
+    for event, unit in ((1, 0.1), (0, -0.9 * 3 / 7)):
+        share = WEIGHT * (event == Y) / WEIGHT[event == Y].sum()
+        rate = share @ acts
+        total += unit * rate
+        variance += unit**2 * (share**2 @ (acts - rate) ** 2)
+    check([found.net_benefit[0], found.standard_error[0]], [total, np.sqrt(variance)], "0.3")
+
+
+def test_the_expected_cost():
+    costs = np.array([[0.0, 1.0], [4.0, 0.5]])
+    given = {"costs": costs, "level": LEVEL, "sample_weight": WEIGHT}
+    found = decisions.expected_cost_test(Y, P, **given)
+    by_action = np.column_stack([1 - P, P]) @ costs
+    action = by_action.argmin(axis=1)
+    believed, paid = by_action.min(axis=1), costs[Y, action]
+    gap = SHARE @ (believed - paid)
+    error = np.sqrt(SHARE**2 @ (believed - paid - gap) ** 2)
+    z = gap / np.sqrt(SHARE**2 @ (P * (1 - P) * (costs[1, action] - costs[0, action]) ** 2))
+    expected = [gap, error, gap - FAR * error, gap + FAR * error, z, two_sided(z)]
+    names = "difference", "standard_error", "low", "high", "statistic", "pvalue"
+    for name, value in zip(names, expected, strict=True):
+        check(getattr(found, name), value, name)
+
+
+def auc_of(p, weight):
+    """The expected share of ordered pairs of different rows."""
+    events, others = weight * p, weight * (1 - p)
+    pairs = np.outer(events, others) * (1 - np.eye(len(p)))
+    above = (P[:, None] > P) + (P[:, None] == P) / 2
+    return (pairs * above).sum() / pairs.sum()
+
+
+def test_deviations_of_expected_metrics():
+    """The AUC's by the derivative with respect to each label, numerically."""
+    found = decisions.expected_metrics(P, y_true=Y, sample_weight=WEIGHT, threshold=0.4)
+    v, acts = P * (1 - P), P >= 0.4
+    steps = [np.where(np.arange(N) == i, 1e-5, 0) for i in range(N)]
+    slopes = [(auc_of(P + step, WEIGHT) - auc_of(P - step, WEIGHT)) / 2e-5 for step in steps]
+    recall = SHARE @ (acts * P) / (SHARE @ P)
+    of_recall = SHARE * (acts - recall) / (SHARE @ P)
+    expected = {
+        "accuracy": np.sqrt(SHARE**2 @ v),
+        "brier_loss": np.sqrt(SHARE**2 @ (v * (1 - 2 * P) ** 2)),
+        "log_loss": np.sqrt(SHARE**2 @ (v * Z**2)),
+        "precision": np.sqrt((SHARE * acts) ** 2 @ v) / (SHARE @ acts),
+        "recall": np.sqrt(of_recall**2 @ v),
+        "auc": np.sqrt(np.square(slopes) @ v),
+    }
+    assert found.auc == pytest.approx(auc_of(P, WEIGHT)), "auc"
+    for name, value in expected.items():
+        assert found.standard_deviations[name] == pytest.approx(value, rel=1e-5), name
+
+
+def test_the_risk_at_each_coverage():
+    given = {"level": LEVEL, "sample_weight": WEIGHT}
+    found = decisions.risk_coverage_curve(Y, P, **given)
+    order = np.argsort(-np.maximum(P, 1 - P), kind="stable")
+    wrong, w = ((P >= 0.5) != Y)[order], WEIGHT[order]
+    for at in (0, 40, 90, N - 1):
+        mass = w[: at + 1]
+        risk, size = mass @ wrong[: at + 1] / mass.sum(), kish(mass)
+        low, high = clopper_pearson(risk, size, LEVEL)
+        values = [found.risk[at], found.low[at], found.high[at], found.coverage[at]]
+        check(values, [risk, low, high, mass.sum() / w.sum()], f"row {at}")
+
+
+# -- groups and grades -----------------------------------------------------------------------------
+
+
+def test_groups():
+    member = np.arange(N) % 3 == 0
+    given = {"min_rows": 10, "n_resamples": 19, "level": LEVEL, "sample_weight": WEIGHT}
+    found = groups.group_calibration(Y, P, {"a": member}, **given)
+    row = next(one for one in found.rows if "True" in one.group)
+    w, y, p, z = (one[member] for one in (WEIGHT, Y, P, Z))
+    path = np.append(0, np.cumsum((w * (y - p))[np.argsort(p)]))
+    sigma = np.ptp(path) / np.sqrt(w**2 @ (p * (1 - p)))
+    shift = optimize.brentq(lambda a: w @ (special.expit(z + a) - y), -5, 5)
+    v = special.expit(z + shift) * (1 - special.expit(z + shift))
+    check(row.sigma, sigma, "sigma")
+    check(row.in_the_large, shift, "in_the_large", 1e-6)
+    check(row.in_the_large_error, np.sqrt(w**2 @ v) / (w @ v), "in_the_large_error", 1e-6)
+    values = [row.weight, row.events, row.expected, row.observed_over_expected]
+    check(values, [w.sum(), w @ y, w @ p, (w @ y) / (w @ p)], "sums")
+    columns = np.column_stack([np.ones(member.sum()), z])
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(z[:, None], y, sample_weight=w)
+    q = model.predict_proba(z[:, None])[:, 1]
+    bread = np.linalg.inv((columns * (w * q * (1 - q))[:, None]).T @ columns)
+    meat = (columns * (w**2 * q * (1 - q))[:, None]).T @ columns
+    error = np.sqrt((bread @ meat @ bread)[1, 1])
+    check([row.slope, row.slope_error], [model.coef_[0, 0], error], "slope", 1e-4)
+    rank = np.sort(found.null_distribution)
+    assert found.critical_sigma == rank[math.ceil(LEVEL * 20) - 1], "critical_sigma"
+    larger = np.sum(found.null_distribution >= row.sigma)
+    assert row.adjusted_p_value == pytest.approx((1 + larger) / 20), "adjusted_p_value"
+
+
+def test_grades():
+    edges, given = [0.3, 0.6], {"level": LEVEL, "prudent_level": 0.7, "n_resamples": 9}
+    found = groups.grade_calibration(Y, P, edges, **given)
+    grade = np.searchsorted(edges, P, side="right")
+    n, k, p = (np.array([f(grade == g) for g in range(3)]) for f in (np.sum, *sums_in_grades()))
+    low, high = clopper_pearson(k / n, n, LEVEL)
+    worse = [(k[g:].sum(), n[g:].sum()) for g in range(3)]
+    prudent = np.maximum.accumulate([stats.beta.ppf(0.7, a + 1, b - a) for a, b in worse])
+    for g, row in enumerate(found.rows):
+        expected = [k[g] / n[g], low[g], high[g], p[g], prudent[g]]
+        values = [row.observed, row.observed_low, row.observed_high, row.predicted, row.prudent]
+        check(values, expected, f"grade {g}")
+        jeffreys = stats.beta.cdf(p[g], k[g] + 0.5, n[g] - k[g] + 0.5)
+        binomial = stats.binom.sf(k[g] - 1, n[g], p[g])
+        check([row.jeffreys_p, row.binomial_p], [jeffreys, binomial], f"grade {g}")
+
+
+def sums_in_grades():
+    return (lambda rows: Y[rows].sum()), (lambda rows: P[rows].mean())
+
+
+# -- curves ----------------------------------------------------------------------------------------
+
+
+def test_a_bin_of_a_reliability_curve():
+    given = {"strategy": "uniform", "n_bins": 4, "level": LEVEL, "sample_weight": WEIGHT}
+    (found,) = metrics.reliability_curve(Y, P, n_resamples=0, **given)
+    for at in range(4):
+        rows = (at / 4 < P) & ((at + 1) / 4 >= P)
+        w = WEIGHT[rows]
+        low, high = clopper_pearson(w @ Y[rows] / w.sum(), kish(w), LEVEL)
+        values = [found.observed[at], found.confidence_low[at], found.confidence_high[at]]
+        check(values, [w @ Y[rows] / w.sum(), low, high], f"bin {at}")
+        check([found.predicted[at], found.weight[at]], [w @ P[rows] / w.sum(), w.sum()], f"{at}")
+
+
+def test_the_belt_of_a_curve():
+    """The polynomial's is that of the test, with as many rows as the weights are worth."""
+    given = {"strategy": "polynomial", "level": LEVEL, "sample_weight": WEIGHT}
+    (found,) = metrics.reliability_curve(Y, P, n_resamples=0, **given)
+    scaled = WEIGHT * WEIGHT.sum() / (WEIGHT @ WEIGHT)
+    columns = np.column_stack([np.ones(N), Z])
+    b, information, _, _ = line(scaled, columns)
+    points = special.logit(found.predicted)
+    rows = np.column_stack([np.ones(len(points)), points])
+    spread = np.einsum("ij,jk,ik->i", rows, np.linalg.inv(information), rows)
+    half = np.sqrt(stats.chi2.ppf(LEVEL, 2) * spread)
+    check(found.confidence_low, special.expit(rows @ b - half), "low", 1e-5)
+    check(found.confidence_high, special.expit(rows @ b + half), "high", 1e-5)
+
+
+def test_the_scale_of_cumulative_differences():
+    found = metrics.cumulative_differences(Y, P, sample_weight=WEIGHT)
+    check(found.sigma, np.sqrt(SHARE**2 @ (P * (1 - P))), "sigma")
+
+
+# -- intervals of maps -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [np.inf, 0.5])
+def test_intervals_of_a_logistic_regression(penalty):
+    X = np.column_stack([Z, OTHER])
+    model = LogisticRegression(C=penalty).fit(X, Y, sample_weight=WEIGHT)
+    q = model.predict_proba(X)[:, 1]
+    columns = np.column_stack([X, np.ones(N)])
+    information = (columns * (WEIGHT * q * (1 - q))[:, None]).T @ columns
+    information += np.diag([1 / penalty, 1 / penalty, 0])
+    spread = np.einsum("ij,jk,ik->i", columns, np.linalg.inv(information), columns)
+    z = model.decision_function(X)
+    found = logistic_intervals(model, X, X, sample_weight=WEIGHT, level=LEVEL)
+    check(found[:, 0], special.expit(z - FAR * np.sqrt(spread)), f"low, C={penalty}")
+    check(found[:, 1], special.expit(z + FAR * np.sqrt(spread)), f"high, C={penalty}")
+
+
+def test_the_mean_of_labels():
+    """Student's t of the effective number of rows, less one."""
+    y = RNG_OF_MEANS.normal(size=40)
+    w = np.where(np.arange(40) % 5 == 0, 4.0, 0.5)
+    share = w / w.sum()
+    found = inference.calibrated_mean(
+        y,
+        y**3 / 9 + 0.1,
+        np.linspace(-2, 2, 99),
+        scale=None,
+        power=0.0,
+        sample_weight=w,
+        level=LEVEL,
+    )
+    mean, size = share @ y, kish(w)
+    error = np.sqrt(share**2 @ (y - mean) ** 2 * size / (size - 1))
+    half = stats.t.ppf((1 + LEVEL) / 2, size - 1) * error
+    values = [found.labels_estimate, found.labels_se, found.labels_low, found.labels_high]
+    check(values, [mean, error, mean - half, mean + half], "labels")
+    check([found.estimate, found.se], [mean, error], "power 0")
+
+
+RNG_OF_MEANS = np.random.default_rng(8)
+
+
+def test_weights_of_covariates():
+    X, moved = RNG_OF_MEANS.normal(size=(60, 1)), RNG_OF_MEANS.normal(0.5, size=(90, 1))
+    found = covariate_weights(X, moved, quantile=0.7)
+    w = found.weights
+    check(found.effective_rows, kish(w), "effective_rows")
+    check([w.mean(), w.max()], [1.0, found.limit], "mean, limit")
+    assert found.n_limited == 18 == np.sum(w >= found.limit * (1 - 1e-12)), "n_limited"
+
+
+# -- p-values of draws, evidence, levels -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [inference.calibration_test, prior_shift_test])
+def test_ranks_among_draws(function):
+    if function is prior_shift_test:
+        found = function(P, Y, OTHER, n_resamples=39)
+    else:
+        found = function(Y, P, n_resamples=39, sample_weight=WEIGHT)
+    larger = np.sum(found.null_distribution >= found.statistic - 1e-12)
+    assert found.pvalue == (1 + larger) / 40, function.__name__
+
+
+def test_evidence():
+    found = safe_calibration_test(Y, P, n_splits=4)
+    mean = np.exp(found.log_e_values).mean()
+    check([found.e_value, found.pvalue], [mean, min(1.0, 1 / mean)], "e_value, pvalue")
+
+
+def test_a_monitor_rejects_at_its_level():
+    """At the first row at which the mixture of likelihood ratios reaches 1 / alpha."""
+    bad = special.expit(2.5 * Z + 1.5)
+    found = CalibrationMonitor("test", alpha=0.1, classes=[0, 1])
+    path = [found.update(Y[[i]], bad[[i]]).log_e_value_ for i in range(60)]
+    first = next(i for i, log in enumerate(path) if log >= np.log(10))
+    assert found.rejected_at_ == first + 1
+    assert found.p_value_ == pytest.approx(np.exp(-max(path)))
+
+
+def test_a_report_rejects_at_its_level():
+    """The verdict is by 0.05 whatever the level of the intervals is."""
+    seen = set()
+    for shift, level in itertools.product((0.0, 0.3, 0.45, 1.0), (0.8,)):
+        q = special.expit(Z + shift)
+        verdict = report.calibration_report(Y, q, n_resamples=9, level=level).verdict
+        rejected = verdict.calibrated is False
+        assert rejected == (verdict.p_value <= 0.05), f"{shift}, {level}: {verdict.p_value}"
+        seen.add(rejected)
+    assert seen == {True, False}
+
+
+def test_the_bound_of_a_binned_error():
+    """Seven bins, one cell across an edge: what its rows can do to each norm."""
+    score, mass = np.array([0.35, 0.43, 0.5, 0.8]), np.array([0.3, 0.05, 0.25, 0.4])
+    hits, width = mass * [0.2, 0.4, 0.7, 0.75], np.array([0.0, 0.02, 0.0, 0.0])
+    ends = score - width / 2, score + width / 2
+    cells = CellSums(score, mass, hits, *ends, width, width, width == 0)
+    wrong = cells.residuals[1]
+    assert wrong == pytest.approx(0.05 * (0.4 * 0.57 + 0.6 * 0.43 + 0.01))
+    own = np.array([0.3, 0.3])  # of the bins beside the edge, the cell in the second
+    gap = abs(np.array([0.3 * (0.2 - 0.35), 0.05 * (0.4 - 0.43) + 0.25 * (0.7 - 0.5)]))
+    left = own - 0.05
+    of_l2 = wrong / np.sqrt(left) + gap * 0.05 / (2 * left**1.5)
+    each = (wrong + 0.05 * gap / own) / left
+    expected = {
+        ("l1", "mass"): 2 * wrong,
+        ("l2", "mass"): np.sqrt((of_l2**2).sum()),
+        ("max", "mass"): each.max(),
+        ("l1", "equal"): each.sum() / 3,
+        ("l2", "equal"): np.sqrt((each**2).sum() / 3),
+    }
+    for (norm, bin_weight), bound in expected.items():
+        given = {"strategy": "uniform", "n_bins": 7, "norm": norm, "bin_weight": bin_weight}
+        found = binned(cells, None, 0.0, **given)
+        assert found == pytest.approx(min(bound, 1.0)), (norm, bin_weight)
+
+
+def test_a_bound_holds_for_every_norm():
+    """Of a coarse summary, against the rows."""
+    score = np.random.default_rng(0).beta(1, 3, 20_000)
+    many = (np.random.default_rng(1).random(20_000) < score**1.3).astype(int)
+    summary = CalibrationSummary(max_cells=4096).update(many, score)
+    for norm, bin_weight in itertools.product(("l1", "l2", "max"), ("mass", "equal")):
+        for n_bins in (3, 7, 15):
+            given = {"norm": norm, "bin_weight": bin_weight, "n_bins": n_bins}
+            exact = metrics.calibration_error(many, score, **given)
+            value, bound = summary.measure("calibration_error", return_bound=True, **given)
+            assert abs(value - exact) <= bound + 1e-12, f"{given}"
