@@ -6,15 +6,21 @@ another order, and four times the rows, each with every string that an option ca
 """
 
 import inspect
+import itertools
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from test_functions import FUNCTIONS, SLOW, TWO_CLASSES, call, options
 from test_functions import rows as rows_of
 from words import numbers
 
+from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, inference
+from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.groups import MulticalibratedModel
 
 N = 80
 #: Strongly unequal: one row in ten has half of the weight, and none is a whole number.
@@ -74,7 +80,8 @@ def cases(name):
 def found_by(name, data, weight, option):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return dict(numbers(call(FUNCTIONS[name], data, sample_weight=weight, **option)))
+        given = {} if weight is None else {"sample_weight": weight}
+        return dict(numbers(call(FUNCTIONS[name], data, **given, **option)))
 
 
 def check_equal(name, option, found, expected, but=(), rtol=1e-7):
@@ -119,3 +126,123 @@ def test_rows_in_another_order_give_every_number(name):
             other = {key: value[order] for key, value in data.items()}
             found = found_by(name, other, WEIGHT[order], option)
             check_equal(name, option, found, expected, DRAWN.get(name, ()))
+
+
+# -- four times the rows ---------------------------------------------------------------------------
+
+#: Words of fields that are errors, and pairs of fields that are ends.
+ERRORS = ("se", "standard_error", "labels_se", "in_the_large_error", "slope_error", "sigma")
+ENDS = (("low", "high"), ("observed_low", "observed_high"), ("confidence_low", "confidence_high"))
+#: Functions whose errors are not those of a mean, each with its reason.
+OTHER_RATES = {
+    "group_calibration": "its sigma is a statistic, its ends are drawn for all groups at once",
+    "validation_sample_size": "its errors are those asked for",
+    "variational_calibration_interval": "copies of a row share a fold",
+    "grade_calibration": "its ends are those of grades",
+    "refinement_curve": "smooths labels by the number of rows",
+    "confidence_interval": "the inversion of an error: below, for a mean",
+    "paired_difference": "an error of calibration: below, for a mean",
+}
+
+
+def four_times():
+    for name in sorted(FUNCTIONS):
+        if name not in OTHER_RATES and name not in SLOW:
+            yield name
+
+
+@pytest.mark.parametrize("name", four_times())
+def test_four_times_the_rows_halve_errors_and_intervals(name):
+    for option, k in itertools.product(options(name), (2,) if name in TWO_CLASSES else (2, 3)):
+        if {(name, value) for value in option.values()} & IN_ORDER:
+            continue  # the isotonic rate is not that of a mean
+        data = rows_of(k)
+        again = {key: np.tile(one, (4, *(1,) * (one.ndim - 1))) for key, one in data.items()}
+        again["clusters"] = np.arange(4 * N) % 10 + 10 * (np.arange(4 * N) // N)
+        try:
+            one = found_by(name, data, None, option)
+        except (ValueError, TypeError) as error:
+            assert "expected" in str(error), f"{name}, {option}, {k} classes: {error!r}"
+            continue
+        errors = [field for field in one if field.rpartition(".")[2] in ERRORS]
+        pairs = [
+            (field, field[: -len(low)] + high)
+            for low, high in ENDS
+            for field in one
+            if field.endswith(f".{low}") and field[: -len(low)] + high in one
+        ]
+        if not (errors or pairs):
+            return
+        four = found_by(name, again, None, option)
+        for field in errors:
+            where = f"{name}, {option}, {field}: {one[field]} and {four[field]}"
+            np.testing.assert_allclose(four[field], one[field] / 2, 0.02, 1e-9, err_msg=where)
+        for low, high in pairs:
+            if four[low].shape == one[low].shape:
+                width, narrow = one[high] - one[low], four[high] - four[low]
+                inside = (one[low] > 0) & (one[high] < 1) & (width > 0)
+                ratio = np.divide(narrow, width, out=np.zeros_like(width), where=width > 0)[inside]
+                where = f"{name}, {option}, {low} to {high}: widths {ratio}"
+                assert ((ratio > 0.4) & (ratio < 0.68)).all(), where
+
+
+@pytest.mark.parametrize("measure", ["brier_loss", "log_loss"])
+@pytest.mark.parametrize("function", ["confidence_interval", "paired_difference"])
+def test_four_times_the_rows_halve_the_interval_of_a_mean(function, measure):
+    """Drawn and by formula, with the same seed."""
+    data = rows_of(2)
+    widths = []
+    for copies in (1, 4):
+        some = {key: np.concatenate([one] * copies) for key, one in data.items()}
+        names = ("second",) if function == "paired_difference" else ()
+        given = [some["y"], some["first"], *(some[name] for name in names)]
+        found = getattr(inference, function)(*given, measure=measure, n_resamples=300)
+        widths.append(found.high - found.low)
+    assert 0.42 < widths[1] / widths[0] < 0.58, f"{function}, {measure}: {widths}"
+
+
+# -- fits inside of fits ---------------------------------------------------------------------------
+
+COPIES = np.where(np.arange(N) % 11 == 5, 15, 1 + np.arange(N) % 3 % 2)
+FOLDS = [
+    (np.flatnonzero(np.arange(N) % 3 != f), np.flatnonzero(np.arange(N) % 3 == f)) for f in range(3)
+]
+AGAIN = np.repeat(np.arange(N), COPIES)
+LR = LogisticRegression(tol=1e-10, max_iter=1000)
+
+
+def models():
+    """Every wrapper with every string that its options can be, and some methods inside."""
+    for name in ("default", "platt", "beta", "isotonic", "histogram_binning"):
+        for ensemble in (True, False):
+            yield CalibratedModel(LR, name, ensemble=ensemble)
+    for response in ("decision_function", "predict_proba"):
+        yield CalibratedModel(LR, response_method=response, ensemble=False)
+        yield MulticalibratedModel(LR, n_rounds=1, n_trees=3, response_method=response)
+    yield CostSensitiveClassifier(LR, [[0.0, 1.0], [3.0, 0.5]])
+    for option in (
+        *({"loss": loss} for loss in ("log", "brier", "spherical")),
+        *({"selection": one} for one in ("minimum", "one_standard_error")),
+        *({"refinement": one} for one in ("temperature-in-sample", "isotonic", "platt")),
+        *({"recalibrator": one} for one in ("beta", "isotonic")),
+        {"ensemble": True},
+    ):
+        yield RefineThenCalibrateCV(LR, {"C": [0.01, 0.3]}, **option)
+
+
+@pytest.mark.parametrize("model", models(), ids=repr)
+def test_a_model_of_very_unequal_weights_is_that_of_repeated_rows(model):
+    """Copies of a row are in the fold of the row."""
+    data = rows_of(2)
+    X, y = np.log(data["first"] / data["second"]) + data["second"], data["y"]
+    folds = [[np.flatnonzero(np.isin(AGAIN, part)) for part in pair] for pair in FOLDS]
+    found = []
+    for rows, cv, weight in ((np.arange(N), FOLDS, COPIES), (AGAIN, folds, None)):
+        one = clone(model)
+        if "cv" in one.get_params(deep=False):
+            one.set_params(cv=[tuple(pair) for pair in cv])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one.fit(X[rows], y[rows], sample_weight=weight)
+            found.append(one.predict_proba(X))
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=2e-5, err_msg=repr(model))
