@@ -143,6 +143,8 @@ OTHER_RATES = {
     "confidence_interval": "the inversion of an error: below, for a mean",
     "paired_difference": "an error of calibration: below, for a mean",
 }
+#: Options of which the rate is that of an isotonic fit, or the degree rises with the rows.
+OTHER_OPTIONS = {("reliability_curve", "isotonic"), ("reliability_curve", "polynomial")}
 
 
 def four_times():
@@ -154,8 +156,8 @@ def four_times():
 @pytest.mark.parametrize("name", four_times())
 def test_four_times_the_rows_halve_errors_and_intervals(name):
     for option, k in itertools.product(options(name), (2,) if name in TWO_CLASSES else (2, 3)):
-        if {(name, value) for value in option.values()} & IN_ORDER:
-            continue  # the isotonic rate is not that of a mean
+        if {(name, value) for value in option.values()} & OTHER_OPTIONS:
+            continue
         data = rows_of(k)
         again = {key: np.tile(one, (4, *(1,) * (one.ndim - 1))) for key, one in data.items()}
         again["clusters"] = np.arange(4 * N) % 10 + 10 * (np.arange(4 * N) // N)
