@@ -143,8 +143,10 @@ OTHER_RATES = {
     "confidence_interval": "the inversion of an error: below, for a mean",
     "paired_difference": "an error of calibration: below, for a mean",
 }
-#: Options of which the rate is that of an isotonic fit, or the degree rises with the rows.
-OTHER_OPTIONS = {("reliability_curve", "isotonic"), ("reliability_curve", "polynomial")}
+#: Options of which the rate is that of an isotonic fit, or more rows make more bins or knots.
+OTHER_OPTIONS = {
+    *(("reliability_curve", x) for x in ("isotonic", "polynomial", "spline", "loess", "sweep")),
+}
 
 
 def four_times():
