@@ -10,12 +10,16 @@ import math
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
+from sklearn_calib._kernels import _log_odds_cells as cells
+from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
+from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.shift import covariate_weights, prior_shift_test
 from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.summary._bounds import CellSums, binned
@@ -340,7 +344,7 @@ def test_rows_for_bins(p):
 def test_the_bound_of_lp_calibration():
     k3 = np.column_stack([P / 2, P / 2, 1 - P])
     for level in (0.8, 0.95):
-        given = {"p": 2, "sample_weight": WEIGHT, "labels": [0, 1, 2]}
+        given = {"p": 2, "n_levels": 4, "sample_weight": WEIGHT, "labels": [0, 1, 2]}
         error = metrics.lp_calibration_error(Y, k3, **given)
         radius = np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - level)))
         found = inference.lp_calibration_bound(Y, k3, level=level, **given)
@@ -514,6 +518,17 @@ def test_the_expected_cost():
     names = "difference", "standard_error", "low", "high", "statistic", "pvalue"
     for name, value in zip(names, expected, strict=True):
         check(getattr(found, name), value, name)
+
+
+def test_the_risk_of_a_selective_classifier():
+    """The bound allows for the steps of the search, ceil(log2(n + 1)) of them."""
+    model = FrozenEstimator(LogisticRegression().fit(Z[:, None], Y))
+    found = decisions.SelectiveClassifier(model, max_risk=0.35, delta=0.2).fit(Z[:, None], Y)
+    proba = model.predict_proba(Z[:, None])
+    kept = proba.max(axis=1) >= found.threshold_ - 1e-12
+    n, wrong = kept.sum(), (proba.argmax(axis=1) != Y)[kept].sum()
+    bound = stats.beta.ppf(1 - 0.2 / math.ceil(np.log2(N + 1)), wrong + 1, n - wrong)
+    assert 0 < n < N and found.risk_bound_ == pytest.approx(bound), f"{wrong} of {n}"
 
 
 def auc_of(p, weight):
@@ -724,6 +739,67 @@ def test_a_monitor_rejects_at_its_level():
     first = next(i for i, log in enumerate(path) if log >= np.log(10))
     assert found.rejected_at_ == first + 1
     assert found.p_value_ == pytest.approx(np.exp(-max(path)))
+
+
+def test_when_a_monitor_thinks_that_it_began():
+    """95 % of the weight of where it began, half of a block's to either side."""
+    many = np.tile(np.arange(N), 3)
+    p = np.where(np.arange(3 * N) < 120, P[many], special.expit(0.6 * Z[many] + 0.5))
+    found = CalibrationMonitor(classes=[0, 1]).update(Y[many], p)
+    record = found._records[0].settle()
+    gains = np.array([block.gains() for block in record.blocks])
+    behind = np.cumsum(gains[::-1], axis=0)[::-1]
+    log = np.append(special.logsumexp(behind + COARSE.log_prior, axis=1), 0.0)
+    weight = np.exp(log - log.max())
+    mass = np.array([block.rows for block in record.blocks]) * (weight[1:] + weight[:-1])
+    low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
+    assert record.onset() == (log[:-1].argmax(), low, min(high, len(mass) - 1))
+    assert low < high
+
+
+def test_the_region_of_a_monitor():
+    """Lines whose likelihood is 1 - level of the evidence, or more."""
+    many = np.tile(np.arange(N), 3)
+    found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
+    atoms = found._records[0].since(False)
+    evidence = cells.log_evidence(atoms)[0]
+    shift, slope = found.region(LEVEL).border.T
+    log = cells.likelihood(atoms, shift, slope)
+    check(log, evidence + np.log(1 - LEVEL), "border", 1e-4)
+
+
+def test_the_evidence_of_a_report():
+    """Intervals of all bins at once, of the mean, and of the slope by the sandwich."""
+    given = {"sample_weight": WEIGHT, "level": LEVEL, "n_resamples": 9}
+    found = report.calibration_report(
+        np.tile(Y, 3), np.tile(P, 3), **given | {"sample_weight": np.tile(WEIGHT, 3)}
+    ).verdict.evidence
+    y, p, w = (np.tile(one, 3) for one in (Y, P, WEIGHT))
+    n_bins = len(found.bins)
+    assert n_bins > 2
+    for number, one in enumerate(found.bins):
+        rows = (one.low <= p) & (one.high >= p)
+        share = w[rows] @ y[rows] / w[rows].sum()
+        low, high = clopper_pearson(share, kish(w[rows]), LEVEL ** (1 / n_bins))
+        values = [one.observed, one.observed_low, one.observed_high, one.predicted]
+        expected = [share, low, high, w[rows] @ p[rows] / w[rows].sum()]
+        check(values, expected, f"bin {number}", 1e-6)
+    low, high = clopper_pearson(w @ y / w.sum(), kish(w), LEVEL)
+    check([found.observed_low, found.observed_high], [low, high], "mean", 1e-6)
+    columns = np.column_stack([np.ones(N), Z])
+    (a, b), information, q, _ = line(WEIGHT, columns)
+    errors = errors_of("weights", WEIGHT, columns, information, q)[0] / np.sqrt(3)
+    values = [found.line.intercept, found.line.slope]
+    values += [found.line.intercept_error, found.line.slope_error]
+    check(values, [a, b, *errors], "line", 1e-4)
+    half = FAR * found.line.slope_error
+    check(found.line.slope_interval(LEVEL), [b - half, b + half], "slope_interval", 1e-4)
+
+
+def test_rejections_of_e_values():
+    """The k-th largest at least n / (k alpha): of 4 streams two at 0.2 if the second is 10."""
+    for second, n_found in ((10.0, 2), (9.9, 0), (20.0, 2)):
+        assert e_benjamini_hochberg([1.0, 12.0, second, 0.5], 0.2).sum() == n_found, second
 
 
 def test_a_report_rejects_at_its_level():
