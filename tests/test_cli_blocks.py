@@ -259,7 +259,10 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 def test_apply_holds_some_blocks(frame, held, out):
     frame.to_csv("t.csv", index=False)
-    to_json(get_recalibrator("temperature").fit(frame["p"], frame["outcome"]), "map.json")
+    to_json(
+        get_recalibrator("temperature").fit(frame["p"], frame["outcome"], classes=["no", "yes"]),
+        "map.json",
+    )
     assert main(["apply", "map.json", "t.csv", "--prob", "p", "--out", out]) == 0
     assert len(held) >= 15 and max(held) <= 3
     assert os.path.getsize(out)

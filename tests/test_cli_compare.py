@@ -51,7 +51,7 @@ def said(capsys):
 
 
 def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
-    found = paired_difference(frame["outcome"], frame["p"], frame["q"], level=0.9)
+    found = paired_difference(frame["outcome"], frame["p"], frame["q"], level=0.9, pos_label="yes")
     frame[["customer", "q"]].sample(frac=1, random_state=0).to_parquet("shuffled.parquet")
     frame.assign(p=1 - frame["p"], q=1 - frame["q"]).to_csv("no.csv", index=False)
     outputs = []
@@ -153,7 +153,7 @@ def test_holes_in_one_of_the_files(frame, capsys):
     captured = capsys.readouterr()
     assert "left out, with missing values: row 5 of old.csv" in captured.err
     whole = frame.drop(5)
-    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9)
+    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes")
     assert "399 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
 
 
@@ -307,7 +307,7 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
     left_out = "left out, with missing values: rows 7, 57, 107, 157, 207 and 3 more of old.csv"
     assert captured.err.count("left out") == 1 and left_out in captured.err
     whole = frame[~holes]
-    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9)
+    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes")
     assert "392 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
 
 

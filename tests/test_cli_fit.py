@@ -44,7 +44,7 @@ def rows(tmp_path, monkeypatch):
     frame = pd.DataFrame({"id": [f"{i:04d}" for i in range(400)], "p": proba[:, 1]})
     frame["y"] = np.array(["no", "yes"])[y]
     frame.to_csv("cal.csv", index=False)
-    fitted = PlattScaling().fit(frame["p"], frame["y"])
+    fitted = PlattScaling().fit(frame["p"], frame["y"], classes=["no", "yes"])
     to_json(fitted, "map.json")
     return frame, fitted
 
@@ -75,7 +75,7 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     frame.assign(w=np.arange(400) % 3).to_csv("cal.csv", index=False)
     assert fit("--weight", "w") == 0
     weight = np.arange(400) % 3
-    fitted = PlattScaling().fit(frame["p"], frame["y"], sample_weight=weight)
+    fitted = PlattScaling().fit(frame["p"], frame["y"], classes=["no", "yes"], sample_weight=weight)
     written = from_json("new.json")
     assert written.classes_.tolist() == ["no", "yes"]
     expected = fitted.predict_proba(frame["p"])
@@ -100,7 +100,7 @@ def test_fit_and_audit_say_the_same_gain(rows, capsys):
     frame.to_csv("cal.csv", index=False)
     assert fit("--weight", "w") == 0
     said = " ".join(capsys.readouterr().out.split())
-    how = {"sample_weight": frame["w"], "n_resamples": 2, "advice": True}
+    how = {"sample_weight": frame["w"], "n_resamples": 2, "advice": True, "pos_label": "yes"}
     report = calibration_report(frame["y"], frame["p"], measures=["log_loss"], **how)
     row = report.advice["model"].row("platt")
     assert f"a gain of {row.gain:.4f} (standard error {row.standard_error:.4f}," in said
@@ -254,7 +254,11 @@ def test_maps_without_a_finite_form(rows):
     frame, _ = rows
     assert fit("--tabulate", "1e-3", method="angular") == 0
     found = from_json("new.json").predict_proba(frame["p"])
-    expected = AngularCalibration().fit(frame["p"], frame["y"]).predict_proba(frame["p"])
+    expected = (
+        AngularCalibration()
+        .fit(frame["p"], frame["y"], classes=["no", "yes"])
+        .predict_proba(frame["p"])
+    )
     assert np.abs(found - expected).max() <= 1e-3
 
 

@@ -42,7 +42,7 @@ def test_rows_in_all_formats(rows, capsys):
     written = ["--json", "r.json", "--markdown", "r.md", "--out", "r.html"]
     assert audit("loans.csv", *OPTIONS, *written, grades="grades.json") == 0
     grades = Grades(EDGES, ["A", "B", "<b>", "D"])
-    direct = grade_calibration(rows["default"], rows["pd"], grades)
+    direct = grade_calibration(rows["default"], rows["pd"], grades, pos_label="yes")
     assert graded("r.json") == json.loads(json.dumps(direct.to_dict()))
     page, text = open_text("r.html"), open_text("r.md")
     assert "Grades" in capsys.readouterr().out and "Grades" in text
@@ -121,17 +121,21 @@ def test_several_classes_are_refused_before_the_rows_are_read(
 def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
     """Of rows, counts, several models and summaries; in HTML, JSON and Markdown."""
     y, p, counts = rows["default"], rows["pd"].to_numpy(), rows["n"].to_numpy()
-    wanted = grade_calibration(y, p, EDGES)
+    wanted = grade_calibration(y, p, EDGES, pos_label="yes")
     models = {"a": p, "b": np.sqrt(p)}
-    few = {"n_resamples": 2, "measures": ["brier_loss"], "check_columns": False}
+    few = {"n_resamples": 2, "measures": ["brier_loss"], "check_columns": False, "pos_label": "yes"}
     report = calibration_report(y, models, grades=EDGES, **few)
     assert report.grades["a"].to_dict() == wanted.to_dict()
-    assert report.grades["b"].to_dict() == grade_calibration(y, np.sqrt(p), EDGES).to_dict()
+    assert (
+        report.grades["b"].to_dict()
+        == grade_calibration(y, np.sqrt(p), EDGES, pos_label="yes").to_dict()
+    )
     assert not calibration_report(y, p, **few).grades
     named = {"edges": EDGES, "names": ["A", "B", "<b>", "D"]}
     weight = np.where(np.arange(len(y)) < 5, 0, counts)
-    one = calibration_report(y, p, sample_weight=weight, pos_label="no", grades=named, **few)
-    again = grade_calibration(y[5:], p[5:], named, counts=counts[5:], pos_label="no")
+    few["pos_label"] = "no"
+    one = calibration_report(y, 1 - p, sample_weight=weight, grades=named, **few)
+    again = grade_calibration(y[5:], 1 - p[5:], named, counts=counts[5:], pos_label="no")
     assert one.grades["model"].to_dict() == again.to_dict()
     found = json.loads(one.to_json())["models"][0]["grades"]
     assert found == json.loads(json.dumps(again.to_dict()))
@@ -145,7 +149,7 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
 
 
 def test_grades_that_a_report_cannot_have(rows):
-    y, p = rows["default"], rows["pd"].to_numpy()
+    y, p = rows["default"] == "yes", rows["pd"].to_numpy()
     with refuses(ValueError, where="calibration_report", rule="grades with edges that"):
         calibration_report(y, p, grades=[0.5, 0.2])
     with refuses(ValueError, where="calibration_report", rule="two classes", value="3"):

@@ -11,7 +11,8 @@ from scipy.special import expit
 from sklearn_calib._cli import main
 from sklearn_calib.inference import calibrated_mean
 
-USUAL = ["--label", "human", "--score", "judge"]
+NAMED = ["--label", "human", "--score", "judge"]
+USUAL = [*NAMED, "--positive", "good"]
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def same(found, expected):
 def test_as_in_python(frame, capsys):
     content = run(*USUAL)
     (found,) = content["means"]
-    expected = calibrated_mean(*parts(frame))
+    expected = calibrated_mean(*parts(frame), pos_label="good")
     same(found, expected)
     said = capsys.readouterr().out
     assert "labels alone" in said and f"{expected.low:.4f} to {expected.high:.4f}" in said
@@ -80,13 +81,14 @@ def test_each_option(frame):
         (["--label", "minutes"], parts(frame, "minutes"), {}),
         (["--label", "grade", "--bounds", "1,5"], parts(frame, "grade"), {"bounds": (1, 5)}),
     ):
-        (found,) = run(*USUAL, *options)["means"]
-        same(found, calibrated_mean(*call, **more))
+        named = {} if options[0] == "--label" else {"pos_label": "good"}
+        (found,) = run(*(USUAL if named else NAMED), *options)["means"]
+        same(found, calibrated_mean(*call, **(named | more)))
 
 
 def test_width_and_markdown(frame, capsys):
     (found,) = run(*USUAL, "--width", "0.2", "--markdown", "out.md")["means"]
-    expected = calibrated_mean(*parts(frame))
+    expected = calibrated_mean(*parts(frame), pos_label="good")
     assert found["plan"]["labels"] == expected.labels_needed(0.2)
     assert found["plan"]["labels_alone"] == expected.labels_needed(0.2, alone=True)
     said = " ".join(capsys.readouterr().out.split())
@@ -126,7 +128,11 @@ def test_missing_scores(frame, capsys):
         (["--positive", "nice"], "expected --positive among ['bad', 'good'], got 'nice'"),
         (["--label", "word", "--score", "judge", "--json", "t.jsonl"], "the table itself"),
         (["--json", "a", "--markdown", "a"], "different files for --json and --markdown"),
-        (["--recalibrator", "none", "--score", "word"], "numbers with --recalibrator none"),
+        (
+            ["--score", "word", "--recalibrator", "none", "--positive", "bad"],
+            "numbers with --recalibrator none",
+        ),
+        (["--level", "0.9"], "Pass --positive good if it is the probability of 'good'"),
     ],
 )
 def test_bad_options(frame, capsys, options, words):
@@ -141,7 +147,7 @@ def test_a_word_is_no_class_of_numbers(frame, capsys):
     """Nor is it an error of this program."""
     for labels, given in (({"bad": 0.0, "good": 1.0}, "good"), ({"bad": 3.0, "good": 4.0}, "yes")):
         frame.assign(human=frame["human"].map(labels)).to_csv("n.csv", index=False)
-        assert main(["mean", "n.csv", *USUAL, "--positive", given]) == 2
+        assert main(["mean", "n.csv", *NAMED, "--positive", given]) == 2
         said = capsys.readouterr().err
         assert f"expected --positive among {[*labels.values()]}, got {given!r}. Pass one" in said
 
@@ -154,7 +160,7 @@ def test_no_labels_and_all_labels(frame, capsys):
     run(*USUAL, file="all.csv")
     assert "got labels in all rows" in capsys.readouterr().err
     frame.dropna().assign(human="good").to_csv("one.csv", index=False)
-    assert main(["mean", "one.csv", *USUAL]) == 2
+    assert main(["mean", "one.csv", *NAMED]) == 2
     assert "Name the class whose share it is with --positive" in capsys.readouterr().err
 
 
@@ -173,7 +179,7 @@ def test_options_that_argparse_refuses(frame, capsys):
 def test_verdicts_spelt_in_two_ways(frame, capsys):
     rest = frame["human"].isna()
     frame.assign(word=frame["word"].where(~rest, frame["word"].str.title())).to_csv("t.csv")
-    assert main(["mean", "t.csv", "--label", "human", "--score", "word"]) == 2
+    assert main(["mean", "t.csv", *USUAL, "--score", "word"]) == 2
     said = capsys.readouterr().err
     assert "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'" in said
     assert "240 such rows of 240 without a label" in said
@@ -186,6 +192,6 @@ def test_bounds_where_all_labels_are_equal(frame):
     frame.to_json("t.jsonl", orient="records", lines=True)
     call, options = parts(frame, "grade"), ["--label", "grade"]
     for pair in ((1, 5), (0, 10)):
-        (found,) = run(*USUAL, *options, "--bounds", "{},{}".format(*pair))["means"]
+        (found,) = run(*NAMED, *options, "--bounds", "{},{}".format(*pair))["means"]
         same(found, calibrated_mean(*call, bounds=pair))
         assert pair[0] < found["low"] < 2 < found["high"] < pair[1]

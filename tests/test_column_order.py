@@ -18,7 +18,7 @@ from sklearn_calib.decisions import decision_curve, expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import CalibrationTester
-from sklearn_calib.metrics import brier_loss, log_loss, smooth_calibration_error
+from sklearn_calib.metrics import log_loss, smooth_calibration_error
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     OnlineCalibration,
@@ -205,42 +205,16 @@ def test_names_without_labels_are_counted():
         expected_metrics(rows()[1], labels=["low", "high"])
 
 
-def test_a_column_of_the_first_class_as_positive():
-    """As ``brier_score_loss(y, p, pos_label=...)`` takes it; was 0.95 for 0.04, and no word."""
+def test_a_column_belongs_to_the_positive_class():
+    """As ``brier_score_loss(y, p, pos_label=...)`` takes it; was 0.95 for 0.04."""
     rng = np.random.default_rng(0)
     p = 0.6 * rng.random(400) ** 4
     y = np.where(rng.random(400) < p, "fraud", "ok")
-    message = (
-        "expected one column with the probability of the second class, 'ok', got one with which "
-        r"'fraud' becomes more frequent, .* pass 1 - y_proba, or labels=\['ok', 'fraud'\]"
-    )
-    with pytest.warns(CalibrationWarning, match=message):
-        smooth_calibration_error(y, p, pos_label="fraud")
-    found = smooth_calibration_error(y, p, pos_label="fraud", labels=["ok", "fraud"])
-    assert found == pytest.approx(smooth_calibration_error(y, 1 - p, pos_label="fraud"))
-    smooth_calibration_error(y, np.column_stack([p, 1 - p]), pos_label="fraud")
-    smooth_calibration_error(y, rng.random(400), pos_label="fraud")  # says nothing of either
-    with pytest.warns(CalibrationWarning, match=message):  # text in the order of the alphabet
-        smooth_calibration_error(y, p)
-    with pytest.warns(CalibrationWarning, match=message):
-        decision_curve(y, p)
-    smooth_calibration_error(y, p, labels=["ok", "fraud"])
-    smooth_calibration_error(y, 1 - p)
-    smooth_calibration_error(y == "ok", p)  # which class is 1 was the caller's to say
-
-
-def test_a_weak_column_of_text_labels_is_noticed_and_chance_is_not():
-    """An AUC of .6 the wrong way round, whose accuracy says little."""
-    said, n_tables = 0, 400
-    for seed in range(n_tables):
-        rng = np.random.default_rng(seed)
-        y, p = np.array(["ja", "nein"])[rng.integers(2, size=60)], rng.random(60)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            brier_loss(y, p)
-        said += len(caught)
-    assert said <= 4  # 0.4 expected at the level 0.001
-    p = rng.normal(size=1000)
-    y = np.where(rng.normal(size=1000) < 0.36 * p, "ja", "nein")
-    with pytest.warns(CalibrationWarning, match="'ja' becomes more frequent"):
-        brier_loss(y, 1 / (1 + np.exp(-p)))
+    expected = smooth_calibration_error(y == "fraud", p)
+    assert smooth_calibration_error(y, p, pos_label="fraud") == pytest.approx(expected)
+    both = np.column_stack([p, 1 - p])
+    assert smooth_calibration_error(y, both, pos_label="fraud") == pytest.approx(expected)
+    for measure in (smooth_calibration_error, decision_curve):
+        with refuses(ValueError, cure="Pass pos_label='ok' if it is .* else pos_label='fraud'"):
+            measure(y, p)
+    assert smooth_calibration_error(y, p, labels=["ok", "fraud"]) == pytest.approx(expected)

@@ -1,6 +1,6 @@
-"""The order of columns: that of their names, and whether labels fit another one far better.
+"""Which classes columns of probabilities belong to: by name, the owner of a single one, the order.
 
-Beside it that of rows, whose indexes are only compared.
+The indexes of rows are compared here too.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,12 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
+from .._simplex import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
-from ..exceptions import caution, refuse, setting
+from ..exceptions import Words, caution, equals, named, refuse, setting
 from ._arrays import collected
 from ._labels import has_own_order
+from ._scores import two_columns
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class
@@ -170,6 +172,55 @@ def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
 # -- orders that fit the labels better ------------------------------------------------------------
 
 
+def is_single_column(scores: Any) -> bool:
+    """Return whether scores are those of one of two classes alone."""
+    return len(np.shape(scores)) == 1 or np.shape(scores)[1:] == (1,)
+
+
+def check_column_owner(scores: Any, classes: AnyArray, argument: str, where: str) -> None:
+    """Raise ValueError if nothing says which of two classes a single column belongs to.
+
+    Only 0 and 1, False and True, -1 and 1 have an order that everybody means. `argument` is the
+    one to add: "pos_label" names a class, any other both of them, in the order of the columns.
+    """
+    names = classes.tolist()
+    if len(names) != 2 or names in ([0, 1], [-1, 1]) or not is_single_column(scores):
+        return
+    refuse(
+        where,
+        "to be told which class a single column of probabilities belongs to",
+        f"labels {names}, which have no natural order",
+        describe_choice(names, argument),
+    )
+
+
+def describe_choice(names: list[Any], argument: str) -> Words:
+    """Return the cure for a column that nobody owns: the argument with either class."""
+    first, second = names
+    owner = setting(argument, second if argument == "pos_label" else names)
+    other = setting(argument, first if argument == "pos_label" else [second, first])
+    return "Pass " + owner + f" if it is the probability of {second!r}, else " + other
+
+
+def find_positive(classes: AnyArray, pos_label: object, where: str) -> int:
+    """Return the position of the positive class, 1 if nobody has named one."""
+    if pos_label is None:
+        return 1
+    names = classes.tolist()
+    places = [place for place, label in enumerate(names) if equals(pos_label, label)]
+    if len(places) != 1:
+        cure = "Name one of the labels"
+        refuse(where, named("pos_label") + f" among {names}", repr(pos_label), cure)
+    return places[0]
+
+
+def give_to_owner(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
+    """Return checked rows in which a single column of `scores` is that of the class `positive`."""
+    if positive == 1 or not is_single_column(scores):
+        return proba
+    return take_columns(two_columns(proba), np.array([1, 0]))
+
+
 def better_order(
     proba: FloatArray, codes: IntArray, weight: FloatArray | None = None
 ) -> IntArray | None:
@@ -239,26 +290,6 @@ def warn_of_order(
     words = order_in_doubt(proba, codes, classes, given, weight)
     if words is not None:
         caution(where, *words)
-
-
-def warn_of_positive(proba: FloatArray, codes: IntArray, classes: AnyArray, where: str) -> None:
-    """Warn where one column is that of the first class, as the order of the rows by it shows.
-
-    With that class as `pos_label` it was meant as scikit-learn's ``brier_score_loss`` and curves
-    take it; labels that are text were meant in an order that is not theirs.
-    """
-    one, (first, second) = np.asarray(proba)[:, 0], classes.tolist()
-    if not ranks_of(1 - one, codes == 1).shown:
-        return
-    share = ((one > 0.5) == codes).mean()
-    caution(
-        where,
-        f"one column with the probability of the second class, {second!r}",
-        f"one with which {first!r} becomes more frequent, far beyond chance (the likelier class is "
-        f"the true one in {share:.2f} of the rows)",
-        "One column belongs to the last of the labels, whatever pos_label= is: pass "
-        f"1 - y_proba, or labels={[second, first]}",
-    )
 
 
 def _assignment(table):

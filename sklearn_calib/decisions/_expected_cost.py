@@ -55,6 +55,7 @@ def expected_cost_test(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> ExpectedCost:
     """Test whether decisions cost as much as the probabilities promise.
 
@@ -69,6 +70,9 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -110,7 +114,7 @@ default=None
     """
     where = "expected_cost_test"
     check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     given = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
     table = canonical_costs(costs, case.classes, where, n_rows=len(given))
     if table.ndim == 3:

@@ -12,8 +12,10 @@ from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (
     canonical_labels,
     canonical_proba,
+    check_column_owner,
     check_indexes,
     check_same_length,
+    give_to_owner,
     match_columns,
     warn_of_order,
     weight_and_unit,
@@ -144,8 +146,9 @@ def expected_metrics(
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class, for two classes only: `threshold`, precision, recall and AUC are about
-        it. By default the second class. Without `y_true` and `labels` the classes are 0 and 1. A
-        single column of `y_proba` is the probability of the second class, whatever `pos_label` is.
+        it, and a single column of `y_proba` is its probability. By default the second class.
+        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        unless `labels` is given. Without `y_true` and `labels` the classes are 0 and 1.
 
     Returns
     -------
@@ -196,6 +199,9 @@ def expected_metrics(
     classes, codes = _classes(proba, y_true, labels, where)
     proba = match_columns(proba, y_proba, classes)
     positive = _positive(classes, pos_label, where)
+    if labels is pos_label is None:
+        check_column_owner(y_proba, classes, "pos_label", where)
+    proba = np.asarray(give_to_owner(proba, y_proba, positive))
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(proba), where)

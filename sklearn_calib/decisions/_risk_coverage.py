@@ -81,6 +81,7 @@ def risk_coverage_curve(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> RiskCoverageCurve:
     """Risk-coverage curve: the error rate if only the most confident rows are answered.
 
@@ -94,6 +95,9 @@ def risk_coverage_curve(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -125,7 +129,7 @@ def risk_coverage_curve(
     """
     where = "risk_coverage_curve"
     check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     threshold, mass, errors = levels_of(case)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
     _, squares, _ = levels_of(case, case.weight**2)

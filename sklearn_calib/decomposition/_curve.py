@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ..canonical import (
     canonical_weight,
     check_indexes,
     check_same_length,
+    give_to_owner,
     match_columns,
 )
 from ..exceptions import check_known, refuse
@@ -92,6 +94,7 @@ def refinement_curve(
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
     unit: str = "stages",
 ) -> RefinementCurve:
     """Split the loss of every stage of a training into calibration and refinement.
@@ -114,6 +117,9 @@ def refinement_curve(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
     unit : str, default="stages"
         What the stages are called in plots: "trees", "epochs".
 
@@ -164,12 +170,11 @@ def refinement_curve(
         )
     for number, given in enumerate(staged_proba):
         proba = canonical_proba(given, kind=kind, _where=f"{where}, staged_proba[{number}]")
-        check_indexes(where, y_true, given, sample_weight)
         if case is None:
-            everyone = canonical_case(where, y_true, proba, None, labels, check_order=False)
-        proba = match_columns(proba, given, everyone.classes)
-        if case is None:
-            case = canonical_case(where, y_true, proba, sample_weight, labels)
+            how: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
+            how["validate"] = partial(canonical_proba, kind=kind)
+            everyone = canonical_case(where, y_true, given, check_order=False, **how)
+            case = canonical_case(where, y_true, given, sample_weight, **how)
             rule.check_classes(len(case.classes), where)
             kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0
             rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
@@ -177,6 +182,9 @@ def refinement_curve(
         else:
             proba = canonical_proba(proba, n_classes=len(case.classes), _where=where)
             check_same_length(everyone.codes, proba, where)
+            check_indexes(where, y_true, given, sample_weight)
+            proba = match_columns(proba, given, case.classes)
+            proba = give_to_owner(proba, given, case.positive)
             case = case.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ rule.of_rows(case.proba, case.codes))
         if evaluate:

@@ -37,6 +37,7 @@ def decompose_loss(
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> LossDecomposition:
     """Split a mean loss into calibration and refinement, and into uncertainty and sharpness.
 
@@ -66,6 +67,9 @@ def decompose_loss(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -158,7 +162,8 @@ def decompose_loss(
     >>> parts.grouping > 0.1, next(iter(parts.feature_gains))
     (True, 'region')
     """
-    case = canonical_case("decompose_loss", y_true, y_proba, sample_weight, labels)
+    rows = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case("decompose_loss", *rows)
     if features is None:
         return decompose_case(
             case, loss, "temperature" if recalibrator is None else recalibrator, cv
@@ -221,6 +226,7 @@ def refinement_error(
     start: float | None = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     """The mean loss that remains after recalibration.
 
@@ -248,6 +254,9 @@ def refinement_error(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -293,7 +302,8 @@ def refinement_error(
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=validate)
+    rows = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case(where, *rows, validate=validate)
     if in_sample and kind == "logits":
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
@@ -344,12 +354,13 @@ def proper_calibration_error(
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     """The part of a proper loss that recalibration removes: risk - refinement.
 
     Parameters
     ----------
-    y_true, y_proba, loss, recalibrator, cv, sample_weight, labels
+    y_true, y_proba, loss, recalibrator, cv, sample_weight, labels, pos_label
         As in `decompose_loss`.
 
     Returns
@@ -371,7 +382,8 @@ def proper_calibration_error(
     >>> proper_calibration_error(y, proba) > 0.05
     True
     """
-    case = canonical_case("proper_calibration_error", y_true, y_proba, sample_weight, labels)
+    rows = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case("proper_calibration_error", *rows)
     return decompose_case(case, loss, recalibrator, cv).calibration
 
 

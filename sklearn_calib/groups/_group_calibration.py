@@ -8,7 +8,7 @@ import numpy as np
 from .._random import label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from ..canonical import canonical_proba, check_indexes, match_columns
+from ..canonical import canonical_proba, check_indexes, give_to_owner, match_columns
 from ..exceptions import refuse
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
@@ -156,6 +156,7 @@ def group_calibration(
     if isinstance(groups, Grades):
         proba = canonical_proba(y_proba, n_classes=2, _where=where)  # type: ignore[arg-type]
         proba = match_columns(proba, y_proba, case.classes)
+        proba = give_to_owner(proba, y_proba, case.positive)
         groups = {"grade": groups.assign(proba[:, case.positive])}
     return audit_case(case, groups, **options)
 

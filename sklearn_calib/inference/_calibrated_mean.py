@@ -13,6 +13,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_column_owner,
     check_indexes,
     check_same_length,
     is_missing,
@@ -205,7 +206,8 @@ def calibrated_mean(
     scale : tuple of two floats or None, default=(0, 1)
         The lowest and the highest score possible, such as (1, 10). None: any numbers.
     pos_label : label, default=None
-        The class whose share is asked for; the second of two by default.
+        The class whose share is asked for. Required if labels are text or other things without a
+        natural order.
     bounds : tuple of two floats, default=None
         The least and the greatest label possible, where labels are numbers: intervals end there.
         Of numbers that are all 0 or 1, the share of the 1, unless these bounds are others.
@@ -230,7 +232,7 @@ def calibrated_mean(
     ------
     ValueError
         No labels, or fewer than two rows or clusters of them; labels that are missing, of three
-        classes, of one class of text without `pos_label`, or equal numbers other than 0 and 1
+        classes, of text without `pos_label`, or equal numbers other than 0 and 1
         without `bounds`; scores that are missing or outside `scale`; groups of a part of the rows;
         weights that are not above 0; an option outside its range.
     TypeError
@@ -348,6 +350,7 @@ def _outcome(y, pos_label):
         if len(known) == 1:
             cure = "Name the class whose share it is with " + setting("pos_label")
             refuse(_WHERE, "labels of two classes", f"one, {known[0]!r}", cure)
+        check_column_owner(codes, classes, "pos_label", _WHERE)
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
         got, cure = repr(pos_label), "Pass one of them"

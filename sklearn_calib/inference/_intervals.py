@@ -87,6 +87,7 @@ def confidence_interval(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
     groups: ArrayLike | None = None,
     soft_labels: bool = False,
     progress: Progress | None = None,
@@ -119,6 +120,9 @@ def confidence_interval(
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question: clusters, at least two,
         which need not be independent inside. Whole clusters are drawn, and the inversion gives the
@@ -218,7 +222,7 @@ def confidence_interval(
         refuse(where, "a measure whose bootstrap holds the truth", repr(measure), cure)
     sample, together = None, None
     if is_summary(y_true):
-        if soft_labels or not (y_proba is sample_weight is labels is groups is None):
+        if soft_labels or not (y_proba is sample_weight is labels is pos_label is groups is None):
             cure = "Give weights and labels to CalibrationSummary; groups need the rows"
             refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
         plain, sample, options = _of_cells(y_true, function, options, where)
@@ -228,7 +232,7 @@ def confidence_interval(
     else:
         if y_proba is None:
             refuse_missing_scores(y_true, "Pass it as y_true", where)
-        rows = y_true, y_proba, sample_weight, labels
+        rows = y_true, y_proba, sample_weight, labels, pos_label
         case = seen = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
         together = case.clusters
         unit = 1.0 if soft_labels else rows_per_weight(case.weight)

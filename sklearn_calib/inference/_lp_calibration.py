@@ -20,6 +20,7 @@ def lp_calibration_bound(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     """An upper confidence bound of the l_p calibration error, for any number of classes.
 
@@ -39,6 +40,9 @@ def lp_calibration_bound(
         Of independent rows; the effective number of rows is (sum w)^2 / sum w^2.
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def lp_calibration_bound(
     if not is_number(p) or not p >= 2:
         refuse(where, named("p") + " >= 2", repr(p), "For smaller p use lp_calibration_test")
     check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     value = lp_calibration_error.of_case(case, p=p, n_levels=n_levels)
     size = case.weight.sum() ** 2 / np.sum(case.weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))

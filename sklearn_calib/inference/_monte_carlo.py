@@ -75,6 +75,7 @@ def calibration_test(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
     groups: ArrayLike | None = None,
     soft_labels: bool = False,
     progress: Progress | None = None,
@@ -104,6 +105,9 @@ def calibration_test(
         Passed to a measure. Each row is one draw, whatever its weight: repeat rows for counts.
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question: clusters, which need not be
         independent inside. The p-value is then approximate, see Notes. Subgroups to be tested one
@@ -185,7 +189,7 @@ def calibration_test(
         refuse_missing_scores(y_true, "Call its method test", where)
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
-    rows = y_true, y_proba, sample_weight, labels
+    rows = y_true, y_proba, sample_weight, labels, pos_label
     case = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
     evaluate, name = _evaluation(case, statistic, options, where)
     reads_cells, draw = _reads_cells(case, name, statistic, options), None

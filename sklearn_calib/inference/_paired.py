@@ -239,6 +239,7 @@ def paired_difference(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
     groups: ArrayLike | None = None,
     soft_labels: bool = False,
 ) -> PairedDifference:
@@ -263,6 +264,9 @@ def paired_difference(
         Of the draws; without effect where the interval is "normal".
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question: clusters, at least two,
         which need not be independent inside. Standard errors are those of the clusters' sums,
@@ -340,7 +344,7 @@ def paired_difference(
             refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
-    given = sample_weight, labels
+    given = sample_weight, labels, pos_label
     cases = [canonical_case(where, y_true, p, *given, soft_labels=soft_labels) for p in probas]
     together = in_clusters(cases[0], groups).clusters
     loss = None if measure == "accuracy" else known[measure].spec.loss

@@ -87,7 +87,12 @@ class CalibrationTester(BaseEstimator):
     random_state: RandomStateLike = 0
 
     def test(
-        self, y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | None = None
+        self,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
     ) -> TesterVerdict:
         """Give a verdict.
 
@@ -98,6 +103,9 @@ class CalibrationTester(BaseEstimator):
             For more than two classes the largest probability is tested against whether its class
             is true.
         labels : array-like of shape (n_classes,), default=None
+        pos_label : label, default=None
+            The class of two that a single column of `y_proba` is the probability of; by default
+            the last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
         Returns
         -------
@@ -113,7 +121,7 @@ class CalibrationTester(BaseEstimator):
         required, margin = self._required(where)
         if not check_count(self.n_parts, "n_parts", where) % 2:
             refuse(where, "an odd n_parts >= 1", repr(self.n_parts), "Take the next odd number")
-        case = canonical_case(where, y_true, y_proba, None, labels)
+        case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
         n = len(case.codes)
         if n < self.n_parts:
             refuse(where, f"at least {self.n_parts} rows", f"{n}", "Use fewer parts")

@@ -13,8 +13,11 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     BOTH,
     canonical_labels,
+    check_column_owner,
     check_indexes,
     check_same_length,
+    find_positive,
+    give_to_owner,
     known_rows,
     match_columns,
     named_label_tables,
@@ -23,10 +26,9 @@ from ..canonical import (
     two_columns,
     valid_proba,
     warn_of_order,
-    warn_of_positive,
     weight_and_unit,
 )
-from ..exceptions import check_flag, check_known, equals, named, refuse, setting
+from ..exceptions import check_flag, check_known, named, refuse, setting
 
 _ALL_CLASSES = " misses a class, name all, in the order of the columns, with " + setting("labels")
 _CONFIDENCE = (
@@ -449,15 +451,19 @@ def canonical_case(
     Raises
     ------
     ValueError, TypeError
-        Invalid scores, labels or weights; see `canonical_proba`. Indexes of pandas that hold
-        different labels, see `check_indexes`.
+        Invalid scores, labels or weights; see `canonical_proba`. A single column, neither
+        `pos_label` nor `labels`, and labels other than 0 and 1, False and True, or -1 and 1.
+        Indexes of pandas that hold different labels, see `check_indexes`.
 
     Warns
     -----
     CalibrationWarning
-        Indexes of pandas that hold the same labels in different orders;
-        `labels` in an order of their own which the columns cannot have; one column that is plainly
-        the probability of the first class, where that is `pos_label` or the labels are text.
+        Indexes of pandas that hold the same labels in different orders; `labels` in an order of
+        their own which the columns cannot have.
+
+    Notes
+    -----
+    A single column is the probability of `pos_label` if that is given, else of the last class.
 
     Examples
     --------
@@ -467,7 +473,7 @@ def canonical_case(
     """
     index = check_indexes(where, y_true, y_proba, sample_weight)
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
-    n_given, in_order, items, kept = len(proba), labels is not None and check_order, None, None
+    n_given, is_ordered, items, kept = len(proba), labels is not None, None, None
     if check_flag(soft_labels, "soft_labels", where):
         beside = {"n_rows": len(proba), "scores": y_proba, "where": where}
         soft = soft_rows(y_true, sample_weight, labels, **beside)
@@ -488,17 +494,10 @@ def canonical_case(
             + setting("confidence", words=_CONFIDENCE),
         )
     proba = match_columns(proba, y_proba, classes)
-    positive = 1
-    if pos_label is not None:
-        match = [at for at, label in enumerate(classes.tolist()) if equals(pos_label, label)]
-        if len(match) != 1:
-            refuse(
-                where,
-                named("pos_label") + f" among {classes.tolist()}",
-                repr(pos_label),
-                "Name one of the labels",
-            )
-        positive = match[0]
+    positive = find_positive(classes, pos_label, where)
+    if pos_label is None and not is_ordered:
+        check_column_owner(y_proba, classes, "pos_label", where)
+    proba = give_to_owner(proba, y_proba, positive)
     weight, unit = None, 1.0
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(codes), where)
@@ -507,10 +506,7 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
-    is_named, text = pos_label is not None, labels is None and isinstance(classes[0], str)
-    if check_order and proba.shape[1] == 1 and (positive == 0 if is_named else text):
-        warn_of_positive(proba, codes, classes, where)
-    elif in_order:
+    if is_ordered and check_order:
         warn_of_order(proba, codes, classes, "labels", where, weight)
     rows = proba, codes, weight, classes, positive, where, unit
     return Case(*rows, items=items, kept=kept, n_given=n_given, index=index)

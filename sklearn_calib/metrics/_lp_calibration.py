@@ -141,12 +141,13 @@ def lp_calibration_test(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> LpCalibrationResult:
     """Compare `lp_calibration_error` with the values that calibrated predictions would give.
 
     Parameters
     ----------
-    y_true, y_proba, p, n_levels, estimator, sample_weight, labels
+    y_true, y_proba, p, n_levels, estimator, sample_weight, labels, pos_label
         As in `lp_calibration_error`.
     n_resamples : int, default=200
         Draws of labels from the predictions.
@@ -183,7 +184,8 @@ def lp_calibration_test(
 
     where = "lp_calibration_test"
     n_resamples = check_count(n_resamples, "n_resamples", where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=_unconverted)
+    rows = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case(where, *rows, validate=_unconverted)
     error, n_cells = _error_of_labels(case, p, n_levels, estimator)
     value = error(case.codes)
     rng, table = generator(random_state), case.proba

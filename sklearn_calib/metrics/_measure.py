@@ -94,7 +94,8 @@ class Measure:
     option_names : tuple of str
         The names of the keyword arguments that are its own.
     has_pos_label : bool
-        Whether it takes `pos_label`, as measures of two-class problems do.
+        Whether `pos_label` decides what it measures, as in measures of two-class problems; for
+        the others it only names the owner of a single column.
     is_of_problem : bool
         Whether its function is one of a `BinaryProblem`, and `of_problem` can be called.
     of_events : callable or None
@@ -140,8 +141,7 @@ class Measure:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
         self.has_pos_label = any(option in BINARY for option in spec.multiclass)
-        shared = ["sample_weight", "labels", *(["pos_label"] if self.has_pos_label else [])]
-        shared += ["multilabel", "soft_labels"]
+        shared = ["sample_weight", "labels", "pos_label", "multilabel", "soft_labels"]
         update_wrapper(self, function)
         self.__signature__ = Signature(
             [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_proba")]
@@ -183,7 +183,7 @@ class Measure:
                 "soft_labels=True; for many labels per row say how to average over them, "
                 "multilabel='macro' or 'micro'",
             )
-        pos_label = options.pop("pos_label", None) if self.has_pos_label else None
+        pos_label = options.pop("pos_label", None)
         self.check_options(options)
         rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
         case = canonical_case(*rows, validate=self._validate, soft_labels=soft)
@@ -271,8 +271,7 @@ class Measure:
         """
         from ._scorers import ProbabilityScorer
 
-        shared = {"labels", "multilabel", "soft_labels"}
-        shared |= {"pos_label"} if self.has_pos_label else set()
+        shared = {"labels", "pos_label", "multilabel", "soft_labels"}
         self.check_options(set(options) - shared, f"get_scorer({self.spec.scorer_name!r})")
         return ProbabilityScorer(self, 1 if self.spec.greater_is_better else -1, options)
 
@@ -398,8 +397,9 @@ _SHARED = {
     "y_true": """y_true : array-like of shape (n_samples,)
     Labels.""",
     "y_proba": """y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    Probabilities, columns in the order of the sorted labels; one dimension is the probability
-    of the second class.""",
+    Probabilities, columns in the order of the sorted labels. A single column is the probability of
+    `pos_label`; without it of the last of `labels`, and of 1 (or True) where labels are 0 or -1
+    and 1.""",
     "multiclass": """multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
     How more than two classes are treated. "auto": the positive class if there are two classes,
     else "confidence" (the largest probability against whether that class is true). "top_label":
@@ -410,7 +410,9 @@ _SHARED = {
     "labels": """labels : array-like of shape (n_classes,), default=None
     All classes in the order of the columns; needed if `y_true` lacks a class.""",
     "pos_label": """pos_label : label, default=None
-    The positive class of two; the second by default.""",
+    The positive class of two, which owns a single column of `y_proba`; the second by default.
+    Required with a single column if the labels are others than 0 and 1, False and True, or -1
+    and 1, unless `labels` says in which order they are.""",
     "multilabel": """multilabel : {"macro", "micro"}, default=None
     For many labels per row: `y_true` has a column of 0, 1 or NaN (unknown) for each label,
     `y_proba` one of probabilities, or is a list of arrays of two columns. "macro": the mean over

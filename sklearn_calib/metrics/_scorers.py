@@ -66,6 +66,8 @@ class ProbabilityScorer(BaseScorer):
             proba = estimator.predict_proba(X)
         else:
             proba = method_caller(estimator, "predict_proba", X)
+            if np.ndim(proba) == 1:  # of two classes the last alone, whatever pos_label is
+                proba = np.column_stack([1 - proba, proba])
             options.setdefault("labels", estimator.classes_)
         return self._sign * self._score_func(y_true, proba, **options)
 

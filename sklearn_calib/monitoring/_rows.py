@@ -98,7 +98,9 @@ def _codes(y, proba, classes, where):
         _, codes = canonical_labels(y, classes=classes, _where=where)
     except Refusal as error:
         if "all_classes" in error.settings:
-            words = "Name all classes, CalibrationMonitor(classes=[...])"
+            known = canonical_labels(y, _where=where)[0].tolist()[:10]
+            words = "Name all classes, the one that a single column belongs to as the last: "
+            words += f"CalibrationMonitor(classes={known})"
             error.place(cure=setting("all_classes", words=words) + ", or drop those rows")
         raise
     check_same_length(codes, proba, where)

@@ -42,6 +42,7 @@ def safe_calibration_test(
     n_splits: int = 10,
     random_state: RandomStateLike = 0,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> SafeTestResult:
     """Test calibration by an e-value, which may be multiplied by the e-values of other studies.
 
@@ -63,6 +64,9 @@ def safe_calibration_test(
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
+    pos_label : label, default=None
+        The class of two that a single column of `y_proba` is the probability of; by default the
+        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def safe_calibration_test(
     True
     """
     where = "safe_calibration_test"
-    case = canonical_case(where, y_true, y_proba, labels=labels)
+    case = canonical_case(where, y_true, y_proba, labels=labels, pos_label=pos_label)
     n = len(case.codes)
     if n < _LEAST_ROWS:
         refuse(where, f"at least {_LEAST_ROWS} rows", f"{n}", "Add rows")

@@ -25,6 +25,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_column_owner,
     check_indexes,
     check_same_length,
     match_columns,
@@ -378,12 +379,16 @@ def cross_fitted_proba(
     True
     """
     names, codes = canonical_labels(y, classes=classes, _where=where)
-    check_indexes(where, y, proba, sample_weight, groups)
-    proba = match_columns(canonical_proba(proba, n_classes=len(names), _where=where), proba, names)
+    given = proba
+    check_indexes(where, y, given, sample_weight, groups)
+    proba = canonical_proba(given, n_classes=len(names), _where=where)
+    proba = match_columns(proba, given, names)
     check_same_length(codes, proba, where)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes), _where=where)
-    if classes is not None:
+    if classes is None:
+        check_column_owner(given, names, "classes", where)
+    else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_of_order(proba[rows], codes[rows], names, "classes", where)
     together = None if groups is None else group_codes(groups, len(codes), where)

@@ -24,6 +24,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_column_owner,
     check_columns_of,
     check_indexes,
     check_names_differ,
@@ -248,9 +249,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the second class alone. Columns of a table that are named after the
-            classes are theirs, in any order; names of other kinds are remembered for `predict`. For
-            logits pass ``canonical_proba(scores, kind="logits")``.
+            sorted labels, or the last of `classes` alone. Columns of a table that are named after
+            the classes are theirs, in any order; names of other kinds are remembered for
+            `predict`. For logits pass ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels. Only a `PriorShift` to a given mean can do without.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -258,7 +259,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         classes : array-like of shape (n_classes,), default=None
             All classes in the order of the columns, for a calibration set that misses one, or
             columns that are not in the order of the sorted labels. It names the columns and moves
-            nothing, unless the columns of a table have these names.
+            nothing, unless the columns of a table have these names. Required with a single column,
+            unless labels are 0 and 1, False and True, or -1 and 1; the last class is then its
+            owner.
         soft_labels : bool, default=False
             Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
             second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
@@ -626,6 +629,7 @@ def fit_rows(
     check_indexes(where, y, X, sample_weight)
     proba = canonical_proba(X, _where=where)
     items: Any = slice(None)
+    is_ordered = classes is not None
     if soft_labels:
         soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, where=where)
         items = soft.items
@@ -634,6 +638,8 @@ def fit_rows(
     check_same_length(codes, proba, where)
     check_columns_of(classes, proba.shape[1], where)
     proba = match_columns(proba, X, classes)
+    if not is_ordered:
+        check_column_owner(X, classes, "classes", where)
     weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit, _where=where)
     if not weighs and not (weight == weight[0]).all():
         refuse(

@@ -25,6 +25,7 @@ from ..canonical import (
     canonical_logits,
     canonical_proba,
     canonical_weight,
+    check_column_owner,
     check_indexes,
     check_same_length,
     device_scores,
@@ -94,6 +95,7 @@ class ScoreBlock:
         if classes is not None and self.n_rows and len(classes) != columns:
             rule = f"{len(classes)} columns of scores, one per class"
             refuse(self.where, rule, f"{columns}", "Pass the columns in the order of classes")
+        self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
         check_indexes(self.where, self.y, item[0], self.sample_weight)
         places = find_columns(item[0], self.classes)
@@ -106,6 +108,9 @@ class ScoreBlock:
         check_same_length(labels, range(self.n_rows), self.where)
         if not self.n_rows:
             return np.zeros(0, dtype=np.intp)
+        if self.is_unnamed and labels.dtype.kind not in "biuf":
+            known = canonical_labels(labels, _where=self.where)[0]
+            check_column_owner(self.scores, known, "classes", self.where)
         return canonical_labels(labels, classes=self.classes, _where=self.where)[1]
 
     @cached_property

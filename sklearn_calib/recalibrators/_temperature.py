@@ -17,7 +17,7 @@ from .._kernels._temperature import (
 from .._simplex import absent_of, log_of_options, row_blocks
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
-from ..canonical import canonical_labels, canonical_proba, device_scores
+from ..canonical import canonical_labels, canonical_proba, check_column_owner, device_scores
 from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
@@ -141,7 +141,10 @@ class TemperatureScaling(Recalibrator):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
             return False
-        classes, _ = canonical_labels(y, classes=classes, _where=where)
+        known, _ = canonical_labels(y, classes=classes, _where=where)
+        if classes is None:
+            check_column_owner(X, known, "classes", where)
+        classes = known
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes, where)
         start = getattr(self, "_last", None) if self.warm_start else None

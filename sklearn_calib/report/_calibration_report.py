@@ -8,7 +8,7 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from ..canonical import canonical_proba
+from ..canonical import canonical_proba, is_single_column
 from ..exceptions import check_level, check_progress, named, refuse
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events
@@ -349,7 +349,10 @@ def _codes(models, columns, y_true, named, source, fitted):
     codes = {}
     for key, model in models.items():
         names = names_of_columns(columns, y_true, named.get(key))
-        codes[key] = code_to_paste(names, source, model.classes, model.case is not None, fitted)
+        classes = model.classes
+        if is_single_column(named.get(key)) and model.positive == classes[0]:
+            classes = classes[::-1]  # the order of a recalibrator, where the column is the last
+        codes[key] = code_to_paste(names, source, classes, model.case is not None, fitted)
     return codes
 
 

@@ -49,6 +49,7 @@ def find_column_order(
     labels : array-like of shape (n_classes,), default=None
         The classes in the order of the columns; sorted by default.
     pos_label : label, default=None
+        The class of two that a single column belongs to; required as in the measures.
 
     Returns
     -------
@@ -111,8 +112,8 @@ def check_order(case: Case, name: str, where: str) -> None:
         f"columns that fit {fits}: the largest probability is that of the true class in "
         f"{found.accuracy_as_given:.4f} of the rows as given, in {found.accuracy:.4f} in that "
         "order",
-        f"Pass labels={fits}, or the other column where one was passed; where they are meant as "
-        "they are, " + setting("check_columns", False),
+        f"Pass labels={fits}, or as pos_label the class that a single column belongs to; where "
+        "they are meant as they are, " + setting("check_columns", False),
     )
 
 

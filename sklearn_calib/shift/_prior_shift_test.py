@@ -11,8 +11,11 @@ from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import (
     canonical_labels,
     canonical_proba,
+    check_column_owner,
     check_indexes,
     check_same_length,
+    find_positive,
+    give_to_owner,
     match_columns,
 )
 from ..exceptions import check_count, refuse
@@ -51,6 +54,7 @@ def prior_shift_test(
     *,
     n_resamples: int = 999,
     random_state: RandomStateLike = 0,
+    pos_label: object = None,
 ) -> PriorShiftResult:
     """Test whether the target rows differ from the labelled rows only in their class frequencies.
 
@@ -69,6 +73,10 @@ def prior_shift_test(
     n_resamples : int, default=999
         The smallest possible p-value is 1 / (1 + n_resamples).
     random_state : int, Generator, RandomState or None, default=0
+    pos_label : label, default=None
+        The class of two that single columns are the probability of; by default the last of the
+        sorted labels. Required with single columns for labels other than 0 and 1, False and True,
+        or -1 and 1.
 
     Returns
     -------
@@ -142,6 +150,12 @@ def prior_shift_test(
     source = match_columns(source, proba_source, classes)
     target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
     target = match_columns(target, proba_target, classes)
+    positive = find_positive(classes, pos_label, where)
+    if pos_label is None:
+        check_column_owner(proba_source, classes, "pos_label", where)
+        check_column_owner(proba_target, classes, "pos_label", where)
+    source = give_to_owner(source, proba_source, positive)
+    target = give_to_owner(target, proba_target, positive)
     n, m = len(source), len(target)
     both = RankedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
     found = both.distance(np.arange(n), np.arange(n, n + m))

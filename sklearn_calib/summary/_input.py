@@ -11,6 +11,7 @@ from ..canonical import (
     canonical_labels,
     check_weights,
     collected,
+    describe_choice,
     has_own_order,
     naming,
     order_in_doubt,
@@ -20,7 +21,7 @@ from ..canonical import (
     soft_rows,
     valid_proba,
 )
-from ..exceptions import caution, equals, named, refuse, setting
+from ..exceptions import Refusal, caution, equals, named, refuse, setting
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
@@ -79,8 +80,9 @@ class Labels:
     ) -> tuple[AnyArray | None, AnyArray]:
         """The classes after a batch, and the positions of its labels, of shape (n_samples,).
 
-        Nothing is changed; `columns` are those of the scores, `empty` whether this is the first
-        batch. Raises ValueError for labels or columns that do not belong to the classes.
+        Nothing is changed; `columns` are those of the scores, 1 for a single one; `empty` says
+        whether this is the first batch. Raises ValueError for labels or columns that do not belong
+        to the classes.
         """
         if isinstance(y, Coded):
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
@@ -90,7 +92,7 @@ class Labels:
                 return classes, codes[places[y.codes]]
             except ValueError:
                 y = np.asarray(y)  # the message names the row
-        classes = self.classes
+        classes, is_single, columns = self.classes, columns == 1, max(columns, 2)
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):
                 rule = f"scores of {self.n_classes} classes"
@@ -101,7 +103,7 @@ class Labels:
             canonical_labels(y, _where=where)  # words the error
         labels = read_array(y, "labels", where)
         if classes is None:
-            classes = self._learned(labels, where)
+            classes = self._learned(labels, is_single, where)
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
@@ -109,7 +111,14 @@ class Labels:
             ones = labels == classes[1]
             if (ones | (labels == classes[0])).all():
                 return classes, ones.view(np.uint8)
-        return classes, canonical_labels(labels, classes=classes, _where=where)[1]
+        try:
+            return classes, canonical_labels(labels, classes=classes, _where=where)[1]
+        except Refusal as error:
+            if self.guessed and is_single and "all_classes" in error.settings:
+                names = canonical_labels(labels, _where=where)[0].tolist()
+                one = "Name the class of the column with " + setting("pos_label")
+                error.place(cure=describe_choice(names, "pos_label") if len(names) == 2 else one)
+            raise
 
     def watch(
         self,
@@ -128,7 +137,7 @@ class Labels:
             return
         rows, proba = next(scores.blocks())
         if proba.ndim == 1:
-            proba = np.column_stack([1 - proba, proba])
+            proba = np.column_stack([1 - proba, proba])[:, :: 2 * self.positive - 1]
         times = np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
         if weight is not None:
             times[weight[rows] == 0] = 0
@@ -139,7 +148,13 @@ class Labels:
         if self.doubt is not None and not self.silent:
             caution(where, *self.doubt)
 
-    def _learned(self, labels, where):
+    def learn(self, classes: AnyArray | None) -> None:
+        """Keep the classes that a batch has shown."""
+        if self.classes is None and classes is not None:
+            self.positive = int(equals(self.pos_label, classes.tolist()[1]))
+        self.classes = classes
+
+    def _learned(self, labels, is_single, where):
         """Both classes where `pos_label` is known, once a batch shows the other; else None."""
         known, _ = canonical_labels(labels, _where=where)
         others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
@@ -149,10 +164,11 @@ class Labels:
         if len(others) > 1:
             got = f"{known.tolist()[:10]}"
             refuse(where, f"the label {self.pos_label!r} and one other", got, cure)
-        if others[0] != np.sort(np.array([others[0], self.pos_label]))[0]:
+        both = np.sort(np.array([others[0], self.pos_label]))
+        if not is_single and others[0] != both[0]:
             rule = f"pos_label {self.pos_label!r} to be the second of the sorted classes"
             refuse(where, rule, f"also the label {others[0]!r}", cure)
-        return np.array([others[0], self.pos_label])
+        return both
 
     def agree(self, other: "Labels", where: str) -> None:
         """Raise ValueError where another summary has other classes; learn what it knows."""

@@ -49,12 +49,14 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
     ----------
     codes : ndarray of shape (n_samples,), 0 or 1
     block : ndarray of shape (n_samples,) or (n_samples, 2)
+        One dimension is the probability of the positive class.
     positive : {0, 1}
     """
     first, second = (_KEPT, block) if block.ndim == 1 else block.T
     if positive == 0:
-        first, second = second, 1.0 - block if block.ndim == 1 else first
         codes = 1 - codes
+        if block.ndim == 2:
+            first, second = second, first
     return ProblemRows(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
 
 

@@ -103,11 +103,13 @@ class CalibrationSummary(Storable):
         How more than two classes are treated, as in the measures.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns of the scores. Needed unless the labels are 0 and 1
-        or booleans: no batch need show all classes. Of an order of their own the batches among the
-        first 65,536 rows tell whether the columns can have it; else `update` warns, once.
+        or booleans, or `pos_label` is given: no batch need show all classes. Of an order of their
+        own the batches among the first 65,536 rows tell whether the columns can have it; else
+        `update` warns, once.
     pos_label : label, default=None
-        The positive class of two; the second by default. Without `classes`, one other label is
-        accepted, which must come before `pos_label` in sorted order.
+        The positive class of two, whose probability a single column is; the second by default.
+        Without `classes`, one other label is accepted; with two columns it must come before
+        `pos_label` in sorted order.
 
     Attributes
     ----------
@@ -197,7 +199,8 @@ class CalibrationSummary(Storable):
         y_true : array-like of shape (n_samples,)
             Labels.
         y_proba : array-like of shape (n_samples,) or (n_samples, 2)
-            Probabilities, float16 to float64; one dimension is the probability of the second class.
+            Probabilities, float16 to float64; one dimension is the probability of `pos_label`, or
+            of the second class.
             No copy of the batch is made.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0; rows of weight 0 are skipped.
@@ -243,7 +246,7 @@ class CalibrationSummary(Storable):
         count = checked_counts(counts, n, where)
         if not n:
             return
-        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        columns = 1 if scores.raw.ndim == 1 else scores.raw.shape[1]
         sure, more = weight, 0
         if check_flag(soft_labels, "soft_labels", where):
             given = y_true, scores, weight, count, y_proba
@@ -251,9 +254,9 @@ class CalibrationSummary(Storable):
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
         if classes is not None:
             scores = scores._replace(raw=match_columns(scores.raw, y_proba, classes))
-        if columns != self._labels.n_classes:
+        if max(columns, 2) != self._labels.n_classes:
             self._open(classes)
-        self._labels.classes = classes
+        self._labels.learn(classes)
         self._labels.watch(codes, scores, sure, count, self.n_samples, where)
         self.soft = self.soft or bool(soft_labels)
         whole = self._states[0].sums if self._joint is None else self._joint

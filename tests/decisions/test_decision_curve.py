@@ -108,8 +108,9 @@ def test_weights_and_labels():
     sandwich = np.sqrt((share**2 * (g - weighted.net_benefit) ** 2).sum(axis=0))
     assert weighted.standard_error == pytest.approx(sandwich, abs=1e-12)
     words = np.array(["no", "yes"])[Y]
-    same(decision_curve(words, P).over_all, decision_curve(Y, P).over_all)
-    turned = decision_curve(words, P, pos_label="no")
+    named = decision_curve(words, P, pos_label="yes")
+    same(named.over_all, decision_curve(Y, P).over_all)
+    turned = decision_curve(words, 1 - P, pos_label="no")
     same(turned.over_all, decision_curve(1 - Y, 1 - P).over_all)
 
 
@@ -242,10 +243,9 @@ def test_the_positive_class_of_both_models():
 def test_options_reach_the_regret(recalibrated):
     """Those of the curve, with the first class as the event and weights."""
     names, weight = np.where(Y == 1, "yes", "no"), 1.0 + np.arange(len(Y)) % 3
-    turned = recalibrated if isinstance(recalibrated, str) else 1 - recalibrated
     more = {"sample_weight": weight, "level": 0.8, "n_resamples": 99, "random_state": 3}
     found = decision_curve(names, P, recalibrated=recalibrated, pos_label="no", **more).regret
-    expected = regret_curve(1 - Y, 1 - P, turned, **more)
+    expected = regret_curve(1 - Y, P, recalibrated, **more)
     t = np.linspace(0.05, 0.95, 19)
     assert found.at(t) == pytest.approx(expected.at(t), abs=1e-8)
     assert found.maximum_interval == pytest.approx(expected.maximum_interval, abs=1e-8)

@@ -24,7 +24,7 @@ def test_the_measure():
     error_rate = np.mean((P >= 0.5) != Y)
     assert expected_cost_score(Y, P) == pytest.approx(error_rate)
     words = np.array(["no", "yes"])[Y]
-    assert expected_cost_score(words, P, costs=COSTS) == pytest.approx(0.465)
+    assert expected_cost_score(words, P, costs=COSTS, pos_label="yes") == pytest.approx(0.465)
     gain = -np.eye(2)  # a gain is a negative cost
     assert expected_cost_score(Y, P, costs=gain) == pytest.approx(error_rate - 1)
     assert expected_cost_score.scorer(costs=COSTS) is not None

@@ -54,7 +54,7 @@ def test_realised_values(threshold):
 
 def test_table_and_z():
     words = np.array(["no", "yes"])[Y]
-    found = expected_metrics(P, y_true=words)
+    found = expected_metrics(P, y_true=words, pos_label="yes")
     gap = found.realised["auc"] - found.auc
     assert found.z("auc") == pytest.approx(gap / found.standard_deviations["auc"])
     table = found.to_frame().set_index("metric")

@@ -82,8 +82,9 @@ def test_in_units_of_net_benefit():
 def test_labels():
     words = np.array(["no", "yes"])[Y]
     plain = regret_curve(Y, P, P**0.9)
-    assert np.array_equal(regret_curve(words, P, P**0.9).regret, plain.regret)
-    turned = regret_curve(words, P, P**0.9, pos_label="no")
+    named = regret_curve(words, P, P**0.9, pos_label="yes")
+    assert np.array_equal(named.regret, plain.regret)
+    turned = regret_curve(words, 1 - P, 1 - P**0.9, pos_label="no")
     assert turned.integral == pytest.approx(plain.integral)
     t = np.array([0.123, 0.5, 0.777])
     assert turned.at(t) == pytest.approx(plain.at(1 - t[::-1])[::-1], abs=1e-12)

@@ -224,7 +224,7 @@ def test_several_classes():
 def test_classwise_of_two_classes_mirrors_and_the_positive_class_can_be_the_first():
     y, p, _ = weighted_set()
     both = group_calibration(y, p, masks_of(p), multiclass="classwise", **QUICK)
-    first = group_calibration(y, p, masks_of(p), pos_label=0, **QUICK)
+    first = group_calibration(y, np.column_stack([1 - p, p]), masks_of(p), pos_label=0, **QUICK)
     for row, mirrored, alone in zip(both.rows[4:], both.rows[:4], first.rows, strict=True):
         assert row.sigma == pytest.approx(mirrored.sigma, abs=1e-12)
         assert row.slope == pytest.approx(mirrored.slope, abs=1e-8)

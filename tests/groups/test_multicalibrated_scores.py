@@ -336,7 +336,7 @@ def test_many_categories_share_bins():
 def test_labels_and_scores_of_any_kind(case):
     p, y, table, _, model = case
     words = np.array(["no", "yes"])[y]
-    named = fitted(p, words, table)
+    named = fitted(np.column_stack([1 - p, p]), words, table)
     assert named.classes_.tolist() == ["no", "yes"]
     assert set(named.predict(p, groups=table)) <= {"no", "yes"}
     assert np.array_equal(second(named, p, table), second(model, p, table))

@@ -118,8 +118,13 @@ def test_labels_of_any_kind():
     share = calibrated_mean(y, score, rest)
     assert share.outcome == "share" and share.positive is None
     words = np.array(["bad", "good"])[y]
-    for labels in (words, words.tolist(), y == 1, (y == 1).astype(object), y.astype(float)):
+    for labels in (y == 1, (y == 1).astype(object), y.astype(float)):
         assert numbers(calibrated_mean(labels, score, rest)) == numbers(share)
+    for labels in (words, words.tolist()):
+        named = calibrated_mean(labels, score, rest, pos_label="good")
+        assert numbers(named) == numbers(share)
+        with refuses(ValueError, cure="Pass pos_label='good' if .* else pos_label='bad'"):
+            calibrated_mean(labels, score, rest)
     other = calibrated_mean(words, score, rest, pos_label="bad")
     assert other.positive == "bad"
     assert other.labels_estimate == pytest.approx(1 - share.labels_estimate)
@@ -324,7 +329,10 @@ def test_text_and_json():
         ({"y": [3, 9] * 60, "bounds": (1, 5)}, "expected labels within bounds, 1 to 5, got 9"),
         ({"bounds": (5, 1), "y": [1, 3] * 60}, r"expected bounds as \(lowest, highest\)"),
         ({"bounds": (1, 0), "y": [0, 1] * 60}, r"expected bounds as \(lowest, highest\)"),
-        ({"bounds": (0, 1), "y": ["n", "y"] * 60}, "expected no bounds where a class is counted"),
+        (
+            {"bounds": (0, 1), "y": ["n", "y"] * 60, "pos_label": "y"},
+            "expected no bounds where a class is counted",
+        ),
         ({"scale": 10}, r"expected scale as \(lowest, highest\) or None"),
         ({"power": 2}, "expected power 'auto' or from 0 to 1, got 2"),
         ({"power": "full"}, "expected power 'auto' or from 0 to 1"),
@@ -374,8 +382,9 @@ def test_one_column_twice_is_said():
     words = np.array(["bad", "good"])[y]
     other = np.where(rest > 0.5, "good", "bad")
     for call in ((y, y, rest), (y, 1 - y, rest), (words, words, other)):
+        named = "good" if call[0] is words else None
         with pytest.warns(CalibrationWarning, match="it looks like the same column"):
-            calibrated_mean(*call)
+            calibrated_mean(*call, pos_label=named)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         calibrated_mean(y, np.where(np.arange(120) == 7, 1 - y, y), rest)

@@ -77,7 +77,8 @@ def test_any_statistic():
         assert set(y_true) <= {"no", "yes"}
         return expected_calibration_error(y_true, y_proba, labels=names, n_bins=7)
 
-    by_hand = calibration_test(names[y], p, statistic=statistic, n_resamples=50, random_state=0)
+    how = {"statistic": statistic, "n_resamples": 50, "random_state": 0}
+    by_hand = calibration_test(names[y], p, pos_label="yes", **how)
     np.testing.assert_allclose(by_name.null_distribution, by_hand.null_distribution)
     assert by_hand.name == "statistic"
 

@@ -367,11 +367,11 @@ def test_one_table_per_problem():
 
 def test_pos_label():
     y, p = golden_set(80)
-    one, other = (validate(y, p, pos_label=c, **FAST) for c in (1, 0))
+    one, other = (validate(y, q, pos_label=c, **FAST) for c, q in ((1, p), (0, 1 - p)))
     assert other["slope"].estimate == pytest.approx(one["slope"].estimate)
     assert other["intercept"].estimate == pytest.approx(-one["intercept"].estimate)
     assert other["AUC"].estimate == pytest.approx(one["AUC"].estimate)
-    indices = calibration_indices(y, p, pos_label=0)
+    indices = calibration_indices(y, 1 - p, pos_label=0)
     assert other["Emax"].estimate == pytest.approx(indices.emax)
 
 

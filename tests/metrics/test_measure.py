@@ -33,8 +33,8 @@ MEASURES = pytest.mark.parametrize("measure", all_metrics().values(), ids=repr)
 @MEASURES
 def test_signature_and_docstring(measure):
     names = list(inspect.signature(measure).parameters)
-    assert names[:2] == ["y_true", "y_proba"] and {"sample_weight", "labels"} <= set(names)
-    assert ("pos_label" in names) == measure.has_pos_label
+    assert names[:2] == ["y_true", "y_proba"]
+    assert {"sample_weight", "labels", "pos_label"} <= set(names)
     for name in names:
         assert re.search(rf"(?m)^(\w+, )*{name}(, \w+)*( :|$)", measure.__doc__), name
     assert measure.__doc__.count("Parameters\n---") == measure.__doc__.count("Raises\n---") == 1
@@ -42,17 +42,20 @@ def test_signature_and_docstring(measure):
     assert repr(measure) == f"<measure {measure.__name__}>"
 
 
-def test_what_needs_no_positive_class_has_none():
+def test_what_needs_no_positive_class_takes_it_as_the_owner_of_a_column():
     assert not log_loss.has_pos_label and not brier_loss.has_pos_label
-    with refuses(ValueError, where="log_loss", rule="options among none", value="'pos_label'"):
-        log_loss([0, 1], [0.2, 0.9], pos_label=1)
+    for measure in (log_loss, brier_loss):
+        expected = measure([1, 0], [0.8, 0.1])
+        assert measure([0, 1], [0.8, 0.1], pos_label=0) == pytest.approx(expected)
+        two = [[0.8, 0.2], [0.1, 0.9]]
+        assert measure([0, 1], two, pos_label=0) == measure([0, 1], two)
 
 
 def test_what_a_measure_alone_takes_is_said_elsewhere():
-    """Was: got 'pos_label'. Write 'pos_label', the nearest name."""
-    message = r"got 'pos_label'\. Leave it out: smooth_calibration_error takes it where it"
+    """Was: got 'multilabel'. Write 'multilabel', the nearest name."""
+    message = r"got 'multilabel'\. Leave it out: smooth_calibration_error takes it where it"
     with pytest.raises(ValueError, match=message):
-        calibration_test([0, 1], [0.2, 0.9], pos_label=1)
+        calibration_test([0, 1], [0.2, 0.9], multilabel="macro")
     with refuses(ValueError, value="'pos_lable'", cure="Write 'pos_label', the nearest name"):
         smooth_calibration_error([0, 1], [0.2, 0.9], pos_lable=1)
 

@@ -347,7 +347,7 @@ def test_states_of_other_versions_and_damaged_ones():
     [
         ({"y": [0, np.nan]}, "labels"),
         ({"y": [0, 2]}, "labels among"),
-        ({"y": ["no", "yes"]}, r"got .*no.*Name all classes, Cal.*\), or drop those rows"),
+        ({"y": ["no", "yes"]}, r"got .*no.*classes=\['no', 'yes'\]\), or drop those rows"),
         ({"y": [0]}, "as many labels"),
         ({"y_proba": [0.2, np.nan]}, "finite"),
         ({"y_proba": [0.2, 1.2]}, r"\[0, 1\]"),

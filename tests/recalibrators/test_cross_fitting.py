@@ -44,7 +44,7 @@ def test_labels_classes_and_one_column():
     proba, y = make_overconfident(2, 100)
     names = np.array(["no", "yes"])[y]
     wanted = cross_fitted_proba("temperature", proba, y)
-    one_column = cross_fitted_proba("temperature", proba[:, 1], names)
+    one_column = cross_fitted_proba("temperature", proba[:, 1], names, classes=["no", "yes"])
     np.testing.assert_allclose(one_column, wanted, atol=1e-9)
     swapped = cross_fitted_proba("temperature", proba[:, ::-1], names, classes=["yes", "no"])
     np.testing.assert_allclose(swapped[:, ::-1], wanted, atol=1e-9)

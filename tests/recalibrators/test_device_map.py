@@ -112,7 +112,7 @@ def test_one_column_and_zeros(dispatch):
     found = home(method.predict_proba(canonical_proba(away(margin), kind="logits")))
     want = method.predict_proba(canonical_proba(margin, kind="logits"))
     np.testing.assert_allclose(found, want, rtol=1e-12)
-    text = TemperatureScaling().fit(p, np.array(["no", "yes"])[y])
+    text = TemperatureScaling().fit(p, np.array(["no", "yes"])[y], classes=["no", "yes"])
     assert text.predict(away(p)).tolist() == text.predict(p).tolist()
 
 

@@ -86,7 +86,8 @@ def test_the_mean_is_that_of_the_second_column():
     with pytest.warns(CalibrationWarning, match="columns"):
         exchanged = PriorShift(mean=0.1).fit(P, labels, classes=["yes", "no"])
     assert exchanged.predict_proba(P).mean(axis=0) == pytest.approx([0.9, 0.1], rel=1e-13)
-    by_label = PriorShift(mean={"yes": 0.1, "no": 0.9}).fit(P, labels)
+    mean = {"yes": 0.1, "no": 0.9}
+    by_label = PriorShift(mean=mean).fit(P, labels, classes=["no", "yes"])
     assert by_label.predict_proba(P).mean(axis=0) == pytest.approx([0.9, 0.1], rel=1e-13)
 
 

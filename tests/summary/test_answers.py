@@ -45,9 +45,10 @@ def test_classes_of_a_fit():
     p, y = sample("uniform", 500)
     words = np.where(y == 1, "yes", "no")
     for positive in ("no", "yes"):
-        summary = CalibrationSummary(classes=["no", "yes"], pos_label=positive).update(words, p)
-        model = summary.fit("platt")
-        expected = all_recalibrators()["platt"]().fit(p, words)
+        summary = CalibrationSummary(classes=["no", "yes"], pos_label=positive)
+        own = p if positive == "yes" else 1 - p
+        model = summary.update(words, own).fit("platt")
+        expected = all_recalibrators()["platt"]().fit(p, words, classes=["no", "yes"])
         assert model.classes_.tolist() == ["no", "yes"]
         assert np.allclose(model.predict_proba(p), expected.predict_proba(p), atol=1e-6)
 

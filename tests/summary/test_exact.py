@@ -63,11 +63,11 @@ def test_measures_at_thresholds_and_edges(name, options, weighted):
 def test_the_rows_come_back_in_every_bit(law, pos_label):
     p, y = sample(law, 3000)
     p = p.astype(float)
-    table = np.column_stack([1 - p, p])
+    table = np.column_stack([1 - p, p])[:, :: 1 if pos_label else -1]
     for scores in (p, table):
         summary = CalibrationSummary(classes=[0, 1], pos_label=pos_label).update(y, scores)
         found = np.repeat(summary.rows().proba, summary.rows().sample_weight.astype(int), axis=0)
-        order = np.argsort(found[:, 1], kind="stable")
+        order = np.argsort(found[:, pos_label], kind="stable")
         assert np.array_equal(found[order], table[np.argsort(p, kind="stable")])
 
 

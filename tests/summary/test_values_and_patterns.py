@@ -84,7 +84,7 @@ def test_a_summary_adds_what_it_was_given():
     assert found.weight.sum() == summary.weight
     assert found.counts.sum() == summary.n_samples
     assert found.weight[:, 1].sum() == w[y == 0].sum()
-    assert found.weight.sum(axis=1) @ found.proba[:, 1] == pytest.approx(w @ (1 - p))
+    assert found.weight.sum(axis=1) @ found.proba[:, 1] == pytest.approx(w @ p)
 
 
 def values_in(data, name="a", **options):
