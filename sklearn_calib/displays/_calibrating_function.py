@@ -8,7 +8,6 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, Estimator, FloatArray, NumberOfBins, RecalibratorLike, Self
-from ..canonical import canonical_labels
 from ..exceptions import named, refuse
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
@@ -63,6 +62,8 @@ class CalibratingFunctionDisplay(Display):
         y_true: ArrayLike,
         y_proba: ArrayLike,
         recalibrators: Sequence[str] | Mapping[str, RecalibratorLike],
+        *,
+        classes: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
         """Fit recalibrators to predictions of two classes and draw their maps.
@@ -73,6 +74,9 @@ class CalibratingFunctionDisplay(Display):
         y_proba : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
         recalibrators : list of str, or dict of str to recalibrator or str
             What to fit; given instances are cloned.
+        classes : array-like of shape (2,), default=None
+            Both classes in the order of the columns, as in `Recalibrator.fit`: the last one owns
+            a single column.
         **options
             As in `from_recalibrators`: truth, n_points, n_bins, sample_weight, ax,
             curve_kwargs.
@@ -88,9 +92,10 @@ class CalibratingFunctionDisplay(Display):
         """
         if not isinstance(recalibrators, dict):
             recalibrators = {str(name): name for name in recalibrators}
-        weight = {key: w for key, w in options.items() if key == "sample_weight" and w is not None}
+        known = {"sample_weight": options.get("sample_weight"), "classes": classes}
+        known = {key: value for key, value in known.items() if value is not None}
         fitted = {
-            name: resolve_recalibrator(one, cls.__name__).fit(y_proba, y_true, **weight)
+            name: resolve_recalibrator(one, cls.__name__).fit(y_proba, y_true, **known)
             for name, one in recalibrators.items()
         }
         return cls.from_recalibrators(fitted, y_true, y_proba, **options)
@@ -115,7 +120,8 @@ class CalibratingFunctionDisplay(Display):
         recalibrators : recalibrator or dict of str to recalibrator
             Fitted.
         y_true, y_proba : array-like, default=None
-            For the dots: calibration rows, or better other ones.
+            For the dots: calibration rows, or better other ones; their classes are those of the
+            recalibrators, in the same order.
         truth : callable, default=None
             The true probability of a score, where it is known.
         n_points : int, default=1001
@@ -152,10 +158,9 @@ class CalibratingFunctionDisplay(Display):
             functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
         curve = None
         if y_true is not None and y_proba is not None:
-            classes, codes = canonical_labels(y_true, _where=where)
             [curve] = reliability_curve(
-                codes, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
-                sample_weight=sample_weight, labels=np.arange(max(len(classes), 2)),
+                y_true, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
+                sample_weight=sample_weight, labels=fitted.classes_,
             )  # fmt: skip
         true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
         return cls(scores, functions, curve, true).plot(**drawn)
