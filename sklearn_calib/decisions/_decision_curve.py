@@ -223,7 +223,9 @@ def decision_curve(
     labels : array-like of shape (2,), default=None
         Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
-        The class of the event; the second by default.
+        The class of the event, which owns a single column; the second by default.
+        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        unless `labels` is given.
 
     Returns
     -------

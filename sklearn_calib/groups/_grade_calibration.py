@@ -212,7 +212,9 @@ def grade_calibration(
         Both classes in the order of the columns; needed if `y_true` lacks one, unless it is of 0
         and 1, or of booleans: a year without defaults needs none.
     pos_label : label, default=None
-        The positive class; the second by default.
+        The positive class, which owns a single column; the second by default.
+        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        unless `labels` is given.
 
     Returns
     -------

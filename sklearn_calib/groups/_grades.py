@@ -150,7 +150,8 @@ class Grades(Shown):
         labels : array-like of shape (2,), default=None
             Both classes in the order of the columns.
         pos_label : label, default=None
-            The positive class; the second by default.
+            The positive class, which owns a single column; the second by default. Required with a
+            single column as in the measures.
 
         Returns
         -------

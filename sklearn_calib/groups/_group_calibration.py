@@ -67,7 +67,9 @@ def group_calibration(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The positive class of two; the second by default.
+        The positive class of two, which owns a single column; the second by default.
+        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        unless `labels` is given.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
         With more than two classes: the largest probability, and whether that class is true, or
         each class against the others, which makes as many times more groups. "auto" is the former;

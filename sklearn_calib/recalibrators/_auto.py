@@ -205,7 +205,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the second class alone. For logits pass
+            sorted labels, or the last of `classes` alone. For logits pass
             ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels. Only a `PriorShift` to a given mean can do without.

@@ -55,8 +55,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the second class alone. They come from rows that the model was not
-            trained on. For logits pass ``canonical_proba(scores, kind="logits")``.
+            sorted labels, or the last of `classes` alone. They come from rows that the model was
+            not trained on. For logits pass ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels.
         groups : table of shape (n_samples, n_columns), or one column

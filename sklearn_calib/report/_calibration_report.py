@@ -125,7 +125,9 @@ def calibration_report(
         All classes in the order of the columns; needed if `y_true` lacks a class. Of many labels
         their names, by default those of the columns of `y_true`, or numbers.
     pos_label : label, default=None
-        The positive class of two; the second by default.
+        The positive class of two, which owns a single column; the second by default.
+        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        unless `labels` is given.
     name : str, default="model"
         What to call the model, where there is one.
     source : str, default=None
