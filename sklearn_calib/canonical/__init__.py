@@ -18,6 +18,7 @@ from ._arrays import read_array as read_array
 from ._arrays import read_numbers as read_numbers
 from ._column_order import FARTHER as FARTHER
 from ._column_order import Ranks as Ranks
+from ._column_order import align_columns as align_columns
 from ._column_order import better_order as better_order
 from ._column_order import check_column_owner as check_column_owner
 from ._column_order import check_indexes as check_indexes
@@ -29,6 +30,7 @@ from ._column_order import give_to_owner as give_to_owner
 from ._column_order import is_single_column as is_single_column
 from ._column_order import match_columns as match_columns
 from ._column_order import order_in_doubt as order_in_doubt
+from ._column_order import place_columns as place_columns
 from ._column_order import rank_well as rank_well
 from ._column_order import ranks_of as ranks_of
 from ._column_order import warn_of_order as warn_of_order

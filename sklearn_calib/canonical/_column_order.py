@@ -15,7 +15,7 @@ from .._simplex import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import Words, caution, equals, named, refuse, setting
 from ._arrays import collected
-from ._labels import has_own_order
+from ._labels import canonical_labels, has_own_order
 from ._scores import two_columns
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
@@ -219,6 +219,26 @@ def give_to_owner(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
     if positive == 1 or not is_single_column(scores):
         return proba
     return take_columns(two_columns(proba), np.array([1, 0]))
+
+
+def align_columns(proba: Any, known: AnyArray, classes: AnyArray, where: str) -> Any:
+    """Return columns of the classes `known` in the order of `classes`.
+
+    Classes that are not known get probability 0.
+    """
+    if np.array_equal(known, classes):
+        return proba
+    _, places = canonical_labels(known, classes=classes, _where=where)
+    return place_columns(proba, places, len(classes))
+
+
+def place_columns(proba: Any, places: IntArray, n_classes: int) -> Any:
+    """Return a table of `n_classes` columns in which the given ones are at `places`."""
+    if np.array_equal(places, np.arange(n_classes)):
+        return proba
+    source = np.full(n_classes, -1)
+    source[places] = np.arange(len(places))
+    return take_columns(proba, source)
 
 
 def better_order(

@@ -17,7 +17,13 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
-from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_several
+from ..canonical import (
+    align_columns,
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_several,
+)
 from ..exceptions import refuse
 from ._costs import canonical_actions, canonical_costs
 
@@ -41,8 +47,13 @@ class DecidingClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
-        proba = self.estimator_.predict_proba(X)
-        return canonical_proba(proba, n_classes=len(self.classes_), _where=where)
+        return self._ordered_proba(self.estimator_, X, self.classes_, where)
+
+    def _ordered_proba(self, estimator, X, classes, where):
+        """Probabilities by a fitted classifier, columns in the order of `classes`."""
+        known = estimator.classes_
+        proba = canonical_proba(estimator.predict_proba(X), n_classes=len(known), _where=where)
+        return align_columns(proba, known, classes, where)
 
     @property
     def _is_frozen(self):
@@ -84,9 +95,9 @@ class DecidingClassifier(ClassifierAround):
             estimator.fit(X, y, **params)
         return estimator
 
-    def _remember(self, estimator):
-        """Set what the fitted classifier tells."""
-        self.estimator_, self.classes_ = estimator, estimator.classes_
+    def _remember(self, estimator, classes):
+        """Set what the fitted classifier tells; `classes` are those of the labels and costs."""
+        self.estimator_, self.classes_ = estimator, classes
         self._remember_features(estimator)
 
 
@@ -101,7 +112,8 @@ class CostSensitiveClassifier(DecidingClassifier):
         `CalibratedModel`. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as it is.
     costs : array-like of shape (n_classes, n_actions), callable or None, default=None
         ``costs[j, a]`` is the cost of action a where class j is true, in any unit; a gain is a
-        negative cost. Classes in the order of ``classes_``. A callable takes X and returns such
+        negative cost. Classes in the order of ``classes_``: of the sorted
+        labels, or of a FrozenEstimator's own. A callable takes X and returns such
         a table, or an array of shape (n_samples, n_classes, n_actions) with a table for each row.
         None: each error costs 1.
     actions : array-like of shape (n_actions,), default=None
@@ -211,7 +223,7 @@ default=None
             rows = len(codes)
             table = canonical_costs(given, classes, where, n_rows=rows, actions=actions)
         params = self._route(sample_weight=sample_weight, **fit_params)
-        self._remember(self._fitted_estimator(X, y, params))
+        self._remember(self._fitted_estimator(X, y, params), classes)
         self._by_row = table is not None and table.ndim == 3
         self.costs_ = None if self._by_row else table
         self.actions_ = actions

@@ -14,7 +14,7 @@ from .._random import legacy_generator
 from .._show import plain
 from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
+from ..canonical import canonical_labels, canonical_weight, check_same_length
 from ..exceptions import caution, check_between, equals, is_number, named, refuse
 from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names
@@ -201,13 +201,11 @@ class SelectiveClassifier(DecidingClassifier):
             part, _ = safe_split(estimator, X, codes, train)
             held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fitted_estimator(part, classes[codes[train]], params)
-        proba = canonical_proba(
-            estimator.predict_proba(held_out), n_classes=len(classes), _where=where
-        )
+        proba = self._ordered_proba(estimator, held_out, classes, where)
         check_same_length(codes[rows], proba, where)
         own = None if given is None else given[rows]
         self._choose(np.asarray(proba), codes[rows], weight[rows], own, where)
-        self._remember(estimator)
+        self._remember(estimator, classes)
         return self
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:

@@ -10,6 +10,7 @@ import numpy as np
 from .._kernels._logit_axis import LogitAxis
 from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
+from ..canonical import align_columns
 from ..exceptions import refuse, refuse_unknown, require
 from ..meta import check_gives_proba
 
@@ -304,8 +305,14 @@ class ResultDisplay(Display):
             call = f"{cls.__name__}.from_predictions(y, {{}})"
             check_gives_proba(model, f"{cls.__name__}.from_estimator", call)
         if options.get("multilabel") is None:
-            options.setdefault("labels", getattr(next(iter(estimator.values())), "classes_", None))
+            known = getattr(next(iter(estimator.values())), "classes_", None)
+            options.setdefault("labels", None if known is None else np.sort(known))
         proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
+        if (labels := options.get("labels")) is not None:
+            proba = {
+                name: align_columns(proba[name], getattr(model, "classes_", labels), labels, call)
+                for name, model in estimator.items()
+            }
         if not cls._several:
             (proba,) = proba.values()
         return cls.from_predictions(y, proba, *given, **options)

@@ -11,6 +11,7 @@ from .._kernels._logit_axis import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
+from ..canonical import align_columns
 from ..exceptions import check_known, named, refuse
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square
@@ -118,16 +119,19 @@ class ReliabilityDisplay(ModelsDisplay):
             refuse(where, rule, got, cure)
         models, tests = cv_results["estimator"], cv_results["indices"]["test"]
         rows = np.concatenate(tests)
-        classes = models[0].classes_
-        for other in (model.classes_ for model in models):
-            if not np.array_equal(other, classes):
-                got = f"{other.tolist()} and {classes.tolist()}"
+        one_label = options.get("multilabel") is None
+        classes = np.sort(models[0].classes_) if one_label else models[0].classes_
+        parts = []
+        for model, test in zip(models, tests, strict=True):
+            known = model.classes_
+            if not np.array_equal(np.sort(known) if one_label else known, classes):
+                got = f"{known.tolist()} and {classes.tolist()}"
                 refuse(where, "the same classes in every fold", got, "Use stratified folds")
-        folds = zip(models, tests, strict=True)
-        parts = [model.predict_proba(safe_indexing(X, test)) for model, test in folds]
+            part = model.predict_proba(safe_indexing(X, test))
+            parts.append(align_columns(part, known, classes, where) if one_label else part)
         if options.get("sample_weight") is not None:
             options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
-        if options.get("multilabel") is None:
+        if one_label:
             options.setdefault("labels", classes)
         proba = {name or type(models[0]).__name__: _stacked(parts)}
         return cls.from_predictions(safe_indexing(y, rows), proba, **options)

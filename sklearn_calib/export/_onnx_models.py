@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import meta
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import Features
+from ..canonical import canonical_labels
 from ..exceptions import refuse, require
 from . import _onnx_boosted as boosted
 from ._document import document_of
@@ -137,7 +138,7 @@ def _convert_model(scope, operator, container):
         document = document_of(pair.recalibrator, tabulate=tabulate)
         rows = _scores(model, pair, scope, operator, container, graph)
         found = rows.after(document.root)
-        places = np.searchsorted(model.classes_, document.classes)
+        _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(_widened(GraphRows(found.p, found.k), places, len(model.classes_)).p)
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
@@ -209,8 +210,8 @@ def _as_predicted(rows, margins):
 
 
 def _widened(rows, places, k):
-    """`take_columns`: classes that the classifier, or its map, has not seen get probability 0."""
-    if rows.k == k:
+    """`place_columns`: classes that the classifier, or its map, has not seen get probability 0."""
+    if np.array_equal(places, np.arange(k)):
         return rows
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:

@@ -154,9 +154,8 @@ def estimate_angle(
         "link_slope": link_slope,
         "link_intercept": link_intercept,
     }
-    return replace(
-        found, cos_theta=angular_recalibrator(found, fit.target > 0, given, where).cos_theta_
-    )
+    likely = angular_recalibrator(found, fit.target > 0, np.array([False, True]), given, where)
+    return replace(found, cos_theta=likely.cos_theta_)
 
 
 def checked_fits(
@@ -264,12 +263,15 @@ def _cosine(inner: float, t2: float, norm: float, where: str) -> float | None:
 
 
 def angular_recalibrator(
-    angle: AngleEstimate, labels: AnyArray, link: dict[str, Any], where: str
+    angle: AngleEstimate, labels: AnyArray, classes: AnyArray, link: dict[str, Any], where: str
 ) -> AngularCalibration:
-    """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores."""
+    """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores.
+
+    The angle is that of the second of `classes`.
+    """
     scores = canonical_proba(angle.leave_one_out, kind="logits", _where=where)
     known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
-    return known.fit(scores, labels)
+    return known.fit(scores, labels, classes=classes)
 
 
 def _is_centered(X):

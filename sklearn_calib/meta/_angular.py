@@ -159,6 +159,10 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                     "Use CalibratedModel(cv='alo'), which takes more",
                 )
             estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+            # the angle is that of the estimator's second class: everything follows its order
+            new.classes_ = job.classes[columns]
+            job = replace(job, classes=new.classes_, codes=np.argsort(columns)[job.codes])
+            columns = job.all_columns
             model, fits, own = job.linear_fits(estimator, columns)
             fits = checked_fits(fits, model, new.assume_centered, job.where)
             [fit] = settled(fits, model, job.where, own)
@@ -171,10 +175,10 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             labels = job.classes[job.codes]
             if new._negative(job):
                 if angle.cos_theta is None:
-                    likely = angular_recalibrator(angle, labels, link, job.where)
+                    likely = angular_recalibrator(angle, labels, job.classes, link, job.where)
                     angle = replace(angle, cos_theta=likely.cos_theta_)
                 angle = replace(angle, cos_theta=-angle.cos_theta)
-            recalibrator = angular_recalibrator(angle, labels, link, job.where)
+            recalibrator = angular_recalibrator(angle, labels, job.classes, link, job.where)
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
             new.cos_theta_, new.theta_ = recalibrator.cos_theta_, recalibrator.theta_
             new.inner_product_ = new.cos_theta_ * angle.norm

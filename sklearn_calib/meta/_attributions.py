@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, ArrayLike, Estimator, FloatArray
-from ..canonical import canonical_proba, read_numbers
+from ..canonical import align_columns, canonical_proba, read_numbers
 from ..exceptions import check_known, equals, named, refuse
 from ._pairs import CalibratedClassifier
 
@@ -132,7 +132,10 @@ class _Curve:
     """The map as a function of one number: the score of a class and its calibrated value."""
 
     def __init__(self, model_or_map, scale, input, pos_label):
-        self.map, self.classes = _map_of(model_or_map)
+        self.map, self.classes_of_map = _map_of(model_or_map)
+        self.classes = self.classes_of_map
+        if isinstance(model_or_map, CalibratedClassifier):  # values follow the estimator's order
+            self.classes = self.classes[model_or_map.calibrated_pairs_[0].columns]
         self.scale, self.input = scale, input
         labels = self.classes.tolist()
         self.positive = 1
@@ -149,7 +152,9 @@ class _Curve:
         else:
             pair = np.column_stack([1 - z, z] if self.positive else [z, 1 - z])
             rows = canonical_proba(pair, _where=_WHERE)
+        rows = align_columns(rows, self.classes, self.classes_of_map, _WHERE)
         proba = self.map.predict_proba(rows)
+        proba = align_columns(proba, self.map.classes_, self.classes, _WHERE)
         p = np.asarray(proba, dtype=np.float64)
         if self.scale == "probability":
             return p[:, self.positive]

@@ -19,7 +19,7 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
-from ..canonical import canonical_labels, canonical_proba, is_label_table
+from ..canonical import canonical_labels, canonical_proba, is_label_table, place_columns
 from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, settled
 from ..recalibrators import whole_or_not_at_all
@@ -366,4 +366,5 @@ def _pair_by_leave_one_out(job):
     logits = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
     n_classes = len(model.classes_)
     scores = canonical_proba(logits, kind="logits", n_classes=n_classes, _where=job.where)
+    scores = place_columns(scores, columns, len(job.classes))
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
-from .._simplex import stack_rows
+from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
 from ..canonical import (
@@ -155,6 +155,7 @@ def scores_of_labels(
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         table = np.asarray(estimator.decision_function(X))
         pairs = [canonical_proba(column, kind="logits", _where=where) for column in table.T]
+        pairs = _ordered_pairs(pairs, estimator)
         if len(pairs) == n_labels:
             return LabelScores(pairs, False)
         refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
@@ -163,6 +164,7 @@ def scores_of_labels(
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))
         proba = [_both(part, own) for part, own in zip(proba, known, strict=True)]
+        proba = _ordered_pairs(proba, estimator)
     return canonical_label_scores(proba, where, n_labels)
 
 
@@ -172,6 +174,17 @@ def _both(part, own):
     if part.ndim != 2 or part.shape[1] != 1 or own is None or len(own) != 1:
         return part
     return np.hstack([1 - part, part] if own[0] else [part, 1 - part])
+
+
+def _ordered_pairs(pairs, estimator):
+    """Return two columns for each label, that of 0 first, whatever the estimator's order."""
+    known = getattr(estimator, "classes_", ())
+    if len(known) != len(pairs) or np.ndim(known[0]) != 1:
+        return pairs
+    return [
+        take_columns(pair, [1, 0]) if len(own) == 2 and own[0] > own[1] else pair
+        for pair, own in zip(pairs, known, strict=True)
+    ]
 
 
 def labels_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:

@@ -32,7 +32,7 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
-from ..canonical import canonical_labels, canonical_weight, check_several
+from ..canonical import align_columns, canonical_labels, canonical_weight, check_several
 from ..exceptions import caution, check_sizes, refuse
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (
@@ -40,7 +40,6 @@ from ..recalibrators import (
     check_pairs,
     fit_arguments,
     resolve_recalibrator,
-    with_columns_of,
 )
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
@@ -280,9 +279,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._scored(X, "predict_proba"):
             proba = np.asarray(recalibrator.predict_proba(scores))
-            if not np.array_equal(recalibrator.classes_, self.classes_):  # fewer, or sorted ones
-                proba = with_columns_of(proba, recalibrator.classes_, self.classes_)
-            total = total + proba
+            known = recalibrator.classes_  # perhaps fewer, or sorted ones
+            total = total + align_columns(proba, known, self.classes_, "CalibratedModel")
         return total / len(self.calibrated_pairs_)
 
     def _scored(self, X, method):

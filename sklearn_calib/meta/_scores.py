@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from .._simplex import take_columns
 from .._typing import Estimator, Features, FloatArray, IntArray
-from ..canonical import canonical_proba
+from ..canonical import canonical_proba, place_columns
 from ..exceptions import refuse
 from ..recalibrators import all_recalibrators, suggestion
 from ..staging import own_logits
@@ -59,16 +58,12 @@ def aligned_scores(
     response_method: str,
     where: str,
 ) -> FloatArray:
-    """`classifier_scores` widened to `n_classes` columns; its own ones go to `columns`.
+    """`classifier_scores` in `n_classes` columns; those of the estimator go to `columns`.
 
     A class that the estimator has not seen gets probability 0.
     """
     scores = classifier_scores(estimator, X, response_method, where)
-    if len(columns) == n_classes:
-        return scores
-    source = np.full(n_classes, -1)
-    source[columns] = np.arange(len(columns))
-    return take_columns(scores, source)
+    return place_columns(scores, columns, n_classes)
 
 
 def is_boosted(estimator: Estimator, package: str | None = None) -> bool:

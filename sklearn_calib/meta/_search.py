@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel
 
-from .._simplex import stack_rows, take_columns
+from .._simplex import stack_rows
 from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
-from ..canonical import canonical_proba
+from ..canonical import canonical_proba, place_columns
 from ..staging import staging_of
 from ._brought import fresh
 
@@ -152,12 +152,9 @@ def _unstaged(job, fold):
 
 
 def _fold_stages(job, fold, staging, wanted):
-    source = np.full(len(job.classes), -1)
-    source[fold.columns] = np.arange(len(fold.columns))
-
     def canonical(kind, scores):
         proba = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), _where=job.where)
-        return proba if len(fold.columns) == len(source) else take_columns(proba, source)
+        return place_columns(proba, fold.columns, len(job.classes))
 
     scored = staging.staged_scores(fold.estimator, fold.part)
     own = staging.staged_proba(fold.estimator, fold.part)

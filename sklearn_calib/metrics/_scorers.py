@@ -6,6 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
+from ..canonical import align_columns
 
 if TYPE_CHECKING:
     from . import Measure
@@ -65,10 +66,11 @@ class ProbabilityScorer(BaseScorer):
         if "multilabel" in options:  # scikit-learn takes two labels for one with two classes
             proba = estimator.predict_proba(X)
         else:
-            proba = method_caller(estimator, "predict_proba", X)
-            if np.ndim(proba) == 1:  # of two classes the last alone, whatever pos_label is
+            proba, known = method_caller(estimator, "predict_proba", X), estimator.classes_
+            options.setdefault("labels", np.sort(known))
+            if np.ndim(proba) == 1:  # scikit-learn gives that of the last of its classes
                 proba = np.column_stack([1 - proba, proba])
-            options.setdefault("labels", estimator.classes_)
+            proba = align_columns(proba, known, options["labels"], "a scorer")
         return self._sign * self._score_func(y_true, proba, **options)
 
 

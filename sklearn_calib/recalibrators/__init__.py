@@ -25,7 +25,6 @@ from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._anybody import warn_of_repeated_cells as warn_of_repeated_cells
 from ._anybody import warn_of_shared_rows as warn_of_shared_rows
-from ._anybody import with_columns_of as with_columns_of
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator

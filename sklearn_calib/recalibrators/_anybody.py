@@ -22,6 +22,7 @@ from .._typing import (
     RecalibratorLike,
 )
 from ..canonical import (
+    align_columns,
     canonical_labels,
     canonical_proba,
     canonical_weight,
@@ -198,16 +199,8 @@ def _accepted(estimator, params):
 def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray) -> FloatArray:
     """Predictions of anyone's fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
-    if np.array_equal(recalibrator.classes_, classes):
-        return predicted
-    return with_columns_of(predicted, recalibrator.classes_, classes)
-
-
-def with_columns_of(proba: FloatArray, known: AnyArray, classes: AnyArray) -> FloatArray:
-    """Probabilities of some classes with one column for each of `classes`, 0 for the others."""
-    aligned, order = np.zeros((len(proba), len(classes))), np.argsort(classes)
-    aligned[:, order[np.searchsorted(classes, known, sorter=order)]] = proba
-    return aligned
+    where = f"{type(recalibrator).__name__}.predict_proba"
+    return align_columns(predicted, recalibrator.classes_, classes, where)
 
 
 def recalibrated_proba(

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from .._sklearn_compat import clone_by_value, safe_split
 from .._typing import CV, Estimator, Features, FloatArray, RandomStateLike
-from ..canonical import read_array
+from ..canonical import align_columns, read_array
 from ..exceptions import caution, is_number, refuse
 from ..recalibrators import folds_of
 
@@ -150,7 +150,8 @@ def covariate_weights(
         model = clone_by_value(estimator)
         model.fit(*safe_split(model, X, target, train))
         rows, _ = safe_split(model, X, target, test, train)
-        share[test] = model.predict_proba(rows)[:, 1]
+        proba = align_columns(model.predict_proba(rows), model.classes_, [0, 1], where)
+        share[test] = proba[:, 1]
     left = int(np.isnan(share[:n]).sum())
     if left:
         cure = "Use a partition, such as StratifiedKFold"
