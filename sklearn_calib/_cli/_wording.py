@@ -41,6 +41,7 @@ _VALUES = {
 _CHOICES = {
     "all_classes": "Name all of them with --classes",
     "coarser_groups": "name a column of larger groups with --by",
+    "scale_order": "Name all of them with --classes",
     "csv_decimal": "--read decimal=,",
     "csv_header": "--read header=NAME,NAME",
     "csv_sep": "--read sep=CHARACTER",

@@ -102,6 +102,43 @@ def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
         return False
 
 
+def ordered_categories(y: Any, classes: ArrayLike | None) -> list[Any] | None:
+    """Return the classes in the order of an ordered Categorical; None for other labels."""
+    dtype = getattr(y, "dtype", None)
+    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):  # of polars
+        return None
+    known = set(np.unique(y).tolist() if classes is None else np.asarray(classes).tolist())
+    return [label for label in dtype.categories if label in known]
+
+
+def columns_of_scale(order: ArrayLike | None, classes: AnyArray, where: str) -> IntArray:
+    """Return the column of each class from the lowest to the highest.
+
+    Without `order` numbers have their own, and text that of `classes` if that is not the
+    alphabet's: who names it may have meant the columns alone.
+    """
+    names = classes.tolist()
+    if order is not None:
+        columns = canonical_labels(order, classes=classes, _where=where)[1]
+        if sorted(columns.tolist()) != [*range(len(names))]:
+            refuse(
+                where,
+                f"every class of {names[:10]} once",
+                f"{np.asarray(order)[:10].tolist()}",
+                "Name them from the lowest to the highest",
+            )
+        return columns
+    if len(names) > 2 and isinstance(names[0], str | bytes) and not has_own_order(classes):
+        refuse(
+            where,
+            "the order of a scale",
+            f"text labels, {names[:10]}, sorted by the alphabet",
+            setting("scale_order", words=f"Pass order={names[:10]}, rearranged")
+            + " from the lowest class to the highest, or an ordered Categorical as labels",
+        )
+    return np.arange(len(names))
+
+
 def check_several(classes: AnyArray, where: str, cure: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:

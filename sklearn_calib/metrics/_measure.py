@@ -11,7 +11,7 @@ import numpy as np
 
 from .._sklearn_compat import threads_for
 from .._typing import ArrayLike, FloatArray, Function
-from ..canonical import is_label_table
+from ..canonical import is_label_table, ordered_categories
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse
 from ._case import BINARY, canonical_case, label_cases
 
@@ -184,6 +184,8 @@ class Measure:
                 "multilabel='macro' or 'micro'",
             )
         pos_label = options.pop("pos_label", None)
+        if "order" in self.option_names and options.get("order") is None:
+            options["order"] = ordered_categories(y_true, labels)
         self.check_options(options)
         rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
         case = canonical_case(*rows, validate=self._validate, soft_labels=soft)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
-from .._typing import FloatArray, IntArray
+from .._typing import ArrayLike, FloatArray, IntArray
+from ..canonical import columns_of_scale
 from ._loss import ProperLoss
 from ._measure import metric
 
@@ -207,13 +208,19 @@ def spherical_loss(case: "Case") -> float:
 
 
 @metric(range=(0.0, 1.0), proper=True, in_report=False, cells=True)
-def ranked_probability_score(case: "Case") -> float:
+def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) -> float:
     """Brier loss for ordered classes: a prediction next to the truth costs less than one far off.
 
     The mean of the Brier losses of the questions "is the class at most k?", one for each class but
-    the last. The order of the classes is that of the columns, which is that of the sorted labels.
-    `labels` names the columns in another one and does not move them: for text pass
-    ``proba[:, columns]`` with the columns from the lowest class to the highest.
+    the last. The order of the classes is `order`, or that of an ordered Categorical as labels; by
+    default that of numbers, or the one in which `labels` names the columns. Three or more classes
+    of text, with columns in the order of the alphabet, are an error without `order`.
+
+    Parameters
+    ----------
+    order : array-like of shape (n_classes,), default=None
+        All classes from the lowest to the highest, such as ``["poor", "fair", "good"]``, whatever
+        the order of the columns.
 
     Returns
     -------
@@ -242,7 +249,15 @@ def ranked_probability_score(case: "Case") -> float:
     >>> round(ranked_probability_score(["good", "poor"], [[0.1, 0.3, 0.6], [1, 0, 0]],
     ...                                labels=grades), 4)
     0.0425
+
+    Columns in the order of the alphabet, as scikit-learn's classifiers give them:
+
+    >>> proba = [[0.3, 0.6, 0.1], [0, 0, 1]]
+    >>> alphabet = ["fair", "good", "poor"]
+    >>> round(ranked_probability_score(["good", "poor"], proba, labels=alphabet, order=grades), 4)
+    0.0425
     """
-    below = np.cumsum(np.asarray(case.proba), axis=1)[:, :-1]
-    below -= case.codes[:, None] <= np.arange(below.shape[1])
+    columns = columns_of_scale(order, case.classes, "ranked_probability_score")
+    below = np.cumsum(np.asarray(case.proba)[:, columns], axis=1)[:, :-1]
+    below -= np.argsort(columns)[case.codes][:, None] <= np.arange(below.shape[1])
     return case.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])

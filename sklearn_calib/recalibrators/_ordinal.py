@@ -6,8 +6,8 @@ from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import better_order, canonical_labels, has_own_order
-from ..exceptions import caution, refuse, setting
+from ..canonical import better_order, columns_of_scale, has_own_order, ordered_categories
+from ..exceptions import caution, setting
 from ._base import Capabilities, Recalibrator, check_converged, falling_by
 from ._describe import chain
 
@@ -21,8 +21,10 @@ class OrdinalCalibration(Recalibrator):
     probability is negative, and the new distribution moves up where the old one did. K parameters
     for K classes, which know that a class next to the true one is a smaller mistake.
 
-    The order of the scale is `order`; by default that of the columns, which is that of the sorted
-    labels: "fair" < "good" < "poor".
+    The order of the scale is `order`, or that of an ordered Categorical as labels. By default it is
+    that of numbers, or the order in which ``fit(..., classes=)`` names the columns. Labels that are
+    text, with columns in the order of the alphabet, are an error: "fair" < "good" < "poor" is no
+    scale.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ class OrdinalCalibration(Recalibrator):
     Raises
     ------
     ValueError
-        An `order` that is not one of the classes; more than 500 classes.
+        Three or more classes of text without an order; an `order` that is not one of the classes;
+        more than 500 classes.
 
     Warns
     -----
@@ -118,20 +121,14 @@ class OrdinalCalibration(Recalibrator):
         rank = np.argsort(self._columns_of_order())
         return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
+    def _checked(self, X, y, sample_weight, classes, where, **options):
+        self._categories = ordered_categories(y, classes)
+        return super()._checked(X, y, sample_weight, classes, where, **options)
+
     def _columns_of_order(self):
         """The column of each class from the lowest to the highest."""
-        if self.order is None:
-            return np.arange(len(self.classes_))
-        where = "OrdinalCalibration.fit, order"
-        columns = canonical_labels(self.order, classes=self.classes_, _where=where)[1]
-        if sorted(columns.tolist()) != [*range(len(self.classes_))]:
-            refuse(
-                where,
-                f"every class of {self.classes_[:10].tolist()} once",
-                f"{np.asarray(self.order)[:10].tolist()}",
-                "Name them from the lowest to the highest",
-            )
-        return columns
+        order = self._categories if self.order is None else self.order
+        return columns_of_scale(order, self.classes_, "OrdinalCalibration.fit, order")
 
     def _are_of_the_scale(self, proba, codes):
         """Whether columns are in the order of the scale where that of the labels is expected."""

@@ -153,7 +153,8 @@ def check_label_types(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> 
         10 * np.arange(1, 5),
         np.array([b"a", b"b", b"c", b"d"]),
     ):
-        assert abs(metric(labels[y], proba) - expected) < 1e-12
+        scale = {"order": labels[:k]} if "order" in metric.option_names else {}
+        assert abs(metric(labels[y], proba, **scale) - expected) < 1e-12
     if k == 2:
         assert abs(metric(y, proba[:, 1]) - expected) < 1e-9
     kept = y != 0
@@ -172,8 +173,10 @@ def check_metric_bad_input(metric: Measure, k: int, proba: AnyArray, y: AnyArray
 
 
 def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
-    labels = np.array(["a", "b", "c", "d"])[y]
+    names = np.array(["a", "b", "c", "d"])
+    labels, scale = names[y], {"order": names[:k]} if "order" in metric.option_names else {}
     model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
-    value = get_scorer(metric.spec.scorer_name)(model, np.zeros((len(y), 1)), labels)
+    X = np.zeros((len(y), 1))
+    value = get_scorer(metric.spec.scorer_name, **scale)(model, X, labels)
     sign = 1 if metric.spec.greater_is_better else -1
-    assert abs(sign * value - metric(labels, model.predict_proba(np.zeros((len(y), 1))))) < 1e-12
+    assert abs(sign * value - metric(labels, model.predict_proba(X), **scale)) < 1e-12

@@ -191,6 +191,8 @@ def check_labels(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArra
     if k == 2:
         alphabets += [np.array([-1, 1]), np.array([False, True])]
     for labels in alphabets:
+        if "order" in recalibrator.get_params():  # of a scale, which text does not have
+            recalibrator = clone(recalibrator).set_params(order=labels)
         fitted = fit(recalibrator, proba, labels[y])
         assert_same(fitted.predict_proba(proba), expected, 1e-12)
         assert np.isin(fitted.predict(proba), labels).all()

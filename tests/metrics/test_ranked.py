@@ -1,7 +1,10 @@
 """The ranked probability score against values by hand and its relations to the Brier loss."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from refused import refuses
+from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import brier_loss, get_scorer, ranked_probability_score
@@ -37,13 +40,50 @@ def test_it_is_the_mean_brier_loss_of_the_thresholds():
     assert ranked_probability_score(y, p) == pytest.approx(np.mean(parts), abs=1e-14)
 
 
+def test_an_ordered_categorical_is_a_scale():
+    p, y = make_overconfident(3, 300)
+    names = np.array(["poor", "fair", "good"])
+    expected, moved = ranked_probability_score(y, p), p[:, [1, 2, 0]]
+    scale = pd.CategoricalDtype([*names, "unseen"], ordered=True)
+    for given in (pd.Categorical(names[y], dtype=scale), pd.Series(names[y], dtype=scale)):
+        assert ranked_probability_score(given, moved) == pytest.approx(expected, abs=1e-15)
+        found = ranked_probability_score(given, moved, labels=sorted(names))
+        assert found == pytest.approx(expected, abs=1e-15)
+    with refuses(ValueError, rule="the order of a scale"):
+        ranked_probability_score(pd.Categorical(names[y]), moved)
+    swapped = pd.Categorical(y, [2, 0, 1], ordered=True)  # of numbers too
+    found = ranked_probability_score(swapped, p)
+    assert found == pytest.approx(ranked_probability_score(y, p, order=[2, 0, 1]), abs=1e-15)
+    assert abs(found - expected) > 0.005
+
+
+def test_the_scorer_moves_columns_into_the_order_of_the_scale():
+    p, y = make_overconfident(3, 300)
+    names = np.array(["poor", "fair", "good"])
+    plain = get_scorer("neg_ranked_probability_score")
+    expected = plain(LogisticRegression().fit(p, y), p, y)
+    model = LogisticRegression().fit(p, names[y])
+    for options in ({"order": names}, {"labels": names}):
+        scorer = get_scorer("neg_ranked_probability_score", **options)
+        assert scorer(model, p, names[y]) == pytest.approx(expected, abs=1e-6)
+    with refuses(ValueError, rule="the order of a scale"):
+        plain(model, p, names[y])
+
+
 def test_the_order_of_the_classes_matters_and_labels_name_it():
     p, y = make_overconfident(3, 300)
     names = np.array(["poor", "fair", "good"])
     found = ranked_probability_score(names[y], p, labels=names)
     assert found == pytest.approx(ranked_probability_score(y, p), abs=1e-15)
-    other = ranked_probability_score(names[y], p[:, [1, 2, 0]])  # fair, good, poor
-    assert abs(other - found) > 0.01
+    moved = p[:, [1, 2, 0]]  # fair, good, poor
+    assert ranked_probability_score(names[y], moved, order=names) == pytest.approx(found, abs=1e-15)
+    with refuses(ValueError, rule="the order of a scale", cure=r"Pass order=\['fair', 'good'"):
+        ranked_probability_score(names[y], moved)
+    with refuses(ValueError, rule="the order of a scale"):  # classes_ of a classifier are sorted
+        ranked_probability_score(names[y], moved, labels=sorted(names))
+    for count in (2, 3):
+        with refuses(ValueError, rule="every class of"):
+            ranked_probability_score(names[y], moved, order=[*names[:2], "poor"][:count])
     reverse = ranked_probability_score(names[y], p[:, ::-1], labels=names[::-1])
     assert reverse == pytest.approx(found, abs=1e-14)  # nothing is lost upside down
     assert get_scorer("neg_ranked_probability_score", labels=names)._kwargs["labels"] is names

@@ -3,13 +3,15 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from refused import refuses
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib import canonical_proba
+from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib._kernels._ordinal import thresholds
 from sklearn_calib._simplex import log_proba
 from sklearn_calib.exceptions import CalibrationWarning
@@ -234,11 +236,27 @@ def test_classes_do_not_move_columns():
             method.fit(proba, names, classes=GRADES)
         assert caught[0].filename == __file__
         method.fit(P, names, classes=GRADES)  # warnings are errors: columns that are in that order
-        method.fit(proba, names)
+    PlattScaling().fit(proba, names)
+    with refuses(ValueError, where="OrdinalCalibration.fit, order", rule="the order of a scale"):
+        OrdinalCalibration().fit(proba, names)  # sorted by the alphabet they are no scale
     with pytest.warns(CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"):
         ranked_probability_score(names, proba, labels=GRADES)
     right = ranked_probability_score(names, P, labels=GRADES)
     assert right == pytest.approx(ranked_probability_score(y, P))
+
+
+def test_an_ordered_categorical_is_the_scale():
+    P, y, proba, names = named_grades()
+    numbered = OrdinalCalibration().fit(P, y)
+    model = OrdinalCalibration().fit(proba, pd.Categorical(names, GRADES, ordered=True))
+    assert model.order_.tolist() == GRADES.tolist()
+    np.testing.assert_allclose(model.shifts_, numbered.shifts_, atol=1e-9)
+    with refuses(ValueError, rule="the order of a scale"):
+        OrdinalCalibration().fit(proba, pd.Categorical(names))
+    with refuses(ValueError, rule="the order of a scale"):
+        CalibratedModel(LogisticRegression(), OrdinalCalibration(), cv=2).fit(proba, names)
+    ordered = OrdinalCalibration(order=GRADES)
+    CalibratedModel(LogisticRegression(), ordered, cv=2).fit(proba, names)
 
 
 def test_grades_that_fall():
