@@ -269,11 +269,15 @@ def validation_sample_size(
 
 
 class _Law(NamedTuple):
-    """Predictions in increasing order, their log-odds, and weights that sum to 1."""
+    """Predictions in increasing order, their log-odds, and weights that sum to 1.
+
+    Of a law of log-odds each node stands for those around it, as far as half a `step`.
+    """
 
     p: FloatArray
     z: FloatArray
     weight: FloatArray
+    step: float = 0.0
 
     @property
     def prevalence(self) -> float:
@@ -295,10 +299,12 @@ class _Law(NamedTuple):
 
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
         """That at t over phi, and its variance times the number of rows."""
-        acts = self.p >= t
-        hits = float((self.weight * self.p)[acts].sum() / (self.weight @ self.p))
-        others = self.weight * (1 - self.p)
-        alarms = float(others[acts].sum() / others.sum())
+        acts = (self.p >= t).astype(float)
+        if self.step:  # the node next to the threshold acts for a part of what it stands for
+            acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
+        events, others = self.weight * self.p, self.weight * (1 - self.p)
+        hits = float(events @ acts / events.sum())
+        alarms = float(others @ acts / others.sum())
         w = (1 - phi) / phi * t / (1 - t)
         variance = hits * (1 - hits) / phi + w**2 * alarms * (1 - alarms) / (1 - phi)
         return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
@@ -329,7 +335,7 @@ def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, wher
         part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
         for part, mean in zip(parts, means, strict=True)
     )
-    return _Law(expit(z), z, weight / np.sum(weight))
+    return _Law(expit(z), z, weight / np.sum(weight), z[1] - z[0])
 
 
 def _mean_and_deviation(given, where):

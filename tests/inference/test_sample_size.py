@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
 from sklearn_calib._kernels._seen_errors import Errors
@@ -190,3 +190,21 @@ def test_a_prevalence_beside_a_sample_counts_in_the_net_benefit():
     counts = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
     rows = (counts + (odds * alarms) ** 2 / (phi * (1 - phi))) / (0.4 / (2 * Z)) ** 2
     assert one.n_samples == int(np.ceil(rows))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_rows_for_a_net_benefit_are_those_of_the_normal_laws_to_the_last_one(seed):
+    """Sensitivity and specificity of two normal laws of log-odds, by their distribution."""
+    rng = np.random.default_rng(seed)
+    c, phi, t = rng.uniform(0.6, 0.95), rng.uniform(0.02, 0.5), rng.uniform(0.02, 0.6)
+    width = rng.uniform(0.05, 0.4)
+    deviation = np.sqrt(2) * ndtri(c)
+    events, others = (logit(phi) + sign * deviation**2 / 2 for sign in (1, -1))
+    hits, alarms = (ndtr((mean - logit(t)) / deviation) for mean in (events, others))
+    odds = (1 - phi) / phi * t / (1 - t)
+    variance = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
+    variance += (odds * alarms) ** 2 / (phi * (1 - phi))
+    rows = np.ceil(variance * (2 * ndtri(0.975) / width) ** 2)
+    given = {"c_statistic": c, "prevalence": phi, "threshold": t, "net_benefit_width": width}
+    found = validation_sample_size(**given, oe_width=None, slope_width=None, c_width=None)
+    assert found.n_samples == max(rows, 1), given
