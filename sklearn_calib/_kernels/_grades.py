@@ -26,6 +26,21 @@ def two_sided_p(events, rows, probability):
     return np.minimum(1.0, 2 * np.minimum(binomial_p(events, rows, probability), below))
 
 
+def portfolio_p(events, rows, probability):
+    """Return the two-sided p-value of the number of events of all grades together.
+
+    Its law is the binomial one with the mean and the variance of the sum: exact for equal rates.
+    """
+    total, mean = events.sum(), rows @ probability
+    if not 0 < mean < rows.sum():  # all certain
+        return float(total == mean)
+    share = rows @ probability**2 / mean
+    size = max(mean / share, total)
+    above = binomial_p(total, size, share)
+    below = betainc(max(size - total, 1e-9), total + 1, 1 - share)
+    return float(min(1.0, 2 * min(above, below)))
+
+
 def joint_p(events, rows, probability):
     """The chance that the smallest two-sided p-value of all grades is as small as the one here.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._grades import binomial_p, jeffreys_p, joint_p, order_p, prudent_rates
+from .._kernels._grades import binomial_p, jeffreys_p, joint_p, order_p, portfolio_p, prudent_rates
 from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
@@ -76,6 +76,10 @@ class GradeCalibration(Shown):
         the family of grades, which single lights do not.
     order_p_value : float
         Of the hypothesis that the rates do not fall from a grade to a worse one.
+    portfolio_p_value : float
+        Of the hypothesis that the number of events in all grades together is right, on both sides:
+        it finds grades that are all a little too low, which `p_value`, of the grade that is
+        farthest off, may not.
     level : float
         The level of the intervals.
     prudent_level : float
@@ -98,6 +102,7 @@ class GradeCalibration(Shown):
     rows: list[GradeRow]
     p_value: float
     order_p_value: float
+    portfolio_p_value: float
     level: float
     prudent_level: float
     lights: tuple[float, float]
@@ -122,7 +127,8 @@ class GradeCalibration(Shown):
         text = (
             f"{n_rows} rows with {events} events in {len(self.rows)} grades: "
             f"p = {self.p_value:.3g} for all grades together, p = {self.order_p_value:.3g} for "
-            "rates that do not fall from a grade to a worse one."
+            f"rates that do not fall from a grade to a worse one, p = {self.portfolio_p_value:.3g} "
+            "for the number of events in the whole portfolio."
         )
         empty = [row.grade for row in self.rows if not row.n_rows]
         if empty:
@@ -136,16 +142,15 @@ class GradeCalibration(Shown):
 
     def section(self) -> Section:
         """The summary and the table, as reports show them."""
-        table = Table(
-            _HEADER, [self._cells(row) for row in self.rows], "", "names unbroken", spare=(6,)
-        )
+        cells = [*map(self._cells, self.rows), self._portfolio_cells()]
+        table = Table(_HEADER, cells, "", "names unbroken", spare=(6,))
         red, amber = self.lights[1], self.lights[0]
         note = (
             f"Observed rates with {self.level:.0%} intervals (Clopper, Pearson). Jeffreys p, "
             "binomial p: small where the probability of the grade is too low. Lights by Jeffreys "
             f"p: amber up to {amber:g}, red up to {red:g}; each is of its grade alone, and of many "
             "some are lit by chance. Prudent: most prudent rate at "
-            f"{self.prudent_level:.0%} (Pluto, Tasche)."
+            f"{self.prudent_level:.0%} (Pluto, Tasche). Portfolio: all grades; its p is two-sided."
         )
         return Section("Grades", sentences=[self.summary], tables=[table], notes=[note])
 
@@ -166,6 +171,23 @@ class GradeCalibration(Shown):
             f"{row.binomial_p:.3g}",
             light,
             _share(row.prudent),
+        )
+
+    def _portfolio_cells(self):
+        some = [row for row in self.rows if row.n_rows]
+        n_rows, events = (sum(column) for column in zip(*(row[3:5] for row in some), strict=True))
+        expected = sum(row.n_rows * row.predicted for row in some)
+        low, high = share_interval(events, n_rows, self.level)
+        return (
+            "portfolio",
+            str(n_rows),
+            str(events),
+            _share(expected / n_rows),
+            f"{_share(events / n_rows)} ({_share(low)} to {_share(high)})",
+            "-",
+            f"{self.portfolio_p_value:.3g}",
+            "-",
+            "-",
         )
 
 
@@ -239,6 +261,9 @@ def grade_calibration(
       (Hoeffding: such events vary less). Measured at .05: .046 to .050 with rates from 0.1 % to
       30 %; .039 with 50 rows in each grade and 1 to 6 %, .033 with 3 % in each, where few
       different p-values are possible (``benchmarks/grades``).
+    * `GradeCalibration.portfolio_p_value` counts the events of all grades: a binomial law with the
+      mean and the variance of their number. Measured at .05 with seven right grades of 1000 rows
+      from 0.1 % to 30 %: .042; of rates 1.15 times as large it rejects .95, `p_value` .76.
     * The order is tested by the likelihood ratio of the observed rates against the best rates that
       do not fall; its law is that of the events dealt out to all rows, which of all rates in order
       is the worst case. It does not compare with the probabilities.
@@ -311,6 +336,7 @@ def grade_calibration(
         [GradeRow(*row) for row in zip(*columns, strict=True)],
         joint_p(*given),
         order_p(events[some], rows[some], n_resamples, generator(random_state)),
+        portfolio_p(*given),
         level,
         prudent_level,
         (amber, red),

@@ -12,7 +12,14 @@ from refused import refuses
 from scipy import stats
 
 from sklearn_calib._kernels import _grades
-from sklearn_calib._kernels._grades import binomial_p, disorder, isotonic_rates, joint_p, order_p
+from sklearn_calib._kernels._grades import (
+    binomial_p,
+    disorder,
+    isotonic_rates,
+    joint_p,
+    order_p,
+    portfolio_p,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
 from sklearn_calib.summary import CalibrationSummary
@@ -384,3 +391,36 @@ def test_summaries_and_cells_across_edges():
     assert CalibrationSummary(4096).update(y, p).rows_across([0.999]) <= 3
     with refuses(ValueError, rule=".*two classes"):
         CalibrationSummary().update([0, 1, 2], np.eye(3)).rows_across([0.5])
+
+
+def test_the_portfolio_finds_grades_that_are_all_a_little_too_low():
+    rates = np.array([0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3])
+    rows = np.full(7, 1000.0)
+    rng = np.random.default_rng(0)
+    for factor, least, most in ((1.0, 0.02, 0.05 + 3 * 0.0098), (1.15, 0.9, 1.0)):
+        draws = rng.binomial(1000, factor * rates, (500, 7)).astype(float)
+        rejected = np.mean([portfolio_p(events, rows, rates) <= 0.05 for events in draws])
+        assert least <= rejected <= most, (factor, rejected)
+    events = rng.binomial(1000, 1.15 * rates, (200, 7)).astype(float)
+    smallest = np.mean([joint_p(k, rows, rates) <= 0.05 for k in events])
+    together = np.mean([portfolio_p(k, rows, rates) <= 0.05 for k in events])
+    assert together > smallest + 0.1
+
+
+def test_the_portfolio_p_value_is_the_binomial_one_of_equal_rates_and_has_a_row():
+    found = grade_calibration([1, 0], [0.02, 0.02], [0.01, 0.05], counts=[5, 95])
+    both = [stats.binom.sf(4, 100, 0.02), stats.binom.cdf(5, 100, 0.02)]
+    assert found.portfolio_p_value == pytest.approx(2 * min(both), rel=1e-9)
+    few = grade_calibration([1, 0], [0.2, 0.2], [0.1, 0.5], counts=[5, 95])
+    assert few.portfolio_p_value == pytest.approx(2 * stats.binom.cdf(5, 100, 0.2), rel=1e-9)
+    last = found.section().tables[0].rows[-1]
+    assert last[:4] == ("portfolio", "100", "5", "2 %")
+    assert last[6] == f"{found.portfolio_p_value:.3g}"
+    assert found.to_dict()["portfolio_p_value"] == found.portfolio_p_value
+    assert f"p = {found.portfolio_p_value:.3g} for the number of events" in found.summary
+
+
+@pytest.mark.parametrize(("label", "expected"), [(0, 1.0), (1, 0.0)])
+def test_a_portfolio_of_certain_grades_is_right_or_wrong(label, expected):
+    found = grade_calibration([label] * 3, [0.0] * 3, [0.1, 0.5])
+    assert found.portfolio_p_value == expected
