@@ -25,17 +25,28 @@ def spiegelhalter(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
+FEWEST_EXPECTED = 5  # events, and non-events, of a bin whose law is nearly normal
+
+
 def hosmer_lemeshow(score, rows, events, n_bins, lost):
-    """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins."""
-    statistic, used = binned_chi_square(score, rows, events, n_bins)
-    freedom = used - lost
+    """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins.
+
+    If a bin has few expected events or non-events, the law is a multiple of a chi-square one, with
+    the mean and the variance that the statistic has.
+    """
+    statistic, used, mean = binned_chi_square(score, rows, events, n_bins)
+    freedom = len(used) - lost
     if np.isinf(statistic):
         return np.inf, 0.0
-    return statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+    scale, share = 1.0, mean * (1 - mean)
+    if not lost and (used * np.minimum(mean, 1 - mean) < FEWEST_EXPECTED).any():
+        scale = 1 + ((1 - 6 * share) / (2 * used * share)).mean()
+    pvalue = stats.chi2.sf(statistic / scale, freedom / scale) if freedom > 0 else 1.0
+    return statistic, float(pvalue)
 
 
 def binned_chi_square(score, rows, events, n_bins):
-    """(statistic, bins that it is a sum of); infinite where a certain prediction is wrong."""
+    """(statistic, rows and means of the bins in it); infinite if a certain prediction is wrong."""
     bins = bin_of_distinct(score, rows, n_bins, "quantile")
     rows, expected, events = bin_sums(bins, n_bins, rows, rows * score, events)
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
@@ -43,9 +54,8 @@ def binned_chi_square(score, rows, events, n_bins):
     gap = (events - expected) ** 2
     certain = (rows > 0) & (variance <= 0)
     used = variance > 0
-    if (gap[certain] > 0).any():
-        return np.inf, int(used.sum())
-    return float((gap[used] / variance[used]).sum()), int(used.sum())
+    statistic = float((gap[used] / variance[used]).sum())
+    return np.inf if (gap[certain] > 0).any() else statistic, rows[used], mean[used]
 
 
 def cox(score, rest, rows, events):

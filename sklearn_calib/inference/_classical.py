@@ -149,8 +149,13 @@ def hosmer_lemeshow_test(
     Equal predictions share a bin. The usual number of degrees of freedom, n_bins - 2, is wrong for
     held-out rows: it rejects calibrated predictions too often. A bin in which all predictions are
     exactly 0 or 1 adds nothing if all of them are right, and makes the statistic infinite if one is
-    wrong. The p-value is approximate: each bin needs some 5 expected events and as many expected
-    non-events. Cost: O(n log n).
+    wrong. Cost: O(n log n).
+
+    The p-value is that of the chi-square law. If a bin has fewer than 5 expected events or
+    non-events, and ``held_out=True``, it is that of a multiple of such a law, with the variance
+    that the statistic has: of calibrated predictions with a mean of 0.01 on 300 rows the test
+    rejects .05 at .05 and .01 at .01, where the plain law rejects .14 and .09. With `groups` it
+    needs many clusters: with 20 it rejects .03 at .01.
 
     References
     ----------

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from refused import refuses
 from scipy import stats
+from scipy.special import expit
 
 from sklearn_calib._kernels._classical_tests import maximum_survival, range_survival
 from sklearn_calib.datasets import make_overconfident, make_uniform_shift
@@ -129,7 +130,16 @@ def test_hosmer_lemeshow_by_hand():
         total += (y[part].sum() - p[part].sum()) ** 2 / (len(part) * mean * (1 - mean))
     found = hosmer_lemeshow_test(y, p)
     assert found.statistic == pytest.approx(total, rel=1e-12)
-    assert found.pvalue == pytest.approx(stats.chi2.sf(total, 10))
+    parts = [p[part] for part in np.array_split(order, 10)]
+    expected = np.array([min(part.sum(), (1 - part).sum()) for part in parts])
+    scale = 1.0
+    if expected.min() < 5:
+        share = np.array([part.mean() * (1 - part.mean()) for part in parts])
+        scale += np.mean((1 - 6 * share) / (2 * 50 * share))
+    assert found.pvalue == pytest.approx(stats.chi2.sf(total / scale, 10 / scale))
+    even = np.tile([0.3, 0.4, 0.5, 0.6], 50)  # 15 expected events in a bin: the chi-square law
+    plain = hosmer_lemeshow_test(np.arange(200) % 2, even, n_bins=4)
+    assert plain.pvalue == stats.chi2.sf(plain.statistic, 4)
     training = hosmer_lemeshow_test(y, p, held_out=False)
     assert training.pvalue == pytest.approx(stats.chi2.sf(total, 8))
 
@@ -293,3 +303,13 @@ def test_replicates_equal_to_the_statistic_count():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call(*draw(0, 20))
+
+
+@pytest.mark.parametrize(("shift", "n"), [(-5, 300), (-4.6, 300)])
+def test_hosmer_lemeshow_keeps_its_level_where_events_are_rare(shift, n):
+    rng = np.random.default_rng(n)
+    p = expit(shift + rng.normal(size=n))
+    labels = rng.random((150, n)) < p
+    found = [hosmer_lemeshow_test(y, p, labels=[False, True]).pvalue for y in labels]
+    rejected = np.mean(np.array(found) <= 0.05)
+    assert rejected <= 0.05 + 2 * 0.018, rejected  # the chi-square law rejects .065 to .14
