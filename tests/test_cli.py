@@ -143,10 +143,22 @@ def test_module_is_the_command(monkeypatch, capsys):
     assert sklearn_calib.__version__ in capsys.readouterr().out
 
 
-def test_no_command(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main([])
-    assert "usage" in capsys.readouterr().err
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"]])
+def test_the_help_is_printed_if_no_command_is_named(words, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(words)
+    out, err = capsys.readouterr()
+    assert out.startswith("usage: sklearn-calib COMMAND") and "monitor" in out and not err
+
+
+@pytest.mark.parametrize("command", ["audit", "fit", "monitor"])
+def test_help_and_a_command_print_the_help_of_the_command(command, capsys):
+    shown = []
+    for words in (["help", command], [command, "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(words)
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] and f"sklearn-calib {command} " in shown[0]
 
 
 # -- hostile input: exit 2, one sentence, nothing lost ---------------------------------------------
@@ -252,13 +264,16 @@ def test_parquet_columns_that_hold_more_than_a_value(quick, capsys):
     quick["text"] = "a"
     quick.to_parquet("t.parquet")
     for column in ("lists", "dicts"):
+        message = f"expected one value in each row of column '{column}'"
+        if column == "dicts":  # whose fields are columns
+            message = "expected a column 'dicts' in t.parquet, got p, label, w, lists, dicts.a"
         for arguments in (
             ["--label", "label", "--prob", column],
             ["--label", column, "--prob", "p"],
         ):
             assert run("t.parquet", *arguments) == 2
             said = capsys.readouterr().err
-            assert f"expected one value in each row of column '{column}'" in said
+            assert message in said
     for column in ("days", "text"):
         assert run("t.parquet", "--label", "label", "--prob", column) == 2
         assert f"expected numbers in column '{column}'" in capsys.readouterr().err

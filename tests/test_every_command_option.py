@@ -20,7 +20,7 @@ N = 92
 #: Options of no command's arithmetic, or that need other tables, each with its reason.
 ELSEWHERE = {
     **dict.fromkeys(("-h", "--out", "--json", "--markdown", "--save", "--state"), "where to write"),
-    **dict.fromkeys(("--read", "--tolerance"), "tests/test_cli_forms.py"),
+    **dict.fromkeys(("--read", "--tolerance", "--skip-rows"), "tests/test_cli_forms.py"),
     **dict.fromkeys(("--missing", "--prediction"), "other columns: tests/test_cli*.py"),
     "--soft-labels": "other columns: tests/test_cli_soft_labels.py",
     "--classes": "other columns: tests/test_cli*.py",

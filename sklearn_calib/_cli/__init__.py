@@ -97,7 +97,9 @@ def _ended_in_order():
 def _parsed(argv):
     """The options; ``--help`` and ``--version`` end here, as do options that are none."""
     try:
-        given = sys.argv[1:] if argv is None else argv
+        given = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
+        if given[0] == "help":
+            given = [*given[1:], "--help"]
         return parser(*given[:1]).parse_args(given)
     except SystemExit as asked:
         if not asked.code and sys.stdout is not None:

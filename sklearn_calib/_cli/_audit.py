@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
         "pattern of these, or summaries that --save wrote; - is the standard input",
     )
     columns = parser.add_columns()
-    columns.add_scale()
+    columns.add_scale(logits=True)
     columns.add_prediction()
     columns.add_argument(
         "--by",
@@ -104,6 +104,7 @@ def audit(options: Request) -> int:
     from ._large import audit_large, check_whole, is_large, read_whole
 
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
+    options.check_of_logits()
     options.grades = grades_in(options.grades)
     how: dict[str, Any] = {"copied": True, "workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "sklearn-calib compare old.csv new.csv --label outcome --prob p",
     "sklearn-calib compare old.csv new.csv --label outcome --prob p --prob score --id customer",
+    "sklearn-calib compare old.csv new.csv --label outcome --label y --prob p",
     "sklearn-calib compare both.csv --label outcome --prob p_old --prob p_new --name old "
     "--name new",
 )
@@ -78,6 +79,8 @@ def compare(options: Request) -> int:
     options.check_confidence()
     with local_files(options.files, options.allow_remote, beside=True) as files:
         check_outputs(options, files)
+        if not options.soft_labels and len(files) == len(options.label_columns()) == 2:
+            options.label, options.second_label = options.label
         remark_on_identifiers(files, options)
         return _compare(files, options)
 

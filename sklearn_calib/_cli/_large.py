@@ -52,7 +52,9 @@ def audit_groups(
     """
     reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
     with progress("reading groups") as advance:
-        values = count_values(files, by, progress=advance, **reading)
+        # the label, which is in the files, is read with columns that only folders name
+        values = count_values(files, [*by, plan["label"]], progress=advance, **reading)
+    del values[plan["label"]]
     partitions, coders = [], []
     for name, column in values.items():
         listed, counts = column.table()
@@ -121,17 +123,24 @@ _WHOLE = {
     "scale": "--scale",
     "soft_labels": "--soft-labels",
     "absent": "--missing absent",
+    "logits": "--scale logits",
 }
 
 
 def read_whole(options: Request) -> bool:
     """Whether an option needs all rows at once, however large the tables are."""
-    return any(getattr(options, name) is not None for name in _WHOLE)
+    return any(_whole_options(options))
+
+
+def _whole_options(options):
+    for name, option in _WHOLE.items():
+        if getattr(options, name) not in (None, False):
+            yield option
 
 
 def check_whole(files: "Sequence[str]", options: Request) -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
-    asked = next(option for name, option in _WHOLE.items() if getattr(options, name) is not None)
+    asked = next(_whole_options(options))
     _refuse_summaries(files, asked, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:

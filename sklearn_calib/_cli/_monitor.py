@@ -5,13 +5,15 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._files.checksum import ENTRY, checksum
 from .._files.columns import whole_column
-from .._files.opened import json_text
-from .._files.tables import weigh_more
+from .._files.opened import json_text, opened
+from .._files.tables import table_blocks, weigh_more
 from .._files.whole import held
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray
@@ -206,6 +208,7 @@ def _below(batches: Sequence[Watched]) -> Watched:
     return Watched(labels, proba, joined(times).to_numpy() if times else None)
 
 
+_MOST_CHECKSUMS = 400  # of files, which a state remembers
 _MUCH = 2**23  # bytes of tables in any order, of which a word is said
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
@@ -243,7 +246,8 @@ def add_to(commands: Any) -> None:
     )
     order = "take the columns as they are, although they fit other classes (default: refuse them "
     order += "in the first table, and say so in later ones)"
-    parser.add_reading(order=order)
+    repeated = "without --time, also read a file that holds the same as one that was read before"
+    parser.add_reading(order=order, repeated=repeated)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--alarm",
@@ -303,20 +307,65 @@ def monitor(options: Request) -> int:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
         known = _read_state(options)  # what is wrong with it is said before the table is read
+        files = [file for file in files if _has_rows(file, options)]
+        if not files:
+            return DONE
         batches = Batches(files, options, known)
         with _alone(options):
             now = _read_state(options, again=True)
             if _labels_of(now) != _labels_of(known):  # another process has been there
                 batches = Batches(files, options, now)
+            checksums = _checksums_of(files, options)
             found = _updated(batches, options)
             batches.say_what_is_left_out()
             if options.state is not None:
-                text = json.dumps(found.state_dict(), allow_nan=False)
+                state = found.state_dict()
+                if checksums:
+                    state["files"] = checksums
+                    state[ENTRY] = checksum(state)
+                text = json.dumps(state, allow_nan=False)
                 write_text(f"{text}\n", options.state, "--state")
     output = Output()
     if found.alarm_ or not options.quiet:
         output.print(plain(f"{called(options.files)}: {found}", None))
     return output.finish({}, FOUND if found.alarm_ else DONE)
+
+
+def _has_rows(file, options):
+    """Return whether a file has rows; say so if it has none, as on a day without any."""
+    try:
+        next(table_blocks(file, options.picked, **options.csv))
+    except Refusal as error:
+        if "no_rows" not in error.settings:
+            raise
+        if not options.quiet:
+            note(f"{called([file])} has no rows: there is nothing to add")
+        return False
+    return True
+
+
+def _checksums_of(files, options):
+    """Return those that the state remembers, and those of `files`; refuse one that comes again.
+
+    With ``--time`` rows that come again are refused by their times.
+    """
+    known = []
+    if options.state is not None and os.path.exists(options.state):
+        known = json.loads(json_text(options.state)).get("files", [])
+    for file in files if options.time is None else ():
+        digest = sha256()
+        with opened(file) as stream:
+            while piece := stream.read(2**20):
+                digest.update(piece)
+        found = digest.hexdigest()[:16]
+        if found in known and not options.repeated:
+            refuse(
+                "files that were not read before",
+                f"{called([file])}, which holds the same as one of them",
+                "Name a file of new rows, or add --allow repeated if the same rows came again",
+            )
+        known.append(found)
+    return known[-_MOST_CHECKSUMS:]
 
 
 def _check_state(state, files):

@@ -64,6 +64,7 @@ _ALLOWED = {
     "order": "any_order",
     "no-gain": "force",
     "edited": "edited",
+    "repeated": "repeated",
 }
 _REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
 _MISSING = {
@@ -307,6 +308,13 @@ class Options(argparse._ActionsContainer):
             "decimal comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a "
             "line of names; may be given several times",
         )
+        group.add_argument(
+            "--skip-rows",
+            type=whole_number(0),
+            metavar="N",
+            help="leave out N lines of a csv file, or rows of a workbook, above the names of the "
+            "columns: titles and comments",
+        )
         group.add_allow(remote=_REMOTE, **allowed)
 
     def add_query(self) -> None:
@@ -398,9 +406,9 @@ def _tolerance(word):
 
 def _form(word):
     name, _, value = word.partition("=")
-    if name not in FORM or not value:
+    if name not in FORM[:-1] or not value:
         raise argparse.ArgumentTypeError(
-            f"expected {', '.join(FORM)} with = and a value, got {quoted(word)}"
+            f"expected {', '.join(FORM[:-1])} with = and a value, got {quoted(word)}"
         )
     if name == "decimal" and value not in (".", ","):
         raise argparse.ArgumentTypeError(f"expected decimal=. or decimal=, got {quoted(word)}")

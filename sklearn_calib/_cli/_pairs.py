@@ -109,9 +109,13 @@ class Pairs:
 
         self.n_rows = 0
         self.tables.begin()
-        differing = _Differing(self.options)
+        options = self.options
+        differing = _Differing(options)
         kinds: frozenset[str] = frozenset()
         for tables in self._aligned():
+            if options.second_label is not None:
+                renamed = tables[1].columns.rename(columns={options.second_label: options.label})
+                tables[1] = tables[1]._replace(columns=renamed)
             kept = self.tables.kept(*tables)
             n = kept[0].n_rows
             if self.options.soft_labels:
@@ -159,9 +163,12 @@ class Pairs:
         for model in models:
             model.columns[:] = split_columns([model.prob], present)
             labels = options.label_columns(present)
+            second = None if model.needs_label else options.second_label
+            if second is not None:
+                labels = [second]
             check_different(labels, model.columns)
             found += model.columns
-            if model.needs_label or {*labels} <= {*present}:
+            if second is not None or model.needs_label or {*labels} <= {*present}:
                 found += labels
             if model.needs_label:
                 found += filter(None, (options.weight, options.group, options.prediction))

@@ -28,6 +28,7 @@ class Request(argparse.Namespace):
     files: Sequence[str] = ()
     # columns
     label: Any = None  # a text; several of soft labels
+    second_label: str | None = None  # the column of labels in the second of two files
     prob: Any = None  # texts
     weight: str | None = None
     classes: list[str] | None = None
@@ -54,9 +55,11 @@ class Request(argparse.Namespace):
     decimal: str | None = None
     encoding: str | None = None
     header: list[str] | None = None
+    skip_rows: int | None = None
     allow_remote: bool = False
     any_order: bool | None = None  # None of commands without --allow order
     edited: bool = False
+    repeated: bool = False
     force: bool = False
     recalibrate: bool = False
     dask: str | None = None

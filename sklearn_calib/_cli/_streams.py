@@ -22,6 +22,8 @@ from .._files.arrow import (
     batches_of,
     check_types,
     parquet_file,
+    split_records,
+    split_schema,
     workbook_in_arrow,
 )
 from .._files.columns import Block
@@ -308,11 +310,12 @@ class _Typed:
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
         self.options = options
-        self.sources = [_source(file) for file in files]
+        self.sources = [_source(file, options.skip_rows or 0) for file in files]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
-            check_columns(names, source.schema_arrow.names, file)
-            check_types(names, source.schema_arrow, file)
+            schema = split_schema(source.schema_arrow)
+            check_columns(names, schema.names, file)
+            check_types(names, schema, file)
             if not source.schema_arrow.equals(self.schema):
                 refuse(
                     f"the columns and types of {plain(files[0])} in {plain(file)}",
@@ -340,7 +343,9 @@ class _Typed:
                     batch, share = next(batches, (None, 1.0))
                 if batch is None:
                     break
-                frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
+                frame = arrow_frame(
+                    split_records(pa.Table.from_batches([batch])).select(self.names)
+                )
                 table = Block(frame, file, ".", first)
                 yield batch.columns, table, (number + share) / len(self.files)
                 first += batch.num_rows
@@ -348,7 +353,7 @@ class _Typed:
                 refuse(f"rows in {plain(file)}", "none", "Check the export")
 
 
-def _source(file):
+def _source(file, skip_rows):
     """A file of a kind that is no text, whose columns have types."""
     with reading(file):
         kind = _kind(file)
@@ -357,7 +362,7 @@ def _source(file):
         if kind == "arrow":
             return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
         with open(file, "rb") as stream:
-            return workbook_in_arrow(stream, file)
+            return workbook_in_arrow(stream, file, skip_rows)
 
 
 def _without_fractions(schema):

@@ -57,7 +57,8 @@ class Tables:
         All rows say which predictions are right: these come as one block, too.
         """
         predicted = self._options.prediction is not None
-        as_text = [] if self._options.soft_labels or predicted else self._options.label_columns()
+        labels = [*self._options.label_columns(), self._options.second_label]
+        as_text = [] if self._options.soft_labels or predicted else labels
         size: dict[str, Any] = {"size": None} if whole or predicted else {}
         return table_blocks(file, pick, as_text=as_text, **size, **self._form)
 
@@ -121,6 +122,8 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
 
     Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels are None.
     """
+    from ..summary import folder_values
+
     tables: list[Block] = []
     groups: list[Any] = []
     features: list[Any] = []
@@ -128,10 +131,14 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
 
     def pick(present: Sequence[str]) -> list[str]:
         roles[len(tables) :] = [options.roles(present)]
-        return roles[-1].all
+        return [name for name in roles[-1].all if name in present or name not in folders]
 
     for file in files:
+        folders = folder_values(file)
         table = reading.read(file, pick)
+        for name in roles[-1].groups:
+            if name not in table.columns:
+                table.columns[name] = folders[name]
         by, seen = (
             with_orders(table._replace(columns=table.columns[names]))
             for names in (roles[-1].groups, roles[-1].features)

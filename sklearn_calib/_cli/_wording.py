@@ -25,6 +25,7 @@ OPTIONS = {
     "sample_weight": "--weight",
     "scale": "--scale",
     "simplify": "--simplify",
+    "skip_rows": "--skip-rows",
     "soft_labels": "--soft-labels",
     "tabulate": "--tabulate",
     "tolerance": "--tolerance",
@@ -84,7 +85,7 @@ def in_options(**words: str) -> Callable[[Setting], str]:
         if (name, value) in _VALUES:
             return _VALUES[name, value]
         option = OPTIONS.get(name)
-        if option is None or value in (..., True, False):
+        if option is None or value is ... or isinstance(value, bool):
             return option or setting.words
         return f"{option} {_written(value)}"
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from .._show import plain, quoted
 from ..exceptions import Refusal, refuse, require
-from .csv_text import check_columns
+from .csv_text import check_columns, refuse_skipping, rows_below
 from .opened import pyarrow_that
 
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
@@ -39,7 +39,11 @@ class ArrowFile:
         options = self._ipc.IpcReadOptions(
             included_fields=None
             if names is None
-            else [self.schema_arrow.get_field_index(name) for name in names]
+            else [
+                place
+                for place, field in enumerate(self.schema_arrow.names)
+                if any(f"{name}.".startswith(f"{field}.") for name in names)
+            ]
         )
         self._source.seek(0)
         reader = self._ipc.open_stream if self._is_stream else self._ipc.open_file
@@ -81,8 +85,22 @@ def arrow_frame(table: Any) -> Any:
     return pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
 
 
+def split_records(table: Any) -> Any:
+    """Return an Arrow table in which ``a.b`` is the field ``b`` of the records in column ``a``."""
+    from pyarrow import types
+
+    while any(map(types.is_struct, table.schema.types)):
+        table = table.flatten()
+    return table
+
+
+def split_schema(schema: Any) -> Any:
+    """Return the schema that `split_records` gives."""
+    return split_records(schema.empty_table()).schema
+
+
 def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
-    """Refuse where a column of an Arrow schema holds lists or records."""
+    """Refuse if a column of an Arrow schema holds lists."""
     from pyarrow import types
 
     for name in needed:
@@ -113,20 +131,23 @@ def read_once() -> Iterator[None]:
         _kept = None
 
 
-def read_workbook(stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None) -> Any:
+def read_workbook(
+    stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None, skip_rows: int = 0
+) -> Any:
     """Some columns of the sheet as a pandas DataFrame; without `pick` all of them.
 
-    The first row that is not empty holds the names. Empty cells and errors are missing values, and
-    formulas are what they gave when the file was saved.
+    The first row that is not empty, below those that are skipped, holds the names. Empty cells and
+    errors are missing values, and formulas are what they gave when the file was saved.
     """
     import pandas as pd
 
-    header, *rows = _kept_sheet(stream, file)
+    below = _kept_sheet(stream, file)[skip_rows:]
+    header, *rows = [*filter(_is_filled, below)] or refuse_skipping(skip_rows, file)
     names = ["" if cell is None else str(cell).strip() for cell in header]
     while names and not names[-1]:
         names.pop()
     needed = names if pick is None else list(dict.fromkeys(pick(names)))
-    check_columns(needed, names, file)
+    check_columns(needed, names, file, below=rows_below(below, skip_rows))
     columns = {}
     for name in needed:
         place = names.index(name)
@@ -161,7 +182,7 @@ def _sheet(stream, file):
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
     finally:
         book.close()
-    filled = [title for title, rows in sheets.items() if rows]
+    filled = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
     if len(filled) != 1:
         known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
         refuse(
@@ -177,15 +198,18 @@ def _rows(sheet):
     if not hasattr(sheet, "iter_rows"):  # a sheet that is a chart
         return []
     sheet.reset_dimensions()  # a file may state fewer rows and columns than it has
-    rows = sheet.iter_rows(values_only=True)
-    return [row for row in rows if any(cell is not None for cell in row)]
+    return [*sheet.iter_rows(values_only=True)]
 
 
-def workbook_in_arrow(stream: Any, file: str) -> ArrowFile:
+def _is_filled(row):
+    return any(cell is not None for cell in row)
+
+
+def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
     """All columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 
-    frame = read_workbook(stream, file, None)
+    frame = read_workbook(stream, file, None, skip_rows)
     columns = []
     for name in frame:
         try:

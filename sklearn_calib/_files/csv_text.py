@@ -8,7 +8,8 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .._typing import AnyArray
 from ..exceptions import nearest, refusal, refuse, setting
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
+_TITLES = 30  # lines of a file in which the names of columns are looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -86,10 +88,37 @@ def separator_of(
     return max(found, key=lambda candidate: len(candidate[1]))
 
 
+def split_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
+    """Return the first lines of a text, which are above its table, and the rest."""
+    mark = "\n" if "\n" in text else "\r"
+    *above, rest = text.split(mark, n_lines)
+    if len(above) < n_lines or not rest:
+        refuse_skipping(n_lines, file)
+    return text[: len(text) - len(rest)], rest
+
+
+def refuse_skipping(n_rows: int, file: str) -> NoReturn:
+    """Raise because no rows are left below those that are skipped."""
+    refuse("", f"more than {n_rows} rows in {plain(file)}", "no more", "Skip fewer rows")
+
+
+def rows_below(rows: Sequence[Any], skipped: int) -> Iterator[tuple[int, Any]]:
+    """Return the number of rows above each of some, and the row; the first is left out."""
+    return islice(enumerate(rows, skipped), 1, _TITLES)
+
+
 def check_columns(
-    needed: Iterable[str], present: Sequence[str], file: str, sep: str | None = None
+    needed: Iterable[str],
+    present: Sequence[str],
+    file: str,
+    sep: str | None = None,
+    below: Iterable[tuple[int, Iterable[Any]]] = (),
 ) -> None:
-    """Refuse unless each name stands exactly once among those of a file."""
+    """Refuse unless each name stands exactly once among those of a file.
+
+    If the names stand in one of the rows `below` those that are present, say so.
+    """
+    needed = list(needed)
     for name in needed:
         count = present.count(name)
         if count == 1:
@@ -108,9 +137,16 @@ def check_columns(
         cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
             cure = "Name the separator with " + setting("csv_sep", words="csv={'sep': ...}")
+            cure += ", or leave out lines above the names with "
+            cure += setting("skip_rows", words="csv={'skip_rows': ...}")
         elif sep is not None and looks_like_data(present):
             cure = "Where the first line is no line of names, give all names with "
             cure += setting("csv_header", words="csv={'header': [...]}")
+        for n_above, cells in below:
+            if {*needed} <= {str(cell).strip('" ') for cell in cells}:
+                cure = "The names stand further below: leave out the rows above them with "
+                cure += setting("skip_rows", n_above, f"csv={{'skip_rows': {n_above}}}")
+                break
         refuse("", f"a column {quoted(name)} in {plain(file)}", known, cure)
 
 
@@ -144,17 +180,22 @@ def cells_of_any_length() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def row_blocks(stream: Any, encoding: str, sep: str | None, size: int, file: str) -> Iterator[str]:
+def row_blocks(
+    stream: Any, encoding: str, sep: str | None, size: int, file: str, title: str = ""
+) -> Iterator[str]:
     """The text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
-    If `sep` is None, every line is a row. The stream stays open. Refuses a row of more than
-    `LONGEST_ROW` characters; `file` is its name.
+    If `sep` is None, every line is a row. Leaves out the `title` with which the stream begins, and
+    does not close it. Refuses a row of more than `LONGEST_ROW` characters; `file` is its name.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    rest, above, data = "", 0, b" "
+    rest, above, data = "", title.count("\n"), b" "
+    left = len(title)
     while data:
         data = stream.read(size)
-        rest += decoder.decode(data, final=not data)
+        text = decoder.decode(data, final=not data)
+        rest += text[left:]
+        left = max(0, left - len(text))
         if end := _end_of_rows(rest, sep) if data else len(rest):
             block, rest = rest[:end], rest[end:]
             yield block

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._show import plain, quoted
-from ..exceptions import Refusal, refusal, refuse
+from ..exceptions import Refusal, refusal, refuse, setting
 from . import csv_text
 from .csv_text import check_columns, encoding_of, head_of, row_blocks, share_read
 
@@ -53,7 +53,8 @@ def json_frames(
     """
     head = head_of(stream, _HEAD)
     if not head.strip():
-        refuse("", f"rows in {plain(file)}", "an empty file", "Check the export")
+        cure = "Check the export" + setting("no_rows", words="")
+        refuse("", f"rows in {plain(file)}", "an empty file", cure)
     encoding = encoding_of(head, file, encoding)
     begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
     source, unit = stream, "line"

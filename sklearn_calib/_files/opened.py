@@ -292,9 +292,13 @@ class _Zstandard(io.RawIOBase):
         super().close()
 
 
+#: Folders, and what systems put beside the files of an archive.
+_STRAY = re.compile(r"/$|(^|/)(__MACOSX/|\.)")
+
+
 def _only_member(source, file):
     with zipfile.ZipFile(source) as archive:
-        names = archive.namelist()
+        names = [name for name in archive.namelist() if not _STRAY.search(name)]
         if "[Content_Types].xml" in names:
             return source if source is not file else open(file, "rb")
         if len(names) != 1:

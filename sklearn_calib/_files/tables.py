@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from .arrow import (
     check_types,
     parquet_file,
     read_workbook,
+    split_records,
+    split_schema,
 )
 from .columns import Block
 from .csv_text import (
@@ -25,16 +28,18 @@ from .csv_text import (
     meaning_of,
     quote_without_end,
     row_blocks,
+    rows_below,
     separator_of,
     share_read,
+    split_title,
 )
 from .json_lines import joined_frames, json_frames
 from .opened import kind_of, opened
 
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # bytes of a file of text that are read at a time
-#: What says how a csv file is written.
-FORM = ("sep", "decimal", "encoding", "header")
+#: What says how a csv file is written; the last holds for workbooks, too.
+FORM = ("sep", "decimal", "encoding", "header", "skip_rows")
 _FEW = 2**16  # bytes of a csv file of which only the names are wanted
 _ROWS = 2**17  # of a parquet or Arrow file at a time
 
@@ -63,6 +68,8 @@ def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
         Of a csv file; found out, ".", and UTF-8 by default. JSON lines have the last.
     header : list of str, default=None
         The names of all columns of a csv file that has no line of names.
+    skip_rows : int, default=None
+        How many lines of a csv file, or rows of a sheet, stand above the table.
     """
     (table,) = table_blocks(file, pick, **form, size=None)
     return table
@@ -76,6 +83,7 @@ def table_blocks(
     decimal: str | None = None,
     encoding: str | None = None,
     header: Sequence[str] | None = None,
+    skip_rows: int | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
 ) -> Iterator[Block]:
@@ -83,7 +91,7 @@ def table_blocks(
 
     Parameters
     ----------
-    file, pick, sep, decimal, encoding, header
+    file, pick, sep, decimal, encoding, header, skip_rows
         As in `read_table`.
     size : int or None, default=2**23
         Bytes of a file of text that are read at a time; None reads all.
@@ -98,11 +106,11 @@ def table_blocks(
 
     with reading(file), opened(file) as stream:
         kind = kind_of(stream, file)
+        form = sep, decimal, encoding, header, skip_rows
         if kind == "csv":
-            form = sep, decimal, encoding, header
             tables = _read_csv(stream, file, pick_some, form, size, as_text)
         else:
-            found = _typed(kind, stream, file, pick_some, encoding, size)
+            found = _typed(kind, stream, file, pick_some, form, size)
             has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
             tables = (t._replace(decimal=decimal) if has_text else t for t in found)
         for table in tables:
@@ -110,7 +118,8 @@ def table_blocks(
                 yield table._replace(forms=forms)
             rows += table.n_rows
     if not rows:
-        refuse("", f"rows in {plain(file)}", "none", "Check the export")
+        cure = "Check the export" + setting("no_rows", words="")
+        refuse("", f"rows in {plain(file)}", "none", cure)
 
 
 def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
@@ -125,12 +134,12 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
         kind = kind_of(stream, file)
         if kind in ("parquet", "arrow"):
             source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
-            return list(source.schema_arrow.names)
+            return list(split_schema(source.schema_arrow).names)
         given = [form.get(name) for name in FORM]
         if kind == "csv":
             next(_read_csv(stream, file, note, given, _FEW, ()), None)
         else:
-            next(_typed(kind, stream, file, note, form.get("encoding"), _FEW), None)
+            next(_typed(kind, stream, file, note, given, _FEW), None)
     return found
 
 
@@ -195,21 +204,25 @@ def _unreadable(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _typed(kind, stream, file, pick, encoding, size):
+def _typed(kind, stream, file, pick, form, size):
     """Blocks of a file that is no csv, or all of it where `size` is None."""
     if size is not None:
-        yield from _typed_blocks(kind, stream, file, pick, encoding, size)
+        yield from _typed_blocks(kind, stream, file, pick, form, size)
         return
-    frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, encoding, _BLOCK)]
+    frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, form, _BLOCK)]
     if frames:
         yield Block(joined_frames(frames), file, ".")
 
 
-def _typed_blocks(kind, stream, file, pick, encoding, size):
+def _typed_blocks(kind, stream, file, pick, form, size):
+    _, _, encoding, _, skip_rows = form
     if kind == "json":
+        if skip_rows:
+            cure = "Leave such lines out of the file"
+            refuse("", "a csv file or a workbook for " + setting("skip_rows"), plain(file), cure)
         pieces = json_frames(stream, file, pick, encoding, size)
     elif kind == "workbook":
-        pieces = iter([(read_workbook(stream, file, pick), 1.0, None)])
+        pieces = iter([(read_workbook(stream, file, pick, skip_rows or 0), 1.0, None)])
     else:
         source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
         pieces = _arrow_frames(source, file, pick)
@@ -222,32 +235,37 @@ def _typed_blocks(kind, stream, file, pick, encoding, size):
 def _arrow_frames(source, file, pick):
     import pyarrow as pa
 
-    needed = list(dict.fromkeys(pick(source.schema_arrow.names)))
-    check_columns(needed, source.schema_arrow.names, file)
-    check_types(needed, source.schema_arrow, file)
+    schema = split_schema(source.schema_arrow)
+    needed = list(dict.fromkeys(pick(schema.names)))
+    check_columns(needed, schema.names, file)
+    check_types(needed, schema, file)
     for batch, share in batches_of(source, _ROWS, needed):
-        yield arrow_frame(pa.Table.from_batches([batch]).select(needed)), share, None
+        table = split_records(pa.Table.from_batches([batch]))
+        yield arrow_frame(table.select(needed)), share, None
 
 
 # -- csv ------------------------------------------------------------------------------------------
 
 
 def _read_csv(stream, file, pick, form, size, as_text):
-    sep, decimal, encoding, given = form
+    sep, decimal, encoding, given, skip_rows = form
+    skip_rows = skip_rows or 0
     head = head_of(stream, _HEAD)
     encoding = encoding_of(head, file, encoding)
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
     text = codecs.getincrementaldecoder(encoding)().decode(head)
+    title, text = split_title(text, skip_rows, file)
     sep, header = separator_of(text, pick, sep, given)
     needed = pick(header)
-    check_columns(needed, header, file, sep)
+    cells = [re.split(r"[,;\t|]", line) for line in text[:_FEW].splitlines()]
+    check_columns(needed, header, file, sep, rows_below(cells, skip_rows))
     places = sorted({header.index(name) for name in needed})
-    texts = {header.index(name) for name in as_text}
+    texts = {header.index(name) for name in as_text if name in header}
     cells = CsvCells(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first, frames = 0, []
-    for number, text in enumerate(row_blocks(stream, encoding, sep, size or _BLOCK, file)):
+    for number, text in enumerate(row_blocks(stream, encoding, sep, size or _BLOCK, file, title)):
         named = number == 0 and given is None  # the line of names, where there is one
         try:
             frame, extra = cells.frame(text, named)

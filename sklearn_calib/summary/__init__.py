@@ -6,6 +6,7 @@ from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
 from ._find_classes import find_classes
+from ._parts import folder_values as folder_values
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups
 from ._problems import ADDED_UP as ADDED_UP

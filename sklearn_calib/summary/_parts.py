@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from .._files.arrow import split_records, split_schema
 from .._files.columns import Block, taken
 from .._files.opened import files_of
 from .._files.rows import ROWS, pieces_of
@@ -67,7 +68,8 @@ class ParquetPart(NamedTuple):
             yield from self._blocks(file, needed)
 
     def _blocks(self, file, needed):
-        schema, names = file.schema_arrow, file.schema_arrow.names
+        schema = split_schema(file.schema_arrow)
+        names = schema.names
         folders = {k: v for k, v in folder_values(self.path).items() if k not in names}
         inside = [name for name in needed if name not in folders]
         check_columns(inside, names, self.name)
@@ -77,11 +79,18 @@ class ParquetPart(NamedTuple):
         for group in range(file.num_row_groups):
             n_rows = file.metadata.row_group(group).num_rows
             if self.groups is None or group in self.groups:
-                batches = file.iter_batches(ROWS, row_groups=[group], columns=inside)
+                read = file.iter_batches(ROWS, row_groups=[group], columns=inside)
+                batches = (piece for batch in read for piece in _split_batches(batch))
                 total = file.metadata.num_rows
                 for block in _arrow_blocks(batches, self.name, forms, first, folders, total):
                     yield block._replace(group=group)
             first += n_rows
+
+
+def _split_batches(batch):
+    import pyarrow as pa
+
+    return split_records(pa.Table.from_batches([batch])).to_batches()
 
 
 class SummaryPart(NamedTuple):
@@ -100,7 +109,7 @@ class TablePart(NamedTuple):
         What messages call the file.
     path : str
     options : dict
-        ``sep``, ``decimal``, ``encoding``, ``header`` of a csv file.
+        ``sep``, ``decimal``, ``encoding``, ``header``, ``skip_rows`` of a csv file.
     texts : tuple of str
         The columns that stay text in a csv file.
     """

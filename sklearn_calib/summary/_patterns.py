@@ -74,10 +74,10 @@ def count_values(
     texts = [name for name, column in found.items() if column.mixed]
     if texts:  # blocks of a csv file: read again as they are written
         parts = parts_of(data, texts, csv or {}, _WHERE)
-        again = tally_of_parts(parts, _ValuesPlan(tuple(texts)), n_jobs, progress).columns
-        for name, column in again.items():
-            column.as_text = True
-            found[name] = column
+        again = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
+        for name in texts:
+            found[name] = again[name]
+            found[name].as_text = True
     return found
 
 

@@ -17,6 +17,7 @@ from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, find_columns, votes_of
 from ..exceptions import (
     caution,
+    check_count,
     check_flag,
     check_jobs,
     check_progress,
@@ -143,10 +144,10 @@ def summarize(
     data : object
         Where the rows are:
 
-        * the path of a file (parquet, csv, JSON lines with nested fields as ``a.b``, Arrow,
-          Excel), a pattern (``"day=*/*.parquet"``), a folder, or a list of these. Of a folder or a
-          pattern without ending, files that end in ``.parquet``, ``.csv``, ``.jsonl``, ``.arrow``
-          and the like are read and no others; names that begin with ``_`` or ``.`` never;
+        * the path of a file (parquet, csv, JSON lines, Arrow, Excel; nested fields are ``a.b``), a
+          pattern (``"day=*/*.parquet"``), a folder, or a list of these. Of a folder or a pattern
+          without ending, files that end in ``.parquet``, ``.csv``, ``.jsonl``, ``.arrow`` and the
+          like are read and no others; names that begin with ``_`` or ``.`` never;
         * files of `CalibrationSummary.to_parquet` among these: they are merged with the rest;
         * the address of parquet files, such as ``"s3://bucket/day=1/"``, by ``pyarrow.fs``;
         * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has one;
@@ -181,7 +182,8 @@ def summarize(
         As in `CalibrationSummary`.
     csv : dict, default=None
         ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default; and
-        ``header``, the list of all names, for files without a line of names.
+        ``header``, the list of all names, for files without a line of names; and ``skip_rows``, the
+        number of lines above the names, such as titles, also in Excel's sheets.
     drop_missing : bool, default=False
         Leave out rows with a missing value in one of the columns but those of `by`, and say how
         many and which in a `CalibrationWarning`; by default they are refused.
@@ -244,6 +246,8 @@ def summarize(
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
         got = repr(sorted(csv) if isinstance(csv, dict) else csv)
         refuse(_WHERE, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
+    csv = {**(csv or {})}
+    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", _WHERE, 0)
     check_flag(drop_missing, "drop_missing", _WHERE)
     check_flag(soft_labels, "soft_labels", _WHERE)
     check_flag(in_database, "in_database", _WHERE)
@@ -288,9 +292,7 @@ def summarize(
     elif type(data).__module__.startswith("pyspark."):
         total = tally_of_spark(data, plan)
     else:
-        total = tally_of_parts(
-            parts_of(data, plan.texts, csv or {}, _WHERE), plan, n_jobs, progress
-        )
+        total = tally_of_parts(parts_of(data, plan.texts, csv, _WHERE), plan, n_jobs, progress)
     total.warn(_WHERE)
     return total.result()
 
