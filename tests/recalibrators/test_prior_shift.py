@@ -357,8 +357,11 @@ def test_refused_later():
     with refuses(ValueError, rule="finite"):
         fitted.adapt([0.2, np.nan])
     frame = pd.DataFrame({"a": 1 - p, "b": p})
+    named = PriorShift("em").fit(frame, y)
     with pytest.raises(ValueError, match="feature names"):
-        PriorShift("em").fit(frame, y).adapt(frame[["b", "a"]])
+        named.adapt(frame.set_axis(["a", "c"], axis=1))
+    exchanged = named.adapt(frame[["b", "a"]])  # follows the names
+    np.testing.assert_array_equal(exchanged.prior_, named.adapt(frame).prior_)
     with refuses(ValueError, rule=r".*level between 0 and 1"):
         fitted.adapt(target, level=95)
     with refuses(ValueError, rule=".*sample_weight"):
