@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files.checksum import checksum
@@ -49,7 +48,12 @@ def named(
 ) -> dict[str, Any]:
     """A record with what its user says of the rows."""
     if scale is not None:
-        record = record | {"scale": _written_scale(scale)}
+        ends = list(scale) if isinstance(scale, list | tuple) else scale
+        if rule := _rule_broken("scale", ends, 0):
+            refuse(
+                "to_dict", f"scale as {rule}", repr(scale)[:60], "Write (0, 100) for percentages"
+            )
+        record = record | {"scale": ends}
     if date is not None:
         record = record | {"date": _written_date(date)}
     return record if columns is None else record | {"columns": _written_columns(columns)}
@@ -63,14 +67,6 @@ def _written_date(date):
         cure = "Write year, month, day"
         refuse(called("to_dict"), "a date such as '2026-11-23'", repr(date)[:60], cure)
     return text
-
-
-def _written_scale(scale):
-    ends = list(scale) if np.iterable(scale) else [scale]
-    if _rule_broken("scale", ends, 0):
-        rule = "scale as two numbers, the lower one first"
-        refuse("to_dict", rule, repr(scale)[:60], "Write (0, 100) for percentages")
-    return ends
 
 
 def _written_columns(columns):
