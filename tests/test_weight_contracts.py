@@ -190,6 +190,7 @@ def test_four_times_the_rows_halve_errors_and_intervals(name):
                 assert ((ratio > 0.35) & (ratio < 0.8)).all(), where
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("measure", ["brier_loss", "log_loss"])
 @pytest.mark.parametrize("function", ["confidence_interval", "paired_difference"])
 def test_four_times_the_rows_halve_the_interval_of_a_mean(function, measure):
@@ -234,6 +235,7 @@ def models():
         yield RefineThenCalibrateCV(LR, {"C": [0.01, 0.3]}, **option)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("model", models(), ids=repr)
 def test_a_model_of_very_unequal_weights_is_that_of_repeated_rows(model):
     """Copies of a row are in the fold of the row."""
