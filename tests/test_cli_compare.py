@@ -158,7 +158,8 @@ def test_holes_in_one_of_the_files(frame, capsys):
 
 
 def test_the_examples_run(frame, capsys):
-    frame.assign(p=frame["q"], score=frame["q"]).to_csv("new.csv", index=False)
+    new = frame.assign(p=frame["q"], score=frame["q"], y=frame["outcome"])
+    new.to_csv("new.csv", index=False)
     frame.assign(p_old=frame["p"], p_new=frame["q"]).to_csv("both.csv", index=False)
     for line in EXAMPLES:
         assert main(line.split()[1:]) == 0

@@ -542,6 +542,27 @@ def test_an_error_in_a_row_leaves_no_checksum(frame, capsys):
     assert watch("b.csv") == 2 and Path("state.json").read_bytes() == before
 
 
+# -- numbers that name things ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "arrow"])
+def test_long_numbers_of_clusters_beside_a_missing_one(frame, capsys, kind):
+    """As floats, 20 clusters became a handful."""
+    ids = pd.Series(10**17 + np.arange(N) // 4, dtype="Int64")
+    ids[7] = pd.NA
+    frame["g"] = ids
+    path = f"t.{kind}"
+    if kind == "arrow":
+        feather.write_feather(frame, path)
+    elif kind == "jsonl":
+        lines = [row.dropna().to_dict() for _, row in frame.iterrows()]
+        Path(path).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    else:
+        getattr(frame, f"to_{kind}")(path, index=False)
+    assert main(["audit", path, *COMMANDS["audit"], "--cluster", "g", "--missing", "drop"]) == 0
+    assert f"{N - 1} rows in 20 clusters" in capsys.readouterr().out
+
+
 # -- words ----------------------------------------------------------------------------------------
 
 WRONG = [

@@ -39,7 +39,8 @@ def add_to(commands: Any) -> None:
         epilog=examples(*EXAMPLES),
     )
     parser.add_files(
-        "two tables with the rows of both models, or one table with the columns of both",
+        "two tables with the rows of both models, or one table with the columns of both; --label "
+        "may be given twice, for the first table and the second",
     )
     columns = parser.add_columns()
     columns.add_argument(

@@ -10,6 +10,7 @@ from ..exceptions import Refusal, refuse, require
 from .csv_text import check_columns, refuse_skipping, rows_below
 from .opened import pyarrow_that
 
+_EXACT = 2**53  # whole numbers below are floats without a loss
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
@@ -82,7 +83,11 @@ def arrow_frame(table: Any) -> Any:
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for column in table.columns
     ]
-    return pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
+    frame = pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
+    for name, column in zip(table.column_names, columns, strict=True):
+        if pa.types.is_integer(column.type) and column.null_count and frame[name].max() >= _EXACT:
+            frame[name] = column.to_pandas(integer_object_nulls=True)
+    return frame
 
 
 def split_records(table: Any) -> Any:

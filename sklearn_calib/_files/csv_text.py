@@ -409,13 +409,20 @@ class CsvCells:
     # -- by pandas --------------------------------------------------------------------------------
 
     def _by_pandas(self, text, named):
+        frame, extra = self._split_by_pandas(text, named, self.as_text)
+        lossy = {place for place in frame if _lose_digits(frame[place])}
+        if lossy:
+            frame, extra = self._split_by_pandas(text, named, self.as_text | lossy)
+        return frame, extra
+
+    def _split_by_pandas(self, text, named, as_text):
         import pandas as pd
 
         options = {
             "sep": self.sep,
             "decimal": self.decimal,
             "header": 0,
-            "dtype": dict.fromkeys(self.as_text, str),
+            "dtype": dict.fromkeys(as_text, str),
             **_AS_ARROW,
             **exact_numbers(),
         }
@@ -463,7 +470,9 @@ def _is_sure(column):
         if not (largest < _EXACT and np.isfinite(pc.sum(column).as_py() or 0.0)):  # NaN
             return False
         return _has_fraction(column[:_FEW]) or column.null_count > 0 or _has_fraction(column)
-    return types.is_integer(kind) or types.is_string(kind) or types.is_null(kind)
+    if types.is_integer(kind):  # which pandas reads as floats if one is missing
+        return column.null_count == 0 or pc.max(column).as_py() < _EXACT
+    return types.is_string(kind) or types.is_null(kind)
 
 
 def _has_fraction(column):
@@ -488,7 +497,7 @@ def typed_texts(texts: Collection[str], decimal: str | None, hole: bool = False)
     lines = io.StringIO()
     csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([text] for text in [*texts, *[""] * hole])
     lines.seek(0)
-    return pd.read_csv(
+    found = pd.read_csv(
         lines,
         header=None,
         names=["value"],
@@ -498,3 +507,10 @@ def typed_texts(texts: Collection[str], decimal: str | None, hole: bool = False)
         skip_blank_lines=False,
         **exact_numbers(),
     )["value"]
+    return pd.Series([*texts, None], dtype=object) if _lose_digits(found) else found
+
+
+def _lose_digits(column):
+    """Return whether long whole numbers became floats, because a value is missing."""
+    large = column.dtype.kind == "f" and _EXACT <= column.max() < np.inf
+    return large and bool(column.isna().any())
