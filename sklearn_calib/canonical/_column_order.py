@@ -202,14 +202,15 @@ def describe_choice(names: list[Any], argument: str) -> Words:
     return "Pass " + owner + f" if it is the probability of {second!r}, else " + other
 
 
-def find_positive(classes: AnyArray, pos_label: object, where: str) -> int:
+def find_positive(
+    classes: AnyArray, pos_label: object, where: str, cure: str = "Name one of the labels"
+) -> int:
     """Return the position of the positive class, 1 if nobody has named one."""
     if pos_label is None:
         return 1
     names = classes.tolist()
     places = [place for place, label in enumerate(names) if equals(pos_label, label)]
     if len(places) != 1:
-        cure = "Name one of the labels"
         refuse(where, named("pos_label") + f" among {names}", repr(pos_label), cure)
     return places[0]
 

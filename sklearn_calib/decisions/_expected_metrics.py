@@ -15,12 +15,13 @@ from ..canonical import (
     check_column_owner,
     check_indexes,
     check_same_length,
+    find_positive,
     give_to_owner,
     match_columns,
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import check_between, equals, meant, named, refuse, require, setting
+from ..exceptions import check_between, meant, named, refuse, require, setting
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -257,16 +258,11 @@ def _classes(proba, y_true, labels, where):
 
 def _positive(classes, pos_label, where):
     """The column of the positive class."""
-    if pos_label is None:
-        return 1
-    if len(classes) != 2:
+    if pos_label is not None and len(classes) != 2:
         cure = "Leave pos_label out, or pass one class against the others"
         refuse(where, "two classes with pos_label=", f"{len(classes)}", cure)
-    names = classes.tolist()
-    if not any(equals(pos_label, name) for name in names):
-        cure = "Name one of the labels; without y_true pass labels= too"
-        refuse(where, named("pos_label") + f" among {names}", repr(pos_label), cure)
-    return names.index(pos_label)
+    cure = "Name one of the labels; without y_true pass labels= too"
+    return find_positive(classes, pos_label, where, cure)
 
 
 def _predicted(proba, threshold, positive, where):

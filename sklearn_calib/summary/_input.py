@@ -12,6 +12,7 @@ from ..canonical import (
     check_weights,
     collected,
     describe_choice,
+    find_positive,
     has_own_order,
     naming,
     order_in_doubt,
@@ -64,12 +65,7 @@ class Labels:
         if n_classes > 2:
             cure = "Leave pos_label out"
             refuse(where, named("pos_label") + " with two classes", f"{n_classes} classes", cure)
-        match = np.flatnonzero(self.classes == self.pos_label)
-        if len(match) != 1:
-            rule = named("pos_label") + f" among {self.classes.tolist()}"
-            cure = "Name one of the labels"
-            refuse(where, rule, repr(self.pos_label), cure)
-        self.positive = int(match[0])
+        self.positive = find_positive(self.classes, self.pos_label, where)
 
     @property
     def n_classes(self) -> int:
@@ -150,8 +146,8 @@ class Labels:
 
     def learn(self, classes: AnyArray | None) -> None:
         """Keep the classes that a batch has shown."""
-        if self.classes is None and classes is not None:
-            self.positive = int(equals(self.pos_label, classes.tolist()[1]))
+        if classes is not None:
+            self.positive = find_positive(classes, self.pos_label, "")
         self.classes = classes
 
     def _learned(self, labels, is_single, where):
