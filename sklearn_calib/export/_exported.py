@@ -62,7 +62,8 @@ class ExportedMap(Recalibrator):
     --------
     >>> from sklearn_calib.export import ExportedMap, to_dict
     >>> from sklearn_calib.recalibrators import PlattScaling
-    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "no", "yes", "yes"])
+    >>> y = ["no", "no", "yes", "yes"]
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], y, classes=["no", "yes"])
     >>> exported = ExportedMap(to_dict(fitted))
     >>> bool((exported.predict_proba([0.3]) == fitted.predict_proba([0.3])).all())
     True

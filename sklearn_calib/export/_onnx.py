@@ -99,7 +99,8 @@ def to_onnx(
     --------
     >>> from sklearn_calib.export import to_onnx
     >>> from sklearn_calib.recalibrators import PlattScaling
-    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "yes", "no", "yes"])
+    >>> y = ["no", "yes", "no", "yes"]
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], y, classes=["no", "yes"])
     >>> model = to_onnx(fitted)
     >>> [value.name for value in [*model.graph.input, *model.graph.output]]
     ['scores', 'calibrated']

@@ -238,7 +238,7 @@ class Case:
     Examples
     --------
     >>> from sklearn_calib.metrics import canonical_case
-    >>> case = canonical_case("my_measure", ["no", "yes", "no"], [0.2, 0.9, 0.4])
+    >>> case = canonical_case("my_measure", [0, 1, 0], [0.2, 0.9, 0.4])
     >>> case.proba.shape, case.codes.tolist(), case.mean(case.second)
     ((3, 2), [0, 1, 0], 0.5)
     """

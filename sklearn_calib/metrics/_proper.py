@@ -150,7 +150,7 @@ def log_loss(case: "Case") -> float:
     Examples
     --------
     >>> from sklearn_calib.metrics import log_loss
-    >>> round(log_loss(["no", "yes"], [0.2, 0.9]), 4)
+    >>> round(log_loss([0, 1], [0.2, 0.9]), 4)
     0.1643
     """
     return LOG.mean(case)
@@ -176,7 +176,7 @@ def brier_loss(case: "Case") -> float:
     Examples
     --------
     >>> from sklearn_calib.metrics import brier_loss
-    >>> round(brier_loss(["no", "yes"], [0.2, 0.9]), 4)
+    >>> round(brier_loss([0, 1], [0.2, 0.9]), 4)
     0.025
     """
     return BRIER.mean(case)
@@ -201,7 +201,7 @@ def spherical_loss(case: "Case") -> float:
     Examples
     --------
     >>> from sklearn_calib.metrics import spherical_loss
-    >>> round(spherical_loss(["no", "yes"], [0.2, 0.9]), 4)
+    >>> round(spherical_loss([0, 1], [0.2, 0.9]), 4)
     -0.982
     """
     return SPHERICAL.mean(case)

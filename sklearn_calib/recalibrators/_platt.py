@@ -72,7 +72,7 @@ class PlattScaling(Recalibrator):
     --------
     >>> from sklearn_calib.recalibrators import PlattScaling
     >>> p, y = [0.9, 0.8, 0.7, 0.9, 0.6, 0.8, 0.1], ["no", "yes", "no", "yes", "no", "yes", "no"]
-    >>> platt = PlattScaling().fit(p, y)
+    >>> platt = PlattScaling().fit(p, y, classes=["no", "yes"])
     >>> bool(platt.slope_ > 0), platt.predict([0.95])
     (True, array(['yes'], dtype='<U3'))
     """
