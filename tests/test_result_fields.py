@@ -622,6 +622,26 @@ def monitors():
     assert monitor.p_value_ <= min(1, np.exp(-history.log_e_value.max())) * (1 + 1e-9)
 
 
+def test_flagged_groups_are_the_largest_number_that_their_evidence_allows():
+    """Of n groups the k largest, if the k-th e-value is at least n / (k alpha)."""
+    draws = np.random.default_rng(2)
+    p = draws.random(1200)
+    shops = np.arange(1200) % 6
+    tilted = np.where(shops < 3, p**3.0, p)
+    y = (draws.random(1200) < tilted).astype(int)
+    sizes = set()
+    for alpha in (0.5, 0.1, 1e-4, 1e-9, 1e-15):
+        monitor = CalibrationMonitor(alpha=alpha, groups=range(6)).update(y, p, groups=shops)
+        values = monitor.e_values_
+        order = sorted(values, key=values.get, reverse=True)
+        enough = [k for k in range(1, 7) if values[order[k - 1]] >= 6 / (k * alpha)]
+        expected = set(order[: max(enough, default=0)])
+        found = set(monitor.flagged_)
+        assert found == expected, f"alpha={alpha}: expected {expected}, got {found}"
+        sizes.add(len(found))
+    assert len(sizes) > 1
+
+
 @known("CovariateWeights")
 def weights_of_a_shift():
     source, target = X[:60], X[30:] + 0.3

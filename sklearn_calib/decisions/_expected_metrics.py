@@ -39,7 +39,8 @@ class ExpectedMetrics(Shown):
         In nats.
     cost : float
         Mean cost per row of the actions that look cheapest. Without `costs`, the share of rows
-        whose most probable class is not the true one.
+        whose most probable class is not the true one. Of two actions that cost the same the
+        second is taken, as from a threshold on.
     precision, recall, auc : float or None
         For the positive class; None for more than two classes. NaN if the number is not defined:
         no row is predicted positive, or no event is possible.
