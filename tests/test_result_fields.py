@@ -656,6 +656,7 @@ def weights_of_a_shift():
         },
     )
     assert w.mean() == pytest.approx(1.0)
+    yield covariate_weights(source, target, quantile=1.0), {"n_limited": 0}  # the largest stays
 
 
 @known("PriorShiftResult")
