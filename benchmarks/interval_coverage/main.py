@@ -5,13 +5,16 @@ import json
 import re
 import sys
 import time
+import warnings
 from inspect import signature
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtri, softmax
 
-from sklearn_calib.inference import confidence_interval
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.inference import confidence_interval, paired_difference
 from sklearn_calib.inference._intervals import is_calibration_error
 from sklearn_calib.metrics import all_metrics
 
@@ -282,8 +285,85 @@ def of_sizes(label, draws=200):
                 runner.write(path, rows)
 
 
+RARE = {  # standard deviation of the log-odds, and how much larger the predicted ones are
+    "constant": (0.0, 1.0),
+    "calibrated": (1.0, 1.0),
+    "discriminating": (2.0, 1.0),
+    "overconfident": (1.0, 1.6),
+}
+RARE_LOSSES = "log_loss", "brier_loss"
+
+
+def draw_rare(family, share, n, rng):
+    """Predictions and true probabilities with a mean of `share`."""
+    deviation, slope = RARE[family]
+    z = deviation * ndtri((np.arange(4000) + 0.5) / 4000)
+    middle = brentq(lambda c: expit(c + z).mean() - share, -15, 5)
+    z = deviation * rng.normal(size=n)
+    return expit(middle + slope * z), expit(middle + z)
+
+
+def intervals_of_rare(y, p, other, measure, number):
+    """The intervals of one sample, by what they are called in the table."""
+    pairs = np.arange(len(y)) // 2
+    given = {"labels": [0, 1]}
+    found = {
+        "rows": confidence_interval(y, p, measure, **given),
+        "pairs of rows": confidence_interval(y, p, measure, groups=pairs, **given),
+        "difference": paired_difference(y, p, other, measure, **given),
+    }
+    if number < 60:
+        given |= {"n_resamples": 99, "random_state": number}
+        found["percentiles"] = confidence_interval(y, p, measure, method="bootstrap", **given)
+    return found
+
+
+def of_rare_events(draws=400):
+    """Mean losses with few events: all laws, shares and sizes, `draws` samples each."""
+    warnings.simplefilter("ignore", CalibrationWarning)  # some samples have no event
+    rows = []
+    for family in RARE:
+        for share in (0.01, 0.02, 0.05):
+            p, truth = draw_rare(family, share, 1_000_000, np.random.default_rng(2**32))
+            y, weight = np.repeat([1, 0], len(p)), np.r_[truth, 1 - truth]
+            values = {}
+            for name in RARE_LOSSES:
+                measure = all_metrics()[name]
+                given = {"sample_weight": weight}
+                one = measure(y, np.tile(p, 2), **given)
+                two = measure(y, np.tile(expit(logit(p) + 0.5), 2), **given)
+                values[name] = {"difference": two - one, "": one}
+            for n in (30, 60, 300, 2000):
+                ends = {}
+                for number in range(draws):
+                    rng = np.random.default_rng([n, number])
+                    p, truth = draw_rare(family, share, n, rng)
+                    y = (rng.random(n) < truth).astype(int)
+                    for name in RARE_LOSSES:
+                        other = expit(logit(p) + 0.5)
+                        found = intervals_of_rare(y, p, other, name, number)
+                        for kind, one in found.items():
+                            ends.setdefault((name, kind), []).append((one.low, one.high))
+                for (name, kind), pairs in ends.items():
+                    low, high = np.array(pairs).T
+                    of_kind = values[name]
+                    truth_of_kind = of_kind["difference" if kind == "difference" else ""]
+                    row = {"family": family, "share": share, "n": n, "measure": name}
+                    row |= {"interval": kind, "draws": len(pairs), "truth": f"{truth_of_kind:.4f}"}
+                    row |= runner.covered(low - 1e-9, high + 1e-9, truth_of_kind)
+                    row["median_width"] = f"{np.median(high - low):.4f}"
+                    rows.append(row)
+            print(family, share, flush=True)
+            runner.write(HERE / "rare.csv", rows)
+
+
 def main():
-    """Two tables; the second alone with ``options``; with ``sizes LABEL`` the one of sizes."""
+    """Two tables; the second alone with ``options``; with ``sizes LABEL`` the one of sizes.
+
+    With ``rare`` the one of mean losses with few events.
+    """
+    if "rare" in sys.argv[1:]:
+        return of_rare_events()
     if "sizes" in sys.argv[1:]:
         return of_sizes(sys.argv[-1])
     if "options" not in sys.argv[1:]:

@@ -1,5 +1,6 @@
 """The command ``compare``: two models on the same rows."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ EXAMPLES = (
     "--name new",
 )
 _MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
+_FEW_ROWS = 100_000  # that are kept, for intervals of few events
 _AFTER = "log_loss, temperature"  # each scaled by its own temperature
 
 
@@ -129,7 +131,7 @@ def _measured(pairs, options, advance):
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = _means()
     losses = {name: PairedLosses() for name in functions}
-    kept: list[PairRows] = []  # of clusters, whose calibration error cells do not tell
+    kept: list[PairRows] = []  # clusters, or few rows: cells do not tell what is rare in them
     for codes, probas, weight, groups in pairs.rows(lambda done: advance(done / 2)):
         for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
@@ -140,7 +142,8 @@ def _measured(pairs, options, advance):
                 draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
-        if groups is not None:
+        few = summaries[0].n_samples <= _FEW_ROWS
+        if few or groups is not None:
             kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
         refuse("rows of positive weight", "none", "Check the files")
@@ -155,14 +158,20 @@ def _measured(pairs, options, advance):
         scaled = (_scaled(*each) for each in zip(fitted, probas, strict=True))
         after.add(*(of_logits(logits, codes) for logits in scaled), weight, groups)
     given = {"level": options.level, "n_resamples": options.resamples}
-    found = {
-        name: losses[name].difference(name, options.level)
-        if name in losses
-        else _of_clusters(kept, name, given)
-        if kept
-        else paired_difference(None, *summaries, name, **given)
-        for name in _MEASURES
-    }
+    found: dict[str, PairedDifference] = {}
+    for name in _MEASURES:
+        if name not in losses:
+            if groups is None:
+                found[name] = paired_difference(None, *summaries, name, **given)
+            else:
+                found[name] = _of_rows(kept, name, given)
+            continue
+        found[name] = losses[name].difference(name, options.level)
+        if few:
+            of_rows = _of_rows(kept, name, given)
+            if of_rows.method == "gamma":
+                ends = {"low": of_rows.low, "high": of_rows.high, "method": "gamma"}
+                found[name] = replace(found[name], **ends)
     notes = _notes(summaries, drawn)
     return found | {_AFTER: after.difference("log_loss", options.level)}, notes
 
@@ -187,11 +196,13 @@ def _say_order(pairs, drawn):
             )
 
 
-def _of_clusters(kept, name, given):
-    """The difference of a calibration error, of rows that belong together."""
+def _of_rows(kept, name, given):
+    """The difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
-    codes, groups = (np.concatenate([getattr(b, n) for b in kept]) for n in ("codes", "groups"))
+    codes = np.concatenate([block.codes for block in kept])
+    known = kept[0].groups is not None
+    groups = np.concatenate([block.groups for block in kept]) if known else None
     first, second = (np.concatenate([np.asarray(b.probas[m]) for b in kept]) for m in (0, 1))
     weight = None if kept[0].weight is None else np.concatenate([b.weight for b in kept])
     more = {"labels": range(first.shape[1]), "sample_weight": weight, "groups": groups}

@@ -5,8 +5,10 @@ from ._calibrated_mean_result import CalibratedMean as CalibratedMean
 from ._classical import SignificanceResult as SignificanceResult
 from ._classical import cox_test, cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
 from ._clusters import ClusterSample as ClusterSample
+from ._clusters import few_event_interval as few_event_interval
 from ._clusters import in_clusters as in_clusters
 from ._clusters import loss_interval as loss_interval
+from ._clusters import mean_loss_interval as mean_loss_interval
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch
 from ._clusters import sum_error as sum_error

@@ -7,13 +7,14 @@ dependence inside of a cluster, but where labels are drawn (errors of bins: as a
 clusters); clusters are independent of each other.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse, stats
-from scipy.special import expit, stdtrit
+from scipy.special import expit, gammaincinv, stdtrit
 
 from .._kernels._cells import runs_of_sorted
 from .._kernels._cluster_sums import (
@@ -27,13 +28,16 @@ from .._kernels._cluster_sums import (
 )
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
-from .._typing import ArrayLike, FloatArray, IntArray
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import check_indexes
 from ..exceptions import caution, refuse
-from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
+from ..metrics import BinaryProblem, Case, CaseOfCells, ProperLoss, all_metrics
 from ..recalibrators import group_codes
 
 MOST_CELLS = 4096
+MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
+_LEAST_SKEWNESS = 1e-4  # of a gamma law; below it all digits that matter are those of a normal one
+_UNSEEN = 1e-300  # a weight, or a variance, instead of 0
 _FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 _AT_ONCE = 2**22  # signs that are held at a time
 _MOST_VOTES = 50  # that stand for a soft label
@@ -376,6 +380,136 @@ def loss_interval(
     with np.errstate(over="ignore"):
         low, high = limits[0] + mean * np.exp([-far, far])
     return float(low), float(min(high, limits[1]))
+
+
+def few_event_interval(
+    case: Case,
+    of_labels: Callable[[], FloatArray] | None,
+    level: float,
+    counts: AnyArray | None = None,
+) -> tuple[float, float] | None:
+    """Return the ends of the interval of a mean loss if the rarest class has few rows.
+
+    What the rarest class adds to the mean is a sum over a random number of rows. The interval is
+    that of a Poisson number of events of one size whose sum has the variance and the skewness seen
+    here: a gamma law, whose side towards large losses counts one more event, and whose other side
+    half an event. Such an event has the mean loss of the rarest class by these probabilities.
+
+    Parameters
+    ----------
+    case : Case
+        Its clusters, if it has any, are what is counted, instead of rows.
+    of_labels : callable or None
+        Returns the loss of each row for each label, of shape (n_samples, n_classes). None for a
+        measure that is not a mean of such losses: no more than the warning is given then.
+    level : float in (0, 1)
+    counts : ndarray of shape (n_samples,), default=None
+        How many rows each row of the case stands for, one by default.
+
+    Returns
+    -------
+    ends : tuple of float or None
+        None if every class is seen in 50 rows (clusters), or in two thirds of the rows that each
+        would have if they had equal shares. The bootstrap, or an interval around the mean, is right
+        then. None for a single row.
+
+    Warns
+    -----
+    CalibrationWarning
+        If no row has one of the classes.
+
+    References
+    ----------
+    Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method based on the
+    gamma distribution".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.inference import few_event_interval
+    >>> from sklearn_calib.metrics import BrierLoss, canonical_case
+    >>> case = canonical_case("example", [0] * 59 + [1], np.full(60, 0.05))
+    >>> ends = few_event_interval(case, lambda: BrierLoss().of_labels(case.proba), 0.95)
+    >>> np.round(ends, 3).tolist()
+    [0.004, 0.088]
+    """
+    groups, n_classes = case.clusters, len(case.classes)
+    if groups is None:
+        groups = np.arange(len(case.codes))
+        counts = np.ones(len(groups)) if counts is None else np.ravel(counts)
+        seen = np.bincount(case.codes, counts, n_classes)
+    else:
+        pairs = np.unique(groups * n_classes + case.codes)
+        seen = np.bincount(pairs % n_classes, minlength=n_classes)
+        counts = np.ones(groups.max() + 1)
+    n, fewest = counts.sum(), seen.min()
+    if n < 2:
+        return None
+    rare = seen == fewest
+    if not fewest:
+        got = f"none with the label {case.classes[np.argmax(rare)]}"
+        cure = "A mean loss gets an interval that counts one row of it; collect such rows"
+        caution(case.where, "rows of every class, for an interval", got, cure)
+    if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
+        return None
+    losses = of_labels()
+    weight = case.weight
+    mass = np.bincount(groups, weight)
+    total = mass.sum()
+    own = weight * losses[np.arange(len(weight)), case.codes]
+    mean = own.sum() / total
+    moved = np.bincount(groups, own) - mean * mass
+    of_row = moved / np.maximum(counts, 1)
+    size = weight[rare[case.codes]].sum() / seen[rare].sum() if fewest else total / n
+    chance = weight[:, None] * np.asarray(case.proba)[:, rare] + _UNSEEN
+    event = size * (np.average(losses[:, rare], weights=chance) - mean)
+    square, cube = moved @ of_row, moved @ of_row**2
+    side = np.copysign(1.0, cube + event**3)  # where the long tail is
+    tail = (1 + level) / 2
+    degrees = max(total**2 / (mass**2 / np.maximum(counts, 1)).sum() - 1, 1)
+    longer = stdtrit(degrees, tail) / stdtrit(np.inf, tail) / total
+
+    def find_distance(events, tail):
+        """Return how far the end is from the mean, in the direction of the long tail."""
+        variance = max(square + events * event**2, _UNSEEN)
+        scale = side * (cube + events * event**3) / variance
+        scale = max(scale, _LEAST_SKEWNESS * np.sqrt(variance))
+        shape = variance / scale**2
+        return longer * (side * events * event + scale * (gammaincinv(shape, tail) - shape))
+
+    short = min(find_distance(0.5 if fewest else 0.0, 1 - tail), 0.0)
+    long = max(find_distance(1.0, tail), 0.0)
+    low, high = sorted([mean + side * short, mean + side * long])
+    return float(low), float(high)
+
+
+def mean_loss_interval(
+    case: Case, loss: ProperLoss, level: float, counts: AnyArray | None = None
+) -> tuple[str, float, float] | None:
+    """Return the method and both ends of the interval of a mean loss that needs no draws.
+
+    Parameters
+    ----------
+    case, level, counts
+        As in `few_event_interval`.
+    loss : ProperLoss
+
+    Returns
+    -------
+    found : tuple of str, float and float, or None
+        "gamma" if a class is rare, "logarithm" of other rows in clusters (`loss_interval`), and
+        None if the bootstrap is right.
+    """
+    method = "gamma"
+    ends = few_event_interval(case, partial(loss.of_labels, case.proba), level, counts)
+    if ends is None:
+        if case.clusters is None:
+            return None
+        method = "logarithm"
+        losses = loss.of_rows(case.proba, case.codes)
+        ends = loss_interval(losses, case.weight, case.clusters, level, loss.range)
+    low, high = np.clip(ends, *loss.range).tolist()
+    return method, low, high
 
 
 def sum_error(terms: FloatArray, groups: IntArray) -> float:

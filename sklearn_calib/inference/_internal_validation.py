@@ -158,6 +158,10 @@ def internal_validation(
     * "shifted": the quantiles of A_b, moved by the corrected less the apparent value. Of a logistic
       regression without penalty, whose apparent slope is 1 on whatever rows, that has no width.
 
+    The ends are quantiles of `n_resamples` values: at the level 0.95 a further value lies between
+    them with probability 0.94 for 200 resamples and 0.90 for 40, 0.95 (n - 1) / (n + 1). With 40
+    the intervals of the simulations below held the truth in 80 to 87 % of the draws.
+
     Both are approximate, "shifted" more so. In simulations of logistic regressions of 100 to 1000
     rows the 95 % intervals of "optimism" and "pivot" held the truth in 80 to 99 % of the draws,
     the AUC, the intercept and O/E of few events least often; those of the slope not at all where

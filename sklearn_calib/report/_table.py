@@ -16,7 +16,7 @@ from ..exceptions import check_count, check_known, named, refuse
 from ..inference import (
     bootstrap_distribution,
     distribution_of_draws,
-    loss_interval,
+    mean_loss_interval,
     null_distribution,
     reads_residuals,
     stretch,
@@ -44,7 +44,8 @@ class ReportRow:
     value : float
     low, high : float
         Interval that holds the value: by percentiles of resamples, of a calibration error without
-        the bias of a norm; for a loss of more than two classes the normal interval of a mean.
+        the bias of a norm; for a loss of more than two classes the normal interval of a mean, and
+        for a loss of clusters, or whose rarest class has few rows, that of `confidence_interval`.
     if_calibrated : float
         The value that calibrated predictions would exceed with probability 1 - level by chance
         alone, or fall short of where greater is better.
@@ -204,8 +205,7 @@ def _of_draws(title, model, part, values, level):
             low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
-            if model.n_clusters is not None and function.spec.loss is not None:
-                low, high = _of_clusters(function.spec.loss, model, level)[1]
+            low, high = _interval_of_loss(function.spec.loss, model, level) or (low, high)
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
@@ -251,21 +251,29 @@ def _of_totals(name, function, model, level):
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
-    ends = float(value - half), float(value + half)
+    loss, case = function.spec.loss, model.case
+    ends = value - half, value + half
+    ends = _interval_of_loss(loss, model, level) or ends
     if model.n_clusters is not None:
-        loss, case = function.spec.loss, model.case
-        losses, ends = _of_clusters(loss, model, level)
+        losses = loss.of_rows(case.proba, case.codes)
         expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
         spread = stretch(case.weight, case.clusters, level)
         spread *= sum_error(case.weight * (losses - expected), case.clusters)
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
-    return ReportRow(name, function.spec.name, value, *ends, float(limit / weight))
+    low, high = map(float, ends)
+    return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
 
 
-def _of_clusters(loss, model, level):
-    """The losses of rows, and the interval of their mean."""
-    losses = loss.of_rows(model.case.proba, model.case.codes)
-    return losses, loss_interval(losses, model.case.weight, model.case.clusters, level, loss.range)
+def _interval_of_loss(loss, model, level):
+    """Return the ends that need no draws, of few events or clusters; None for other rows."""
+    case, counts = model.case, None
+    if loss is None or (case is None and not model.two_classes):
+        return None
+    if case is None:
+        (sample,) = model.summary.samples()
+        case, counts = sample.case, sample.counts
+    found = mean_loss_interval(case, loss, level, counts)
+    return None if found is None else found[1:]
 
 
 def between(low: float, high: float) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from refused import refuses
 from scipy.spatial.distance import pdist
+from scipy.special import expit
 from sklearn.model_selection import KFold
 
 from sklearn_calib.datasets import make_overconfident, make_uniform_shift
@@ -19,6 +20,7 @@ from sklearn_calib.inference import (
 from sklearn_calib.inference._intervals import (
     _inverted,
     _Line,
+    _one_sided,
     _recalibrated,
     _share,
     _shifted,
@@ -466,3 +468,23 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
         [part.sum() for part in np.split(np.sort(score), pooled._starts[1:])],
         atol=3 * error,
     )
+
+
+def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
+    """The fitted line spreads such an error over all rows, whose noise it then underrates."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.02, 0.98, 2000)
+    z = np.log(p / (1 - p))
+    y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
+    found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
+    monkeypatch.setattr("sklearn_calib.inference._intervals._one_sided", lambda case, law: law)
+    before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
+    assert 0 < found.low < before.low
+    assert (found.estimate, found.high) == (before.estimate, before.high)
+
+
+def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off():
+    case = canonical_case("test", [0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    law = np.asarray(case.proba) + np.array([[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]])
+    moved = _one_sided(case, law) - case.proba
+    assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
