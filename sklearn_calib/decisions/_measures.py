@@ -100,11 +100,14 @@ def calibration_decision_loss(problem: BinaryProblem) -> float:
     Returns
     -------
     loss : float
-        In [0, 1]; 0 is perfect. The largest regret of `regret_curve` is at most this number and at
-        least half of it. Like all calibration errors it is too large on finitely many rows: for
-        500 rows of calibrated predictions it is .005 to .010 on average. `calibration_test`
-        compares it with its distribution for calibrated predictions, and `confidence_interval`
-        estimates the bias by simulation and removes it.
+        In [0, 1]; 0 is perfect. The largest regret R(t), see below, is at most this number and at
+        least half of it; that of `regret_curve`, which has other calibrated probabilities and
+        counts labels in the place of c, need not be. Like all
+        calibration errors it is too large on finitely many rows: for 500 rows of calibrated
+        predictions it is 0.012 on average with normal log-odds, 0.004 with 3 % events, and 0.027
+        with predictions between 0.45 and 0.55. `calibration_test` compares it with its distribution
+        for calibrated predictions, and `confidence_interval` estimates the bias by simulation and
+        removes it.
 
     Notes
     -----

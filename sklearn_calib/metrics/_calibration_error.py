@@ -67,8 +67,8 @@ def calibration_error(
 
     Of bins of equal width a score on an edge is in the bin below it. Where classes are swapped, y
     to 1 - y and p to 1 - p, it is in the other one: "l1" then changes by at most twice the share of
-    such rows (by up to 0.045 where all scores were multiples of 0.05), "max" by as much as one bin
-    has (0.25). Bins of equal mass change where equal scores reach over an edge (by up to 0.054).
+    such rows, "max" by anything up to 1: a bin may lose all of its rows. Bins of equal mass change
+    if equal scores reach over an edge, "l1" again by at most twice the share of these rows.
 
     References
     ----------

@@ -333,7 +333,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
             Columns in the order of ``classes_``; rows sum to 1 within 1e-12. A row's result does
-            not depend on the other rows. For a tensor, while scikit-learn dispatches to the array
+            not depend on the other rows, up to rounding in the last digit. For a tensor, while
+            scikit-learn dispatches to the array
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
         return self._mapped(X, "predict_proba")

@@ -130,7 +130,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``. A row's result does not depend on the other rows.
+            Columns in the order of ``classes_``. A row's result does not depend on the other rows,
+            up to rounding in the last digit.
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"

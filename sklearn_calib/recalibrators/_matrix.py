@@ -24,7 +24,8 @@ class MatrixScaling(SoftmaxRegression):
     temperature_scaling_ : TemperatureScaling
         The first step.
     coef_ : ndarray of shape (n_classes, n_classes)
-        Of the temperature-scaled log-probabilities; a row makes one class.
+        Of the temperature-scaled log-probabilities, less the largest of their row; a row of the
+        matrix makes one class.
     intercept_ : ndarray of shape (n_classes,)
         With mean 0.
     objective_, gradient_norm_, newton_decrement_ : float

@@ -33,7 +33,7 @@ class VectorScaling(SoftmaxRegression):
     temperature_scaling_ : TemperatureScaling
         The first step.
     coef_ : ndarray of shape (n_classes,)
-        Factors of the temperature-scaled log-probabilities.
+        Factors of the temperature-scaled log-probabilities, less the largest of their row.
     intercept_ : ndarray of shape (n_classes,)
         With mean 0.
     objective_, gradient_norm_, newton_decrement_ : float
