@@ -305,8 +305,7 @@ class ResultDisplay(Display):
             call = f"{cls.__name__}.from_predictions(y, {{}})"
             check_gives_proba(model, f"{cls.__name__}.from_estimator", call)
         if options.get("multilabel") is None:
-            known = getattr(next(iter(estimator.values())), "classes_", None)
-            options.setdefault("labels", None if known is None else np.sort(known))
+            options.setdefault("labels", getattr(next(iter(estimator.values())), "classes_", None))
         proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
         if (labels := options.get("labels")) is not None:
             proba = {

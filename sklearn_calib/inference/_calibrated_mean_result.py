@@ -1,7 +1,7 @@
 """What `calibrated_mean` returns: the estimate, the labels alone beside it, and differences."""
 
 from dataclasses import dataclass, field
-from math import ceil, inf, sqrt
+from math import ceil, inf, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,9 @@ class CalibratedMean(Shown):
         Clusters with labelled rows.
     level : float
         The level of the intervals.
+    selection_pvalue : float
+        Of the hypothesis that labels were drawn at random, given the scores; NaN for a difference,
+        and where all rows are labelled or all scores are equal.
     """
 
     outcome: str
@@ -81,6 +84,7 @@ class CalibratedMean(Shown):
     n_unlabelled: int
     n_clusters: int | None
     level: float
+    selection_pvalue: float
     _errors: RowErrors = field(repr=False)
 
     @property
@@ -249,7 +253,12 @@ class CalibratedMean(Shown):
         rows = f"{self.n_labelled} labelled rows, {self.n_unlabelled} without a label"
         of = f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
         power = " and ".join(f"{value:.2f}" for value in self.power)
-        return [f"{rows}{of}. The scores count with weight {power}."]
+        notes = [f"{rows}{of}. The scores count with weight {power}."]
+        if self.selection_pvalue == self.selection_pvalue:
+            notes.append(
+                f"Scores of labelled rows against the others: p = {self.selection_pvalue:.3g}."
+            )
+        return notes
 
 
 def _cells(estimate, se, low, high):
@@ -298,6 +307,7 @@ def made(
     positive: Any = None,
     bounds: tuple[float, float] | None = None,
     n_clusters: int | None = None,
+    selection_pvalue: float = nan,
 ) -> CalibratedMean:
     """The result: powers, standard errors and intervals."""
     own, gains, size = errors.own, errors.gains, errors.worth
@@ -342,6 +352,7 @@ def made(
         n_unlabelled=errors.n_samples - errors.n_labelled,
         n_clusters=n_clusters,
         level=level,
+        selection_pvalue=selection_pvalue,
         _errors=errors,
     )
 

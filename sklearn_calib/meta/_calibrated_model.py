@@ -36,6 +36,8 @@ from ._pairs import (
 from ._scores import says_what_to_write
 from ._shares import start_shares
 
+FEWEST_ROWS = 10  # of a fold, for a recalibrator of its own
+
 
 @says_what_to_write
 @with_options
@@ -64,7 +66,8 @@ class CalibratedModel(CalibratedClassifier):
     ensemble : bool or "auto", default="auto"
         True: one pair of classifier and recalibrator per fold; their probabilities are averaged.
         False: one recalibrator on the out-of-fold scores of all rows, and one classifier fitted on
-        all rows. "auto": True, except for a FrozenEstimator.
+        all rows. "auto": True, except for a FrozenEstimator, and where the test part of a fold has
+        fewer than 10 rows or one class only, as with ``LeaveOneOut()``: True is then an error.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Which scores are recalibrated. ``decision_function`` values are taken as logits (log-odds of
         the second class where there are two), ``predict_proba`` values as probabilities. "auto"
@@ -231,6 +234,7 @@ class CalibratedModel(CalibratedClassifier):
                 pairs = new._fit_once(job, "calibrate", _pair_of_frozen)
             else:
                 job, folds = new._split(job)
+                ensemble = ensemble and new._can_fit_each(job, folds)
                 n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
                 with callback_fit(new, n_tasks, job.X, job.codes) as context:
                     tasks = callback_tasks(context, n_tasks, "fold")
@@ -312,6 +316,26 @@ class CalibratedModel(CalibratedClassifier):
             copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
         return job, job.splits(self.cv)
+
+    def _can_fit_each(self, job, folds):
+        """Return whether the test part of each fold is enough for a recalibrator of its own."""
+        rows = np.arange(len(job.codes)) if job.items is None else job.items
+        for _, test in folds:
+            n_rows, n_classes = len(np.unique(rows[test])), len(np.unique(job.codes[test]))
+            if n_rows < FEWEST_ROWS or n_classes < 2:
+                break
+        else:
+            return True
+        if self.ensemble is True:
+            refuse(
+                job.where,
+                f"at least {FEWEST_ROWS} rows and two classes in the test part of each fold, for a "
+                "recalibrator of its own",
+                f"{n_rows} rows of {n_classes} classes",
+                "Pass ensemble=False, which fits one recalibrator on the scores of all folds, or "
+                "take fewer and stratified folds",
+            )
+        return False
 
     def _check_alo(self, job):
         many = isinstance(job, LabelsJob)

@@ -112,6 +112,8 @@ def warn_of_harm(
     if _for_other_frequencies(recalibrator, codes, weight, len(classes)):
         return
     positive = np.flatnonzero(weight > 0)
+    if len(np.unique(codes[positive])) < len(classes):
+        return  # an absent class keeps its probability, of which the recalibrator has warned
     some = positive[_every(len(positive), _RATE_ROWS)]
     lost = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
     name = type(recalibrator).__name__

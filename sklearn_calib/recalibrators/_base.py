@@ -50,6 +50,7 @@ from ._threshold import ScoreKind, find_thresholds
 
 _EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
 
+MAX_COMPLETED_ENTRIES = 20_000_000  # of rows that stand for absent classes
 LEVEL = 1e-4  # of a warning on scores that say nothing
 
 
@@ -91,6 +92,37 @@ def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
         f"scores that fall (rank correlation about {worst:.1f}), of which a map that cannot fall "
         "keeps the class frequencies only",
         cure,
+    )
+
+
+def complete_with_absent(
+    proba: FloatArray, codes: IntArray, weight: FloatArray, absent: IntArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return rows in which classes without a label are as frequent as predicted.
+
+    Each row comes once with its label, and once with each absent class, weighted by that class's
+    probability: the map learns from the labels how the other classes share the rest. Of many rows
+    and classes only some rows stand for the absent ones.
+    """
+    chance = np.asarray(proba)[:, absent]
+    step = int(np.ceil(chance.size * proba.shape[1] / MAX_COMPLETED_ENTRIES))
+    some = np.zeros_like(chance)
+    some[::step] = chance[::step] * step
+    mass = weight[:, None] * np.column_stack([1 - chance.sum(axis=1), some])
+    labels = np.column_stack([codes, np.tile(absent, (len(codes), 1))])
+    rows, columns = np.nonzero(mass > 0)
+    return proba[rows], labels[rows, columns], mass[rows, columns]
+
+
+def warn_of_absent_classes(method: "Recalibrator", absent: IntArray) -> None:
+    """Warn if no calibration row has a class that the scores have a column for."""
+    names = ", ".join(repr(label) for label in method.classes_[absent[:5]].tolist())
+    caution(
+        f"{type(method).__name__}.fit",
+        "calibration rows of each class",
+        f"none of {names}" + (", ..." if len(absent) > 5 else ""),
+        "It is taken to be as frequent as predicted, and the others share the rest: get rows of "
+        "it, or drop its column",
     )
 
 
@@ -196,6 +228,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         record_ = RecordOnceAsked()
 
     capabilities = Capabilities()
+    _completes_rows = True  # unless it learns nothing but base rates, which rows would make up
     _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
 
     # -- what a subclass writes -------------------------------------------------------------
@@ -309,13 +342,19 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
                 proba = raised(proba, new.floor_)
+            learned = proba, codes, weight
+            absent = np.setdiff1d(np.arange(len(new.classes_)), codes)
+            if len(absent):
+                warn_of_absent_classes(new, absent)
+                if new._completes_rows:
+                    learned = complete_with_absent(*learned, absent)
             with threads_for(*proba.shape):
                 if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
                     if new._must_rise() and (fall := new._falling(proba, codes, weight)):
                         warn_of_falling_scores(new, {"": fall})
-                    new._fit(proba, codes, weight)
+                    new._fit(*learned)
                 else:
-                    new._fit_each_against_rest(proba, codes, weight)
+                    new._fit_each_against_rest(*learned)
                 if records_are_kept():
                     keep_record(new, given, proba, codes, weight)
         return self

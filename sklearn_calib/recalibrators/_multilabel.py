@@ -22,7 +22,7 @@ from ..canonical import (
     known_rows,
     named_label_tables,
 )
-from ..exceptions import caution, check_sizes, refuse
+from ..exceptions import caution, check_sizes, no_cautions, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
@@ -322,7 +322,8 @@ class _Data(NamedTuple):
 
     def identity(self, label):
         pair = self.pairs[label]
-        return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
+        with no_cautions():  # it learns nothing
+            return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
 
     def labels(self, platt):
         """What the kernel takes, with the scores that a Platt scaling gives these pairs."""

@@ -30,6 +30,7 @@ from ._describe import IDENTITY
 from ._record import fit_record, keep_record, line_of
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
+EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled to equal ones
 _FAR = 1e-9  # of a mean from its target, relative
 
 
@@ -255,6 +256,7 @@ class PriorShift(Recalibrator):
     prior_interval_: FloatArray = field(init=False)
     offset_: FloatArray = field(init=False)
 
+    _completes_rows = False
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
     )
@@ -300,6 +302,12 @@ class PriorShift(Recalibrator):
             Weights that are not positive and finite, of a label that `y` does not have, or labels
             of one class only.
 
+        Warns
+        -----
+        CalibrationWarning
+            "balanced", and labels whose classes have equal numbers to 5 %, as after a resampling:
+            the shift then changes nothing.
+
         Examples
         --------
         >>> from sklearn_calib.recalibrators import PriorShift
@@ -324,6 +332,16 @@ class PriorShift(Recalibrator):
             wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
             refuse(where, "weights that are finite and above 0", wrong, "Pass what the model had")
         counts = np.bincount(codes).astype(float)
+        if class_weight == "balanced" and counts.max() <= EQUAL_COUNTS * counts.min():
+            caution(
+                where,
+                "the training labels as they were before the resampling",
+                f"about equal numbers of each class ({int(counts.min())} to {int(counts.max())}), "
+                "which look resampled",
+                "From these the shift changes nothing: pass y as it was before, or write "
+                "PriorShift(prior=0.1, training_prior=0.5) with the frequencies of wherever the "
+                "model is used. If the classes were equal from the start, leave the shift out",
+            )
         before, behind = counts / counts.sum(), counts * weights
         behind /= behind.sum()
         shift = cls(prior=before, training_prior=behind)

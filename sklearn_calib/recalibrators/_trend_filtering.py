@@ -15,6 +15,7 @@ from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import Tree, constant
 from ._paths import bic_price
 
+ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
 _SCORE_STEP = 1e-5  # scores closer than this share a point
 _MOST_POINTS, _CELLS = 20_000, 10_000  # more points are joined to so many cells
@@ -163,7 +164,8 @@ def lines(
     rows = mass * rows_per_weight(weight)
     top = largest_penalty(x, y, mass)
     if lam is None:
-        lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if top > 0 else [0.0]
+        bent = top > ROUNDING_PENALTY * mass.sum()
+        lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if bent else [0.0]
     else:
         lams = [lam]
     for one in lams:

@@ -216,7 +216,8 @@ def test_unequal_weights():
     chance = 0.01 + 0.19 * p**2
     drawn = rng.random(40_000) < chance
     call = {"y": y[drawn], "score": p[drawn], "score_unlabelled": p[~drawn]}
-    plain = calibrated_mean(**call)
+    with pytest.warns(CalibrationWarning, match="beyond chance"):
+        plain = calibrated_mean(**call)
     right = calibrated_mean(**call, sample_weight=1 / chance[drawn])
     assert plain.labels_low > 0.6 and right.labels_low < 0.5 < right.labels_high
     assert right.low < 0.5 < right.high and right.se < right.labels_se
@@ -377,6 +378,7 @@ def test_few_rows_are_said():
     assert all_five.low == pytest.approx(1 + 4 * found.low) and all_five.high == 5
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond chance")
 def test_one_column_twice_is_said():
     y, _, rest = rows()
     words = np.array(["bad", "good"])[y]
@@ -449,3 +451,75 @@ def test_a_difference_takes_no_cluster_for_a_row():
     assert plain < found.high - found.low < 1.1 * plain
     none = same.difference(one)
     assert none.high == pytest.approx(stdtrit(19, 0.975) ** 2 / 20 / 2**0.5)
+
+
+# -- labels that were not drawn at random ----------------------------------------------------------
+
+
+def make_judged(seed=0, n_rows=3000):
+    rng = np.random.default_rng(seed)
+    p = 0.2 + 0.6 * expit(-1.5 + 1.5 * rng.normal(size=n_rows))
+    return p, (rng.random(n_rows) < p).astype(int)
+
+
+SELECTIONS = {
+    "highest": lambda p: -p,
+    "lowest": lambda p: p,
+    "middling": lambda p: np.abs(p - np.median(p)),
+}
+
+
+@pytest.mark.parametrize("key", SELECTIONS.values(), ids=SELECTIONS)
+@pytest.mark.parametrize("n", [20, 200])
+def test_labels_of_some_scores_only_are_noticed(key, n):
+    p, y = make_judged()
+    order = np.argsort(key(p))
+    p, y = p[order], y[order]
+    with pytest.warns(CalibrationWarning, match="beyond chance.*1 / probability.*sample_weight"):
+        found = calibrated_mean(y[:n], p[:n], p[n:], bounds=(0, 1))
+    assert found.selection_pvalue < 1e-3
+    assert f"p = {found.selection_pvalue:.3g}" in str(found)
+    assert found.to_dict()["selection_pvalue"] == found.selection_pvalue
+
+
+def test_labels_of_one_verdict_only_or_of_some_clusters_are_noticed():
+    p, y = make_judged()
+    verdict = np.where(p > 0.4, "good", "bad")
+    chosen = np.r_[np.flatnonzero(p > 0.4)[:150], np.flatnonzero(p <= 0.4)[:20]]
+    rest = np.setdiff1d(np.arange(len(p)), chosen)
+    with pytest.warns(CalibrationWarning, match="beyond chance"):
+        calibrated_mean(y[chosen], verdict[chosen], verdict[rest])
+    order = np.argsort(-p)
+    cluster = np.arange(len(p)) // 10  # of neighbours in the order of the scores
+    groups = {"groups": cluster[:300], "groups_unlabelled": cluster[300:]}
+    with pytest.warns(CalibrationWarning, match="beyond chance"):
+        calibrated_mean(y[order][:300], p[order][:300], p[order][300:], **groups)
+
+
+def test_the_test_of_selection_is_that_of_draws_without_replacement():
+    p, y = make_judged()
+    found = calibrated_mean(y[:100], p[:100], p[100:]).selection_pvalue
+    total, rank = len(p), np.argsort(np.argsort(p)) / len(p)
+    both = np.column_stack([rank, (rank + 1 / total - 0.5) ** 2])
+    gap = both[:100].mean(axis=0) - both.mean(axis=0)
+    spread = np.cov(both.T) * (1 / 100 - 1 / total)
+    statistic = gap @ np.linalg.solve(spread, gap)
+    assert found == pytest.approx(np.exp(-statistic / 2), rel=1e-9)  # chi-squared, 2 degrees
+
+
+def test_false_alarms_come_as_rarely_as_stated():
+    """The table of ``benchmarks/calibrated_mean/selection.py`` has more draws and more laws."""
+    pvalues = []
+    for seed in range(40):
+        p, y = make_judged(seed, 300)
+        pvalues.append(calibrated_mean(y[:30], p[:30], p[30:], cv=2).selection_pvalue)
+    assert np.mean(np.array(pvalues) < 0.05) <= 0.15
+    assert 0.3 < np.median(pvalues) < 0.7
+
+
+def test_where_nothing_can_be_compared_there_is_no_test():
+    p, y = make_judged()
+    with pytest.warns(CalibrationWarning, match="labels in all rows"):
+        assert np.isnan(calibrated_mean(y, p, []).selection_pvalue)
+    same = np.full(100, 0.4)
+    assert np.isnan(calibrated_mean(y[:50], same[:50], same[50:]).selection_pvalue)

@@ -204,6 +204,7 @@ def test_a_model_without_classes_is_pickled_with_its_classes(data):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_a_class_that_the_labels_miss_is_asked_for():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     model = ProbaOnly(GaussianNB().fit(X, y))

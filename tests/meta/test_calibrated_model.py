@@ -12,7 +12,13 @@ from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -118,6 +124,7 @@ def test_frozen_is_the_recalibrator_on_its_scores(data):
     assert len(ensemble.calibrated_pairs_) == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_frozen_knows_classes_that_the_calibration_set_misses():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     base = LogisticRegression().fit(X, y)
@@ -214,6 +221,7 @@ def test_two_labels(labels):
     assert np.mean(model.predict(X) == np.array(labels)[codes]) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_class_missing_in_a_fold(ensemble):
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
@@ -462,3 +470,46 @@ def test_the_folds_of_a_recalibrator_part_no_item_of_soft_labels():
     CalibratedModel(FrozenEstimator(model), Folds()).fit(X, shares, soft_labels=True)
     items, rows = np.unique(given[0], return_counts=True)
     assert len(items) == 60 and {*rows} == {1, 2}
+
+
+# -- folds that are too small for a recalibrator of their own --------------------------------------
+
+
+TINY_FOLDS = {
+    "leave one out": LeaveOneOut(),
+    "five rows each": KFold(8, shuffle=True, random_state=0),
+    "one class each": [(np.arange(40) % 2 != c, np.arange(40) % 2 == c) for c in (0, 1)],
+}
+
+
+@pytest.mark.parametrize("name", TINY_FOLDS)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_folds_of_a_few_rows_share_one_recalibrator(name, frozen):
+    X, y = make_classification(40, flip_y=0, random_state=0)
+    order = np.argsort(y, kind="stable").reshape(2, 20).T.ravel()
+    X, y = X[order], np.tile([0, 1], 20)  # by turns
+    cv = TINY_FOLDS[name]
+    if not isinstance(cv, list):
+        model = CalibratedModel(LogisticRegression(), "platt", cv=cv).fit(X, y)
+        pooled = CalibratedModel(LogisticRegression(), "platt", cv=cv, ensemble=False).fit(X, y)
+        assert len(model.calibrated_pairs_) == 1
+        np.testing.assert_array_equal(model.predict_proba(X), pooled.predict_proba(X))
+    estimator = LogisticRegression()
+    if frozen:
+        estimator = FrozenEstimator(estimator.fit(X, y))
+    with refuses(ValueError, rule="at least 10 rows and two classes", cure=r"Pass ensemble=False"):
+        CalibratedModel(estimator, "platt", cv=cv, ensemble=True).fit(X, y)
+
+
+@pytest.mark.parametrize(("n_folds", "n_pairs"), [(5, 5), (6, 1)])  # of 10 rows, of 8 or 9
+def test_ten_rows_of_two_classes_are_enough_for_a_member(n_folds, n_pairs):
+    X, y = make_classification(50, random_state=0)
+    model = CalibratedModel(LogisticRegression(), "platt", cv=StratifiedKFold(n_folds)).fit(X, y)
+    assert len(model.calibrated_pairs_) == n_pairs
+
+
+def test_rows_of_soft_labels_are_counted_as_items():
+    X, y = make_classification(45, random_state=0)
+    share = np.clip(y + 0.0, 0.1, 0.9)
+    model = CalibratedModel(LogisticRegression(), "platt", cv=5).fit(X, share, soft_labels=True)
+    assert len(model.calibrated_pairs_) == 1

@@ -143,6 +143,7 @@ def test_in_a_pipeline_and_in_a_search():
     assert len(risks[0]) < 55
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
 def test_a_class_that_a_fold_misses_is_not_judged(package):
     """Its rows go, with the weights that belong to them."""

@@ -329,6 +329,7 @@ def test_rare_class_missing_in_a_fold():
     assert model.predict_proba(X).shape == (300, 3)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_a_training_part_of_one_class_says_nothing():
     X, y = make_classification(200, random_state=0)
     fold = np.where(y == 1, 0, np.arange(200) % 2 + 1)

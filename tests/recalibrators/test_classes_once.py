@@ -23,6 +23,7 @@ def rows():
     return proba, proba[kept], NAMES[codes[kept]]
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.parametrize("name", ["temperature", "isotonic", "dirichlet", "histogram_binning"])
 def test_after_the_fit(rows, name):
     _, proba, y = rows
@@ -32,6 +33,7 @@ def test_after_the_fit(rows, name):
         assert np.isfinite(get_scorer(scorer)(fitted, proba, y))
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_further_batches_of_labels(rows):
     _, proba, y = rows
     fitted = all_recalibrators()["online"]().fit(proba[:30], y[:30], classes=NAMES)
@@ -39,6 +41,7 @@ def test_further_batches_of_labels(rows):
     assert fitted.classes_.tolist() == NAMES.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_models_know_their_classes(rows):
     every, proba, y = rows
     model = LogisticRegression().fit(every, NAMES[every.argmax(axis=1)])

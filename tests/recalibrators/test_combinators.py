@@ -99,6 +99,7 @@ def test_top_label_repairs_the_other_classes_too():
     assert found == pytest.approx(truth, rel=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_top_label_without_a_wrong_row():
     proba, y = make_overconfident(4, 200)
     right = y == proba.argmax(axis=1)

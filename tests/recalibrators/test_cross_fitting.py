@@ -40,6 +40,7 @@ def test_no_row_is_recalibrated_by_itself():
     assert np.abs(after - before).max() > 0.01
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_labels_classes_and_one_column():
     proba, y = make_overconfident(2, 100)
     names = np.array(["no", "yes"])[y]

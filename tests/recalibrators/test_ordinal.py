@@ -48,8 +48,12 @@ def test_the_fit_is_that_of_a_direct_optimiser(k, prior):
     P, y = make_grades(k)
     P = canonical_proba(0.97 * P + 0.03 / k)
     if k == 5:
-        y = np.where(y == 2, 1, y)  # a class is missing: a shift is at its bound
-    model = OrdinalCalibration(prior).fit(P, y, classes=range(k))
+        y = np.where(y == 2, 1, y)  # a class hardly occurs: a shift is at its bound
+        y[-1] = 2
+    weight = np.ones(len(y))
+    weight[-1] = 1e-9
+    model = OrdinalCalibration(prior).fit(P, y, weight)
+    P, y = P[:-1], y[:-1]
     mine = np.r_[model.slope_, model.shifts_[0], -np.diff(model.shifts_)]
     bounds = [(0, None), (None, None)] + [(0, None)] * (k - 2)
     start = np.r_[1.0, 0.0, np.full(k - 2, 0.1)]
@@ -57,7 +61,7 @@ def test_the_fit_is_that_of_a_direct_optimiser(k, prior):
     direct = minimize(objective, start, method="L-BFGS-B", options={"maxiter": 10_000}, **given)
     assert objective(mine, P, y, prior) <= direct.fun + 1e-8
     np.testing.assert_allclose(mine, direct.x, atol=2e-3)
-    assert (mine[2:] >= 0).all() and (k != 5 or mine[3] == 0 or mine[2] == 0)
+    assert (mine[2:] >= 0).all() and (k != 5 or min(mine[2:4]) < 1e-6)
 
 
 def test_two_classes_are_platt_scaling():
@@ -134,6 +138,7 @@ def test_separated_and_equal_rows():
     np.testing.assert_allclose(model.predict_proba([[0.2, 0.3, 0.5]]), [[0.2, 0.4, 0.4]], atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_missing_classes_are_rare_not_impossible():
     P, y = make_grades(5, 200)
     for missing in ({0}, {4}, {2}, {1, 2}, {0, 4}):

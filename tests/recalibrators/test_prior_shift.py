@@ -49,6 +49,7 @@ def test_known_frequencies(given, training, rows, expected):
     assert np.abs(shift.predict_proba(rows)[:, 1] - expected).max() < 1e-11
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_known_frequencies_of_three_classes():
     expected = [
         [0.392523364486, 0.186915887850, 0.420560747664],
@@ -75,6 +76,16 @@ def test_class_weights_and_undersampling():
     assert np.allclose(balanced.predict_proba(p), by_hand.predict_proba(p), atol=1e-15)
     again = clone(balanced).fit(P4, [0, 0, 1, 1])
     assert np.array_equal(again.predict_proba(p), balanced.predict_proba(p))
+
+
+@pytest.mark.parametrize("counts", [(20, 20), (40, 41), (21, 20, 20)])
+def test_equal_numbers_look_resampled(counts):
+    y = np.repeat(np.arange(len(counts)), counts)
+    with pytest.warns(CalibrationWarning, match="look resampled.*pass y as it was before"):
+        shift = PriorShift.from_class_weight("balanced", y)
+    assert np.abs(shift.prior_ - shift.training_prior_).max() < 0.02
+    PriorShift.from_class_weight("balanced", np.repeat([0, 1], [20, 23]))  # warnings are errors
+    PriorShift.from_class_weight({1: 9}, y)  # moves something
 
 
 def test_maximum_likelihood():
@@ -279,6 +290,7 @@ def test_strength_and_balance():
     assert np.array_equal(nothing.predict_proba(p), p)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_logits_keep_what_their_exponentials_lose():
     scores = canonical_proba([800.0, -800.0, 0.0], kind="logits")
     shift = PriorShift(0.1, 0.5).fit(scores, [1, 0, 0])
@@ -289,6 +301,7 @@ def test_logits_keep_what_their_exponentials_lose():
     assert np.allclose(out.predict_proba(far), [[0, 1 / (1 + np.e), np.e / (1 + np.e)]])
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_zeros_stay():
     shift = PriorShift([0.2, 0.2, 0.6], [0.5, 0.3, 0.2]).fit(P3, [0, 1], classes=[0, 1, 2])
     assert np.array_equal(shift.predict_proba(np.eye(3)), np.eye(3))
@@ -335,6 +348,7 @@ def test_refused_at_fit(shift, message):
         shift.fit(P4, [0, 0, 1, 1])
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_refused_later():
     p, y, target = source_and_target()
     with refuses(ValueError, rule=".*rows of every class in fit", value=r"none of \[1\]"):

@@ -60,6 +60,7 @@ def test_many_equal_or_nearly_equal_scores():
     np.testing.assert_allclose(again.values_, fit.values_, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.parametrize("method", [TrendFiltering, TrendFilteringEnsemble])
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
 def test_few_rows(method, rows):
