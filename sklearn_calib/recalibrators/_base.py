@@ -318,11 +318,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; indexes of pandas in different orders; `classes` in an order of
-            their own where the columns fit another one far better. From maps that cannot fall
-            (``capabilities.increasing``): scores that fall with the outcome, by the rank
-            correlation at a level of 1e-4, one-sided, divided by the number of classes if there are
-            more than two.
+            Equal rows of scores; indexes of pandas in different orders; a class without a row, which
+            keeps its mean probability, as if it were as frequent as predicted, while the others
+            share the rest; `classes` in an order of their own if the columns fit another one far
+            better. From maps that cannot fall (``capabilities.increasing``): scores that fall with
+            the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
+            number of classes if there are more than two.
         """
         where = f"{type(self).__name__}.fit"
         with whole_or_not_at_all(self) as new:
