@@ -467,8 +467,9 @@ def _compare_scores(rows):
         size = total if rows.keys is None else len(rows.keys)
         errors = np.column_stack([summed(each, rows.cluster, size) for each in moved.T])
         spread = errors.T @ errors
-        labelled = None if rows.cluster is None else rows.cluster[:n]
-        units = effective(rows.weight, labelled)
+        # heavy rows that chance left out are missing in the spread too: the heaviest tells how many
+        shares = summed(np.append(share, np.zeros(total - n)), rows.cluster, size)
+        units = max(1 / shares.max(), 2.0)
     rank = np.linalg.matrix_rank(spread, hermitian=True)
     size = gap @ np.linalg.pinv(spread, hermitian=True) @ gap
     if np.isinf(units):
