@@ -57,6 +57,7 @@ class JudgeScores(NamedTuple):
 
 _WHERE = "calibrated_mean"
 _FEWEST = 10  # labelled rows, or clusters of them, for a map
+FEWEST_UNITS = 25  # clusters, or 1 / the largest share of a weighted row, for a warning
 SELECTION_LEVEL = 0.001  # of a warning on labels that were not drawn at random
 _SAME = 5  # rows whose scores equal their labels that look like one column
 _SIDES = ("score", "score_unlabelled")
@@ -266,7 +267,7 @@ def calibrated_mean(
     that: `selection_pvalue` tests whether ranks of labelled scores and their squares (of verdicts
     the two most frequent ones) have the mean of all rows, by a chi-squared law with the variance
     of draws without replacement; of clusters or weighted rows by Hotelling's law. A warning is
-    given below 0.001; measured false alarms: ``benchmarks/calibrated_mean/selection.py``.
+    given below 0.001, with 25 clusters or more, or no weighted row of more than 1/25 of all; measured false alarms: ``benchmarks/calibrated_mean/selection.py``.
 
     Folds are the same for the same rows in any order. Cost: `cv` fits on the labelled rows and
     predictions of all rows, some 15 ms for 200 of 5000. Measured coverage:
@@ -477,7 +478,7 @@ def _compare_scores(rows):
     else:  # Hotelling's, of an estimated variance
         freedom = max(units - rank, 1.0)
         pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
-    if pvalue < SELECTION_LEVEL:
+    if pvalue < SELECTION_LEVEL and units >= FEWEST_UNITS:
         caution(
             _WHERE,
             "labelled rows drawn at random from all rows",
