@@ -267,7 +267,8 @@ def calibrated_mean(
     that: `selection_pvalue` tests whether ranks of labelled scores and their squares (of verdicts
     the two most frequent ones) have the mean of all rows, by a chi-squared law with the variance
     of draws without replacement; of clusters or weighted rows by Hotelling's law. A warning is
-    given below 0.001, with 25 clusters or more, or no weighted row of more than 1/25 of all; measured false alarms: ``benchmarks/calibrated_mean/selection.py``.
+    given below 0.001, with 25 clusters or more, or no weighted row of more than 1/25 of
+    all; measured false alarms: ``benchmarks/calibrated_mean/selection.py``.
 
     Folds are the same for the same rows in any order. Cost: `cv` fits on the labelled rows and
     predictions of all rows, some 15 ms for 200 of 5000. Measured coverage:
