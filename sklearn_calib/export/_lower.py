@@ -182,7 +182,11 @@ class Rows:
         edges = least_reaching(
             lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
         )
-        return np.searchsorted(edges, origin.number, side="right")
+        return np.searchsorted(self.placed(edges, origin), origin.number, side="right")
+
+    def placed(self, edges: FloatArray, origin: Origin) -> FloatArray:
+        """Return edges as rows that may have been rounded are compared with them."""
+        return edges
 
     def pair_origin(self) -> Origin:
         """The origin of two probabilities: by default p_1 where it is small, else 1 / p_0.

@@ -47,8 +47,8 @@ def to_onnx(
         `AngularCalibratedClassifier`, or a scikit-learn pipeline that ends in one.
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features), default=None
         For a classifier: some rows, as the ONNX model will be given them. Their dtype becomes that
-        of its input, which is dense; the first 1000 are compared with ``predict_proba``. float64 is
-        better where scikit-learn computes in float64. The ONNX model has one input for each column
+        of its input, which is dense; each is compared with ``predict_proba``. float64 is
+        better if scikit-learn computes in float64. The ONNX model has one input for each column
         of a table where a ``ColumnTransformer`` is the first step, and else one, "X".
     opset : int from 13, default=17
         The version of ONNX's operators.
@@ -84,7 +84,7 @@ def to_onnx(
         A classifier without `X`; an opset or dtype that is not allowed; as in `to_dict`.
     RuntimeError
         A converted classifier that does not run, or differs from ``predict_proba`` by more than
-        1e-3 on more than 5 % of the rows of X.
+        1e-5 on any row of X.
 
     See Also
     --------

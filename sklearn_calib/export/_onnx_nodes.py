@@ -10,7 +10,8 @@ from scipy.special import expit, log_expit
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._typing import AnyArray
-from ._lower import Rows
+from ._functions import Curve, Function, entries
+from ._lower import Origin, Rows
 from ._nodes import Cells
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
@@ -34,6 +35,9 @@ class Graph:
         The version of the standard operators.
     prefix : str
         Begins the names of its tensors.
+    slack : float, default=0.0
+        What its scores may be off, relative to their size. A score that close below a step, or to
+        a knot, counts as at it.
 
     Attributes
     ----------
@@ -44,6 +48,7 @@ class Graph:
     dtype: Any
     opset: int
     prefix: str = "t"
+    slack: float = 0.0
     constants: dict[str, AnyArray] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict)
 
@@ -242,6 +247,26 @@ class GraphRows(Rows):
     @property
     def double(self) -> bool:
         return self.p.graph.dtype == np.float64
+
+    def placed(self, edges: AnyArray, origin: Origin) -> AnyArray:
+        # a fitted score lies exactly at its step, or in a cell of its own that is very narrow:
+        # rounding must neither put it below the step nor out of the cell at either end
+        unit = 1.0 if origin.ends[0] < 0 else 0.0
+        slack = self.p.graph.slack * np.maximum(abs(edges), unit)
+        gaps = np.diff(edges, prepend=-np.inf, append=np.inf) / 2
+        lower = edges - np.minimum(slack, gaps[:-1])
+        upper = edges + np.minimum(slack, gaps[1:])
+        return np.where(gaps[:-1] < slack, upper, lower)
+
+    def number(self, node: Function) -> Any:
+        x = super().number(node)
+        if not (self.p.graph.slack and isinstance(node, Curve)):
+            return x
+        # between knots that are close together the curve may be almost vertical
+        middles = (node.knots[:-1] + node.knots[1:]) / 2
+        knot = entries(node.knots, np.searchsorted(middles, x, side="right"))
+        slack = self.p.graph.slack * np.maximum(abs(knot), 0.0 if node.input == "proba" else 1.0)
+        return (abs(x - knot) <= slack).where(knot, x)
 
     def divided(self, values: Tensor) -> "GraphRows":
         filled = (values.sum() > 0.0).where(values, self.p)

@@ -13,7 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
@@ -489,3 +494,63 @@ def test_what_to_install(monkeypatch, package):
     )
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(model, new)
+
+
+STEPPED = {
+    "boosted": GradientBoostingClassifier(n_estimators=12, random_state=0),
+    "forest": RandomForestClassifier(12, min_samples_leaf=3, random_state=0),
+    "extra trees": ExtraTreesClassifier(12, max_depth=5, random_state=0),
+    "hist": HistGradientBoostingClassifier(max_iter=12),
+    "linear": LogisticRegression(),
+}
+
+
+@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "venn_abers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "boosted",
+        pytest.param("forest", marks=pytest.mark.slow),
+        pytest.param("extra trees", marks=pytest.mark.slow),
+        pytest.param("hist", marks=pytest.mark.slow),
+        pytest.param("linear", marks=pytest.mark.slow),
+        pytest.param("xgboost", marks=pytest.mark.slow),
+        pytest.param("lightgbm", marks=pytest.mark.slow),
+    ],
+)
+def test_steps_at_fitted_scores_hold_for_scores_in_float32(name, method):
+    X, y, _ = data(n=400)
+    estimator = STEPPED[name] if name in STEPPED else boosted(name)
+    model = CalibratedModel(estimator, method, cv=2).fit(X, y)
+    assert differences(model, X).max() <= 1e-7
+
+
+def test_a_registered_converter_keeps_the_steps_too():
+    X, y, _ = data(n=400)
+    model = CalibratedModel(STEPPED["boosted"], "venn_abers", cv=2).fit(X, y)
+    register_onnx_converters()
+    versions = {"": 17, "ai.onnx.ml": 3}
+    options = {"zipmap": False}
+    found = skl2onnx.to_onnx(model, X[:1], target_opset=versions, options=options)
+    assert np.abs(run(found, X)[1] - model.predict_proba(X)).max() <= 1e-7
+
+
+class Moved:
+    """A model that predicts as another one, but for one row."""
+
+    def __init__(self, model, row):
+        self.model, self.row = model, row
+
+    def predict_proba(self, X):
+        proba = self.model.predict_proba(X)
+        proba[(X == self.row).all(axis=1)] += [-2e-5, 2e-5]
+        return proba
+
+
+def test_one_wrong_row_of_all_given_is_enough_to_refuse():
+    X, y, _ = data(n=600)
+    model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
+    many = np.vstack([X, X + 0.5])
+    found = to_onnx(model, X[:2])
+    with refuses(RuntimeError, value="differences up to 2e-05"):
+        _onnx_models._compare(found, Moved(model, many[1100]), many)
