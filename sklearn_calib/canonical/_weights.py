@@ -1,7 +1,8 @@
 """Sample weights: read, checked and brought to a size whose sums and squares are safe.
 
-Weights that are whole numbers up to 2^53 are counts: a weight of 2 is a row given twice. Of all
-others only the ratios matter, to most methods and to all measures.
+Weights that are whole numbers up to 2^53, or within 1e-6 of them (as sums and quotients leave
+them), are counts: a weight of 2 is a row given twice. Of all others only the ratios matter, to most
+methods and to all measures.
 """
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..exceptions import named, refuse, setting
 from ._arrays import read_numbers
 
 _LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
+_COUNT_TOLERANCE = 1e-6
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
 _SMALLEST = 2.0**-400  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
 _FEW = 100  # weights that mostly tell what kind they are
@@ -110,7 +112,7 @@ def raw_weight(
             "all-zero weights",
             "Pass " + setting("sample_weight", None) + " for equal weights",
         )
-    return weight
+    return np.rint(weight) if are_counts(weight) else weight
 
 
 def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
@@ -139,7 +141,7 @@ def _safe(weight):
 
 
 def are_counts(weight: FloatArray) -> bool:
-    """Whether all weights are whole numbers up to 2^53.
+    """Whether all weights are whole numbers up to 2^53, or within 1e-6 of them.
 
     Examples
     --------
@@ -148,10 +150,15 @@ def are_counts(weight: FloatArray) -> bool:
     >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
     (True, False, False)
     """
-    few = weight[:_FEW]
-    if not (few == np.floor(few)).all():
+    if not (_is_whole(weight[:_FEW]).all() and weight.max() <= _LARGEST_COUNT):
         return False
-    return bool(weight.max() <= _LARGEST_COUNT and (weight == np.floor(weight)).all())
+    return bool(_is_whole(weight).all())
+
+
+def _is_whole(weight):
+    """Whether weights are whole numbers but for rounding; a light row is not an absent one."""
+    near = np.rint(weight)
+    return (abs(weight - near) <= _COUNT_TOLERANCE) & ((near > 0) | (weight == 0))
 
 
 def rows_per_weight(weight: FloatArray) -> float:

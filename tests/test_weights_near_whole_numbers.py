@@ -1,0 +1,32 @@
+"""Weights that sums or quotients leave within 1e-6 of whole numbers are counts."""
+
+import numpy as np
+import pytest
+
+from sklearn_calib.canonical import are_counts, canonical_weight
+from sklearn_calib.recalibrators import IsotonicCalibration, StackedCalibration
+
+RNG = np.random.default_rng(0)
+P = RNG.random(60)
+Y = (RNG.random(60) < P).astype(int)
+COUNTS = RNG.integers(1, 4, 60).astype(float)
+
+
+@pytest.mark.parametrize("off", [1e-9, -1e-9, 9e-7, -9e-7])
+def test_almost_whole_weights_are_read_as_whole_ones(off):
+    given = COUNTS + np.where(np.arange(60) % 2, off, 0.0)
+    assert are_counts(given)
+    assert canonical_weight(given, 60).tolist() == COUNTS.tolist()
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.00001], [1.0, 1e-7], [1e-9, 2e-9]])
+def test_other_weights_stay_as_they_are(given):
+    assert not are_counts(np.array(given))
+    assert canonical_weight(given, 2).tolist() == given
+
+
+@pytest.mark.parametrize("method", [IsotonicCalibration(), StackedCalibration(["platt", "beta"])])
+def test_a_map_does_not_change_with_the_last_digits_of_counts(method):
+    expected = method.fit(P, Y, sample_weight=COUNTS).predict_proba(P)
+    got = method.fit(P, Y, sample_weight=COUNTS - 1e-9).predict_proba(P)
+    assert np.array_equal(got, expected)
