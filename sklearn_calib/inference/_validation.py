@@ -394,8 +394,9 @@ def _rates(problem, weight, level, groups=None):
         kish = total**2 / (weight @ weight)
         low, high = share_interval(kish * observed / total, kish, level)
         variance = (weight**2) @ (p * (1 - p))
-        wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
-        pvalue = spiegelhalter(observed - expected, variance, wrong)[1]
+        # one certain prediction that is wrong is one event more, no proof
+        is_impossible = variance <= 0 and observed != expected
+        pvalue = spiegelhalter(observed - expected, variance, is_impossible)[1]
         ends = float(low * total / expected), float(high * total / expected)
     return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
 

@@ -184,7 +184,7 @@ def test_sandwich():
     assert found["AUC"].estimate == pytest.approx(roc_auc_score(y, p, sample_weight=w))
     assert found["O/E"].estimate == pytest.approx(w @ y / (w @ p))
     alone = validate(y, p, ci="sandwich", **FAST)
-    nearly = validate(y, p, sample_weight=np.r_[np.ones(199), 1 + 1e-9], **FAST)
+    nearly = validate(y, p, sample_weight=np.r_[np.ones(199), 1 + 2e-6], **FAST)
     assert alone["slope"].low == pytest.approx(nearly["slope"].low, abs=1e-6)
     assert alone["slope"].pvalue == pytest.approx(nearly["slope"].pvalue, abs=1e-6)
 
@@ -302,10 +302,18 @@ def test_certain_and_wrong():
     y, p = golden_set(50)
     with pytest.warns(CalibrationWarning, match="1 of 51 rows with probability 0 or 1"):
         found = validate(np.r_[y, 1], np.r_[p, 0.0], **FAST)
-    assert found["O/E"].pvalue == 0 and found["slope"].pvalue < 1e-10
+    assert found["slope"].pvalue < 1e-10
+    z = (y.sum() + 1 - p.sum()) / np.sqrt((p * (1 - p)).sum())
+    assert found["O/E"].pvalue == pytest.approx(2 * stats.norm.sf(abs(z)))
     assert np.isfinite(found["slope"].low)
     right = validate(np.r_[y, 0], np.r_[p, 0.0], **FAST)
     assert right["O/E"].pvalue > 0.01
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
+def test_only_certain_predictions_of_which_one_is_wrong_have_no_chance():
+    y = np.arange(40) % 2
+    assert validate(y, np.r_[1.0, y[1:]], n_resamples=2)["O/E"].pvalue == 0
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
