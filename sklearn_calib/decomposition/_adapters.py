@@ -30,8 +30,10 @@ def as_eval_metric(
     Returns
     -------
     eval_metric : callable
-        (y_true, y_score) -> float for XGBoost, and -> (name, value, greater_is_better) for
-        LightGBM.
+        (y_true, y_score, sample_weight) -> float for XGBoost, and -> (name, value,
+        greater_is_better) for LightGBM. It can also be the ``custom_metric=`` of
+        ``xgboost.train`` and the ``feval=`` of ``lightgbm.train``. Labels that are not whole
+        numbers are shares of the second class, if the measure takes soft labels.
 
     Raises
     ------
@@ -53,12 +55,25 @@ def as_eval_metric(
         refuse_unknown(where, "a measure", measure, list(known))
     scorer = known[measure].scorer(**options)
 
-    def evaluate(y_true, y_score):
-        score = np.asarray(y_score)
+    def evaluate(y_true, y_score, sample_weight=None):
+        # xgboost.train and lightgbm.train give predictions first, and then their own data
+        is_data = hasattr(y_score, "get_label")
+        if is_data:
+            data, y_score = y_score, y_true
+            y_true, sample_weight = data.get_label(), data.get_weight()
+        score, y = np.asarray(y_score), np.asarray(y_true)
         labels = np.arange(2 if score.ndim == 1 else score.shape[1])
-        codes = np.asarray(y_true).astype(int)
-        value = scorer._score_func(codes, score, labels=labels, **scorer._kwargs)
-        return value if library == "xgboost" else (measure, value, False)
+        given = {"labels": labels, **scorer._kwargs}
+        if (y == np.floor(y)).all():
+            y = y.astype(int)
+        else:
+            given["soft_labels"] = True
+        if sample_weight is not None and len(sample_weight):
+            given["sample_weight"] = sample_weight
+        value = scorer._score_func(y, score, **given)
+        if library == "lightgbm":
+            return measure, value, False
+        return (measure, value) if is_data else value
 
     evaluate.__name__ = measure
     return evaluate
