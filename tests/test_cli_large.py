@@ -116,6 +116,23 @@ def test_groups(frame, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_folder_is_audited_by_groups_that_only_its_folders_name(frame, capsys, ending):
+    for shop, rows in frame.groupby("shop"):
+        os.makedirs(f"shops/shop={shop}")
+        path, rows = f"shops/shop={shop}/x.{ending}", rows[["p", "label"]]
+        if ending == "csv":
+            rows.to_csv(path, index=False)
+        elif ending == "jsonl":
+            rows.to_json(path, orient="records", lines=True)
+        else:
+            rows.to_parquet(path)
+    assert run("shops", "--by", "shop", *AS_USUAL) == 0
+    out = capsys.readouterr().out
+    for shop, rows in frame.groupby("shop"):
+        assert re.search(rf"shop = {shop} +│ +{len(rows)} │", out)
+
+
 def test_groups_in_folders_of_csv_files(frame, capsys):
     wanted = groups_of(capsys, "day=*/*.parquet", *AS_USUAL, "--by", "day,shop")
     for day in range(4):
