@@ -4,6 +4,7 @@ Errors are the built-in ``ValueError`` and ``TypeError``, and `Refusal`, whose f
 message: ``{where}: expected {rule}, got {value}. {cure}.``
 """
 
+import copy
 import math
 import re
 import sys
@@ -179,6 +180,18 @@ def no_cautions() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         yield
+
+
+@contextmanager
+def restore_if_raised(instance: object) -> Iterator[None]:
+    """Leave an object as it was before if anything is raised inside, an interruption too."""
+    before = copy.deepcopy(vars(instance))
+    try:
+        yield
+    except BaseException:
+        vars(instance).clear()
+        vars(instance).update(before)
+        raise
 
 
 def refusal(

@@ -10,7 +10,14 @@ import numpy as np
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels
-from ..exceptions import check_between, check_flag, check_known, check_level, refuse
+from ..exceptions import (
+    check_between,
+    check_flag,
+    check_known,
+    check_level,
+    refuse,
+    restore_if_raised,
+)
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._record import Record
 from ._result import Alarm, Course, MonitorHistory, e_benjamini_hochberg, meaning
@@ -236,7 +243,7 @@ class CalibrationMonitor:
         ValueError, TypeError
             Anything `canonical_proba` refuses; missing labels (give such rows when their labels
             come); labels or groups that are not among the known ones; times that run backwards.
-            After an error the monitor is as it was before.
+            After an error or an interruption the monitor is as it was before.
 
         Warns
         -----
@@ -267,13 +274,14 @@ class CalibrationMonitor:
         # than all rows of the batches before
         later = check_flag(only_later, "only_later", where) and not _goes_on
         check_time_goes_on(self._last[0], self._last[1], rows, where, strict=later)
-        if self.classes_ is None:
-            self.classes_ = classes
-            self._open()
-        if not _goes_on:  # with the batch of the last update
-            self._n_before = self.n_alarms_
-        for start in range(0, len(rows.hit), _BLOCK):
-            self._add(rows.take(slice(start, start + _BLOCK)))
+        with restore_if_raised(self):
+            if self.classes_ is None:
+                self.classes_ = classes
+                self._open()
+            if not _goes_on:  # with the batch of the last update
+                self._n_before = self.n_alarms_
+            for start in range(0, len(rows.hit), _BLOCK):
+                self._add(rows.take(slice(start, start + _BLOCK)))
         return self
 
     def merge(self, other: "CalibrationMonitor") -> Self:

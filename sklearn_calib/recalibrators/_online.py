@@ -10,7 +10,7 @@ from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
 from .._sklearn_compat import field, with_options
 from .._typing import ArrayLike, FloatArray, Self
-from ..exceptions import refuse
+from ..exceptions import refuse, restore_if_raised
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import mixture
 from ._record import settle_record
@@ -133,17 +133,18 @@ class OnlineCalibration(Recalibrator):
         given = classes if known is None else known
         rows = self._checked(X, y, sample_weight, given, where, keeps_unit=True)
         proba, codes, weight, said, _ = rows
-        self._remember_input(X, proba, reset=known is None)
-        settle_record(self)  # of the map as `fit` made it
-        if known is None:
-            self.classes_ = said
-            self._begin(len(said))
-        if len(said) == 2:
-            self._learn(proba, codes, weight)
-        else:
-            for column, pair in enumerate(each_against_rest(proba)):
-                hit = (codes == column).astype(np.intp)
-                self.one_vs_rest_[column]._learn(pair, hit, weight)
+        with restore_if_raised(self):
+            self._remember_input(X, proba, reset=known is None)
+            settle_record(self)  # of the map as `fit` made it
+            if known is None:
+                self.classes_ = said
+                self._begin(len(said))
+            if len(said) == 2:
+                self._learn(proba, codes, weight)
+            else:
+                for column, pair in enumerate(each_against_rest(proba)):
+                    hit = (codes == column).astype(np.intp)
+                    self.one_vs_rest_[column]._learn(pair, hit, weight)
         return self
 
     @property

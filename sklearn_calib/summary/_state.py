@@ -149,6 +149,12 @@ class CellState:
             self._table = widened(self._table)
             self._slots = None
 
+    def __deepcopy__(self, memo: Any) -> "CellState":
+        new = CellState.__new__(CellState)  # without sorting the cells
+        vars(new).update(vars(self), sums=[*self.sums])
+        new._slots = None if self._slots is None else self._slots.copy()
+        return new
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             "max_cells": self.max_cells,

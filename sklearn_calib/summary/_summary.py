@@ -32,6 +32,7 @@ from ..exceptions import (
     is_number,
     refuse,
     refuse_unknown,
+    restore_if_raised,
     setting,
 )
 from ..inference import MonteCarloResult, SignificanceResult
@@ -220,7 +221,7 @@ class CalibrationSummary(Storable):
         ------
         ValueError, TypeError
             Invalid scores, labels, weights or counts, with their row. The summary is then as it
-            was before.
+            was before, as after an interruption.
 
         Examples
         --------
@@ -232,8 +233,9 @@ class CalibrationSummary(Storable):
         >>> shares.n_samples, shares.totals.weight
         (2, 2.0)
         """
-        for rows in self._batch(y_true, y_proba, sample_weight, counts, soft_labels):
-            self._add(*rows)
+        with restore_if_raised(self):
+            for rows in self._batch(y_true, y_proba, sample_weight, counts, soft_labels):
+                self._add(*rows)
         return self
 
     def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
