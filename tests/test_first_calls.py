@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from boosters import imported
 from refused import refuses
 from sklearn import config_context
 from sklearn.datasets import make_classification
@@ -116,7 +117,7 @@ def test_options_of_a_display_reach_the_function():
 
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
 def test_a_booster_is_a_model(package):
-    library = pytest.importorskip(package)
+    library = imported(package)
     X, y = make_classification(300, random_state=0)
     if package == "xgboost":
         rows = library.DMatrix(X[:150], y[:150])
