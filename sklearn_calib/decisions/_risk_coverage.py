@@ -1,6 +1,7 @@
 """Risk and coverage: the error rate among the most confident rows."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,8 +25,11 @@ class RiskCoverageCurve:
         The share of rows that are answered, up to 1.
     risk : ndarray of shape (n_levels,)
         The error rate among them.
+    rows : ndarray of shape (n_levels,)
+        How many they are; of weighted rows, how many equally weighted ones are as good.
     low, high : ndarray of shape (n_levels,)
-        Clopper and Pearson's interval of the risk at each threshold by itself.
+        Clopper and Pearson's interval of the risk at each threshold by itself, computed when it is
+        first read.
     level : float
     area : float
         `area_under_risk_coverage`.
@@ -37,11 +41,22 @@ class RiskCoverageCurve:
     threshold: FloatArray
     coverage: FloatArray
     risk: FloatArray
-    low: FloatArray
-    high: FloatArray
+    rows: FloatArray
     level: float
     area: float
     perfect_area: float
+
+    @cached_property
+    def _ends(self):
+        return share_interval(self.risk * self.rows, self.rows, self.level)
+
+    @property
+    def low(self) -> FloatArray:
+        return self._ends[0]
+
+    @property
+    def high(self) -> FloatArray:
+        return self._ends[1]
 
     @property
     def excess(self) -> float:
@@ -112,7 +127,8 @@ def risk_coverage_curve(
     -----
     The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier` chooses one
     with a guarantee. With weights the number of rows is (sum w)^2 / sum w^2, and the intervals are
-    no longer exact. Cost: O(n log n).
+    no longer exact. Cost: O(n log n), and some 10 µs for each end of an
+    interval.
 
     References
     ----------
@@ -135,15 +151,13 @@ def risk_coverage_curve(
     _, squares, _ = levels_of(case, case.weight**2)
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
-    low, high = share_interval(risk * rows, rows, level)
     counts = are_counts(case.weight)
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
     return RiskCoverageCurve(
         threshold=threshold,
         coverage=reached / reached[-1],
         risk=risk,
-        low=low,
-        high=high,
+        rows=rows,
         level=level,
         area=area(mass, errors, counts),
         perfect_area=area(ideal, ideal * [0, 1], counts),
