@@ -190,6 +190,6 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
             where,
             "an eval_set for the early stopping",
             f"{found[0]} without one",
-            "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or use "
-            "RefineThenCalibrateCV, which chooses the round by itself",
+            "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or leave the "
+            "early stopping out: RefineThenCalibrateCV chooses the round by itself",
         )
