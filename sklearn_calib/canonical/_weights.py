@@ -158,7 +158,7 @@ def are_counts(weight: FloatArray) -> bool:
 def _is_whole(weight):
     """Whether weights are whole numbers but for rounding; a light row is not an absent one."""
     near = np.rint(weight)
-    return (abs(weight - near) <= _COUNT_TOLERANCE) & ((near > 0) | (weight == 0))
+    return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)
 
 
 def rows_per_weight(weight: FloatArray) -> float:

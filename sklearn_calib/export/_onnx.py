@@ -84,7 +84,7 @@ def to_onnx(
         A classifier without `X`; an opset or dtype that is not allowed; as in `to_dict`.
     RuntimeError
         A converted classifier that does not run, or differs from ``predict_proba`` by more than
-        1e-5 on any row of X.
+        1e-4 on any row of X.
 
     See Also
     --------

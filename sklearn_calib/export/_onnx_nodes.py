@@ -255,7 +255,8 @@ class GraphRows(Rows):
         slack = self.p.graph.slack * np.maximum(abs(edges), unit)
         gaps = np.diff(edges, prepend=-np.inf, append=np.inf) / 2
         lower = edges - np.minimum(slack, gaps[:-1])
-        upper = edges + np.minimum(slack, gaps[1:])
+        with np.errstate(over="ignore"):  # of edges that no score reaches
+            upper = edges + np.minimum(slack, gaps[1:])
         return np.where(gaps[:-1] < slack, upper, lower)
 
     def number(self, node: Function) -> Any:

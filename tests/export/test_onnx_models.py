@@ -498,7 +498,6 @@ def test_what_to_install(monkeypatch, package):
 
 STEPPED = {
     "boosted": GradientBoostingClassifier(n_estimators=12, random_state=0),
-    "forest": RandomForestClassifier(12, min_samples_leaf=3, random_state=0),
     "extra trees": ExtraTreesClassifier(12, max_depth=5, random_state=0),
     "hist": HistGradientBoostingClassifier(max_iter=12),
     "linear": LogisticRegression(),
@@ -510,7 +509,6 @@ STEPPED = {
     "name",
     [
         "boosted",
-        pytest.param("forest", marks=pytest.mark.slow),
         pytest.param("extra trees", marks=pytest.mark.slow),
         pytest.param("hist", marks=pytest.mark.slow),
         pytest.param("linear", marks=pytest.mark.slow),
@@ -543,7 +541,7 @@ class Moved:
 
     def predict_proba(self, X):
         proba = self.model.predict_proba(X)
-        proba[(X == self.row).all(axis=1)] += [-2e-5, 2e-5]
+        proba[(self.row == X).all(axis=1)] += [-2e-4, 2e-4]
         return proba
 
 
@@ -552,5 +550,5 @@ def test_one_wrong_row_of_all_given_is_enough_to_refuse():
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
     many = np.vstack([X, X + 0.5])
     found = to_onnx(model, X[:2])
-    with refuses(RuntimeError, value="differences up to 2e-05"):
+    with refuses(RuntimeError, value="differences up to 0.0002"):
         _onnx_models._compare(found, Moved(model, many[1100]), many)
