@@ -242,8 +242,6 @@ def folds_of(
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
         parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
-        if not parts:
-            raise ValueError("there are no folds")
         for _, test in parts:
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
