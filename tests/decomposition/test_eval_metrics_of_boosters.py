@@ -59,7 +59,7 @@ def train_lightgbm(weight):
     return found["valid_0"]["log_loss"][-1], model.predict(X)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set'", "ignore::UserWarning")
 @pytest.mark.parametrize("fit", [fit_xgboost, fit_lightgbm, train_xgboost, train_lightgbm])
 def test_the_metric_follows_the_weights_of_the_evaluation_rows(fit):
     value, proba = fit(WEIGHT)
