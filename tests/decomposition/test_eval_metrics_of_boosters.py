@@ -25,8 +25,9 @@ def fit_lightgbm(weight):
         n_estimators=2, max_depth=1, metric="None", verbose=-1
     )
     metric = as_eval_metric("lightgbm", "log_loss")
-    model.fit(X, Y, eval_set=[(X, Y)], eval_sample_weight=[weight], eval_metric=metric)
-    return model.evals_result_["training"]["log_loss"][-1], model.predict_proba(X)
+    rows = [(X.copy(), Y.copy())]  # of the training rows themselves it takes no weights
+    model.fit(X, Y, eval_set=rows, eval_sample_weight=[weight], eval_metric=metric)
+    return model.evals_result_["valid_0"]["log_loss"][-1], model.predict_proba(X)
 
 
 def train_xgboost(weight):
