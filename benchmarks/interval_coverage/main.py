@@ -307,18 +307,19 @@ def intervals_of_rare(y, p, other, measure, number):
     """The intervals of one sample, by what they are called in the table."""
     pairs = np.arange(len(y)) // 2
     given = {"labels": [0, 1]}
+    draws = {"n_resamples": 99, "random_state": number}
     found = {
-        "rows": confidence_interval(y, p, measure, **given),
+        "rows": confidence_interval(y, p, measure, **given, **draws),
         "pairs of rows": confidence_interval(y, p, measure, groups=pairs, **given),
         "difference": paired_difference(y, p, other, measure, **given),
     }
     if number < 60:
-        given |= {"n_resamples": 99, "random_state": number}
+        given |= draws
         found["percentiles"] = confidence_interval(y, p, measure, method="bootstrap", **given)
     return found
 
 
-def of_rare_events(draws=400):
+def of_rare_events(draws=250):
     """Mean losses with few events: all laws, shares and sizes, `draws` samples each."""
     warnings.simplefilter("ignore", CalibrationWarning)  # some samples have no event
     rows = []
