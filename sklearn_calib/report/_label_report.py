@@ -17,7 +17,7 @@ from .._simplex import log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
 from .._version import __version__
 from ..canonical import label_names, named_label_tables, raw_weight
-from ..exceptions import check_level, refuse, require
+from ..exceptions import check_level, no_cautions, refuse, require
 from ..groups import GroupRow, audit_case, audit_summaries
 from ..metrics import label_cases
 from ._columns import check_order_of_labels
@@ -383,7 +383,8 @@ def label_report(
     rng = generator(random_state)
     if n_resamples == "auto":
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
-    rows = report_rows(models, functions, level, n_resamples, rng, progress)
+    with no_cautions():  # the report names labels without events
+        rows = report_rows(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
     known = ~np.isnan(named_label_tables(y_true, y_proba, names, where)[2])
     weight = raw_weight(sample_weight, len(known), where)
