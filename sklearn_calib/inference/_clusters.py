@@ -431,7 +431,7 @@ def few_event_interval(
     >>> case = canonical_case("example", [0] * 59 + [1], np.full(60, 0.05))
     >>> ends = few_event_interval(case, lambda: BrierLoss().of_labels(case.proba), 0.95)
     >>> np.round(ends, 3).tolist()
-    [0.004, 0.088]
+    [0.004, 0.086]
     """
     groups, n_classes = case.clusters, len(case.classes)
     if groups is None:

@@ -337,10 +337,16 @@ def _recalibrated(case, recalibrator, where, unit=1.0, rows=None):
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
     """
-    weight = unit * case.weight
+    proba, codes, weight = case.proba, case.codes, unit * case.weight
     numbers = np.arange(len(case.classes))
+    absent = np.setdiff1d(numbers, codes[weight > 0])
+    if len(absent):  # a class without a row would be as frequent as predicted: it gets one row
+        middle = np.argsort(proba[:, absent[0]])[len(proba) // 2]
+        proba = proba[np.r_[: len(proba), 0 * absent + middle]]
+        codes = np.append(codes, absent)
+        weight = np.append(weight, 0.0 * absent + weight[weight > 0].min())
     with no_cautions():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, where, case.proba, case.codes, numbers, weight)
+        fitted = fit_copy(recalibrator, where, proba, codes, numbers, weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 

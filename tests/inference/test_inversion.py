@@ -488,3 +488,14 @@ def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off
     law = np.asarray(case.proba) + np.array([[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]])
     moved = _one_sided(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
+
+
+@pytest.mark.parametrize("weight", [None, 0.25, 3.0])
+def test_a_class_without_a_row_is_not_taken_to_be_as_frequent_as_predicted(weight):
+    """200 rows of 0.5 without an event: the error is near 0.5, as the labels say."""
+    y, p = np.zeros(200), np.full(200, 0.5)
+    given = {"labels": [0, 1], "n_resamples": 39, "recalibrator": "platt"}
+    given["sample_weight"] = None if weight is None else np.full(200, weight)
+    found = confidence_interval(y, p, "expected_calibration_error", **given)
+    assert 0.45 < found.low <= found.estimate <= found.high <= 0.5
+    assert found.estimate > 0.49
