@@ -318,9 +318,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; indexes of pandas in different orders; a class without a row, which
-            keeps its mean probability, as if it were as frequent as predicted, while the others
-            share the rest; `classes` in an order of their own if the columns fit another one far
+            Equal rows of scores; indexes of pandas in different orders; a class without a row,
+            which keeps its mean probability, as if it were as frequent as predicted, while the
+            others share the rest; `classes` in an order of their own if the columns fit another one far
             better. From maps that cannot fall (``capabilities.increasing``): scores that fall with
             the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
             number of classes if there are more than two.
@@ -345,7 +345,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 proba = raised(proba, new.floor_)
             learned = proba, codes, weight
             absent = np.setdiff1d(np.arange(len(new.classes_)), codes)
-            if len(absent):
+            # a mean that the caller gives says how frequent each class is, in place of labels
+            if len(absent) and vars(new).get("mean") is None:
                 warn_of_absent_classes(new, absent)
                 if new._completes_rows:
                     learned = complete_with_absent(*learned, absent)

@@ -10,7 +10,12 @@ from sklearn.base import clone
 
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
-from sklearn_calib.recalibrators import OrdinalCalibration, PlattScaling, all_recalibrators
+from sklearn_calib.recalibrators import (
+    OrdinalCalibration,
+    PlattScaling,
+    PriorShift,
+    all_recalibrators,
+)
 from sklearn_calib.recalibrators._base import complete_with_absent
 
 NAMES = np.array(["no", "perhaps", "yes"])
@@ -94,3 +99,11 @@ def test_a_class_of_weight_zero_is_absent():
     y[:5] = 1
     _, said = fitted_with_warnings(PlattScaling(), proba, y, sample_weight=1.0 * (y == 0))
     assert any("none of 1" in text for text in said)
+
+
+def test_a_given_mean_says_how_frequent_an_absent_class_is():
+    proba, y = make_rows(3, 2)
+    mean = [0.3, 0.5, 0.2]
+    fitted, said = fitted_with_warnings(PriorShift(mean=mean), proba, y, classes=range(3))
+    assert said == []
+    assert_allclose(fitted.predict_proba(proba).mean(axis=0), mean, atol=1e-9)
