@@ -49,16 +49,15 @@ def add_to(commands: Any) -> None:
         "--by",
         action="append",
         metavar="COLUMN,...",
-        help="also audit the groups of rows that a column makes, and those of any two columns: one "
-        "exact p-value for all together; names of folders such as day=2026-01-31 are columns too",
+        help="also audit the groups of rows of a column, and of any two columns: one exact p-value "
+        "for all; names of folders such as day=2026-01-31 are columns",
     )
     columns.add_argument(
         "--features",
         action="append",
         metavar="COLUMN,...",
         help="also find out whether to recalibrate or to retrain: what a better use of these "
-        "columns, known when the model predicts, would gain (of large tables by a sample of 20,000 "
-        "rows); all: every other column",
+        "known columns would gain (from at most 20,000 rows); all: every other column",
     )
     columns.add_soft_labels()
     columns.add_clusters(

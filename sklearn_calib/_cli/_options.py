@@ -305,8 +305,8 @@ class Options(argparse._ActionsContainer):
             means=_form,
             metavar="WHAT=HOW",
             help="what a csv file does not tell by itself: sep=; or sep=tab, decimal=, for a "
-            "decimal comma, encoding=cp1252 (default: utf-8), header=NAME,NAME for files without a "
-            "line of names; may be given several times",
+            "decimal comma, encoding=cp1252 (default: utf-8), header=NAME,NAME; may be given "
+            "several times",
         )
         group.add_argument(
             "--skip-rows",
