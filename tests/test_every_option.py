@@ -151,6 +151,7 @@ SAME = {
         (("group_calibration", "n_bins"), ("group_calibration", "depth")),
         "of numbers, of several columns: tests/groups/test_group_calibration.py",
     ),
+    ("ranked_probability_score", "order"): "of two classes the score is Brier's: tests/metrics",
     ("hosmer_lemeshow_test", "n_parameters"): "of held_out=False: its own tests",
     **dict.fromkeys(
         (("validation_sample_size", x) for x in ("threshold", "net_benefit_width", "error")),

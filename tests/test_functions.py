@@ -55,9 +55,11 @@ NOT_REPEATED = {
 }
 #: Functions for which it is not either.
 COUNTING_ROWS = {"lp_calibration_bound": "bounds widen where fewer rows carry the weight"}
-#: Fields that are of pairs of different rows, or of a mean that more rows make more certain.
+#: Fields that are of pairs of different rows, or of a mean that more rows make more certain, or the
+#: number of equally weighted rows that are as good.
 OF_PAIRS = {
     "expected_metrics": (".auc", ".standard_deviations"),
+    "risk_coverage_curve": (".rows",),
     "variational_calibration_interval": (".low", ".high", ".lower_bound", ".standard_error"),
 }
 #: Fields of one row and one column per class, which come in the other order too.
@@ -259,7 +261,10 @@ def test_a_class_without_rows(name):
             some = {key: value[kept] for key, value in data.items()}
             found = call(function, some, labels=np.arange(k), **option)
             named = some | {"y": words[some["y"]]}
-            same(call(function, named, labels=words[:k], **option), found)
+            in_words = option | {"labels": words[:k]}
+            if "order" in inspect.signature(function).parameters:
+                in_words["order"] = words[:k]  # text has none of its own
+            same(call(function, named, **in_words), found)
             weighted = "sample_weight" in inspect.signature(function).parameters
             if weighted:
                 same(call(function, data, sample_weight=1.0 * kept, **option), found, rtol=1e-5)

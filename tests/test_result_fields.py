@@ -96,6 +96,7 @@ def risk_coverage():
             "threshold": levels,
             "coverage": coverage,
             "risk": risk,
+            "rows": [rows.sum() for rows in answered],
             "low": [one[0] for one in ends],
             "high": [one[1] for one in ends],
             "level": 0.9,
@@ -473,10 +474,11 @@ def classical_tests():
 
 @known("PairedDifference", "ConfidenceInterval")
 def intervals():
-    found = inference.paired_difference(Y, P, OTHER, "log_loss", level=0.9)
-    losses = [-np.log(np.where(Y == 1, p, 1 - p)) for p in (P, OTHER)]
+    y, one, two = (np.tile(rows, 6) for rows in (Y, P, OTHER))  # 50 rows of each class, at least
+    found = inference.paired_difference(y, one, two, "log_loss", level=0.9)
+    losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in (one, two)]
     gap = losses[1] - losses[0]
-    width = norm.ppf(0.95) * gap.std() / np.sqrt(N)
+    width = norm.ppf(0.95) * gap.std() / np.sqrt(6 * N)
     yield (
         found,
         {

@@ -192,7 +192,8 @@ def test_the_same_data_give_the_same_checksum():
         assert to_dict(PlattScaling().fit(P, Y), **said)["record"]["map_sha256"] == first
     assert to_json(PlattScaling().fit(P, Y)) == to_json(PlattScaling().fit(P, Y))
     other = to_dict(PlattScaling().fit(P, 1 - Y[::-1]))["record"]["map_sha256"]
-    labels = to_dict(PlattScaling().fit(P, np.array(["a", "b"])[Y]))["record"]["map_sha256"]
+    text = PlattScaling().fit(P, np.array(["a", "b"])[Y], classes=["a", "b"])
+    labels = to_dict(text)["record"]["map_sha256"]
     assert len({first, other, labels}) == 3
     document = to_dict(PlattScaling().fit(P, Y))
     parts = {name: document[name] for name in ("classes", "classes_type", "map")}
@@ -312,7 +313,7 @@ def test_a_pipeline_that_ends_in_an_offset():
 
 def test_labels_and_columns_are_data():
     labels = np.array(["no", "yes\x1b[31m\n"])[Y]
-    fitted = PlattScaling().fit(P, labels)
+    fitted = PlattScaling().fit(P, labels, classes=np.unique(labels))
     text = from_dict(to_dict(fitted, columns={"a\n": ["b\x1b[0m"]})).describe()
     assert "\x1b" not in text and r"'yes\x1b[31m\n'" in text and r"'b\x1b[0m'" in text
     assert len(text.splitlines()) == 5

@@ -43,7 +43,7 @@ Y = np.where(RNG.random(400) < expit(0.5 * logit(P) + 0.3), "yes", "no")
 
 def platt(slope, intercept):
     """The map slope z + intercept."""
-    found = PlattScaling().fit(P, Y)
+    found = PlattScaling().fit(P, Y, classes=["no", "yes"])
     found.slope_, found.intercept_ = slope, intercept
     return found
 
@@ -126,7 +126,7 @@ def test_sums_of_every_map(name, scale):
 
 def test_near_the_base_it_is_the_derivative():
     """A difference quotient over 1e-15 has no digits; of a flat piece nothing is given."""
-    map_ = BetaCalibration().fit(P, Y)
+    map_ = BetaCalibration().fit(P, Y, classes=["no", "yes"])
     wide = 1e-3
     slope = (value(map_, -1 + wide, "probability") - value(map_, -1 - wide, "probability")) / (
         2 * wide
@@ -134,7 +134,7 @@ def test_near_the_base_it_is_the_derivative():
     for left in (0.0, 1e-16, 1e-13, 1e-9, 3e-7):
         values, _ = calibrated_attributions([1.0, left - 1.0], -1.0, map_, "probability")
         assert abs(values[0] / slope[0] - 1) < 1e-5, left
-    steps = HistogramBinning(4).fit(P, Y)
+    steps = HistogramBinning(4).fit(P, Y, classes=["no", "yes"])
     values, _ = calibrated_attributions([1.0, -1.0], -1.0, steps, "probability")
     assert values.tolist() == [0.0, 0.0]
     edge = steps.threshold(steps.predict_proba([0.5])[0, 1], input="logits").score
@@ -147,7 +147,7 @@ def test_near_the_base_it_is_the_derivative():
 
 def test_probabilities_that_add_up():
     """Of a forest: values of both classes, whose sums are probabilities, at 0 and 1 too."""
-    map_ = BetaCalibration().fit(P, Y)
+    map_ = BetaCalibration().fit(P, Y, classes=["no", "yes"])
     rng = np.random.default_rng(2)
     phi = rng.dirichlet(np.ones(4), 50) * rng.uniform(-0.25, 0.7, (50, 1))
     phi[0] *= 0.7 / phi[0].sum()  # to 1, but for rounding
@@ -176,7 +176,7 @@ def test_probabilities_that_add_up():
 
 def test_pos_label_is_the_class_of_the_scores():
     """The scores of the other class are the same with the other sign."""
-    map_ = BetaCalibration().fit(P, Y)
+    map_ = BetaCalibration().fit(P, Y, classes=["no", "yes"])
     phi = np.random.default_rng(3).normal(size=(20, 3))
     for scale, whole in (("logit", 0.0), ("probability", 1.0)):
         values, base = calibrated_attributions(phi, -0.5, map_, scale)
