@@ -320,9 +320,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         CalibrationWarning
             Equal rows of scores; indexes of pandas in different orders; a class without a row,
             which keeps its mean probability, as if it were as frequent as predicted, while the
-            others share the rest; `classes` in an order of their own if the columns fit another one far
-            better. From maps that cannot fall (``capabilities.increasing``): scores that fall with
-            the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
+            others share the rest; `classes` in an order of their own if the columns fit another one
+            far better. From maps that cannot fall (``capabilities.increasing``): scores that fall
+            with the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
             number of classes if there are more than two.
         """
         where = f"{type(self).__name__}.fit"
