@@ -393,6 +393,7 @@ def test_one_column_twice_is_said():
         calibrated_mean(y, np.where(np.arange(120) == 7, 1 - y, y), np.round(rest))
 
 
+@pytest.mark.filterwarnings("ignore:.*labelled rows drawn at random")
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, pytest.param(200, marks=pytest.mark.cross)])
 def test_coverage(n):

@@ -319,6 +319,7 @@ def test_random_search(data):
     assert fits[0].best_params_ == fits[1].best_params_
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.slow
 def test_rare_class_missing_in_a_fold():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)

@@ -15,6 +15,9 @@ DIFFERENT = {
     "the probability, theirs in the decision value: 13 of 200 rows differ, by 0.001",
     "test_temperature_scaling": "reads calibrated_classifiers_[0].calibrators; ours are pairs of "
     "estimator and recalibrator",
+    "test_calibration_nan_imputer": "ensemble=True of ten rows in two folds, five rows each, is "
+    "refused",
+    "test_calibration_prob_sum": "ensemble=True of ten rows in folds of one class is refused",
     "test_calibration_less_classes": "calls predict_proba of a pair",
 }
 #: Where the imports of their file end: the adapter follows.

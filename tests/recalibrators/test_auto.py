@@ -331,6 +331,7 @@ def test_few_rows(n, k):
     assert np.isfinite(stack.predict_proba(proba)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.slow
 def test_a_class_with_one_row_and_one_without():
     proba, y = make_overconfident(3, 300)
@@ -341,7 +342,11 @@ def test_a_class_with_one_row_and_one_without():
         stack = StackedCalibration().fit(proba, labels, classes=[0, 1, 2])
         out = stack.predict_proba(proba)
         assert np.isfinite(out).all()
-        assert 0 < out[:, 2].mean() < 0.1
+        mean = out[:, 2].mean()
+        if n_of_two:
+            assert 0 < mean < 0.1
+        else:  # nothing is known about it but what was predicted
+            assert abs(mean - proba[:, 2].mean()) < 0.05
 
 
 def test_constant_scores():

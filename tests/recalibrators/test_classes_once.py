@@ -50,6 +50,8 @@ def test_models_know_their_classes(rows):
     assert np.isfinite(get_scorer("neg_log_loss")(wrapped, proba, y))
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
+@pytest.mark.filterwarnings("ignore:.*rows of every class, for an interval")
 @pytest.mark.slow
 def test_folds_and_reports(rows):
     _, proba, y = rows

@@ -113,6 +113,7 @@ def test_offsets_only_where_rates_have_moved(k):
     assert right.maps_[0].inverse_temperature_ == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.slow
 @pytest.mark.parametrize("k, n", [(3, 100), (10, 100), (100, 200)])
 def test_overfitted_networks_get_no_offsets(k, n):

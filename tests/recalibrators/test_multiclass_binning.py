@@ -304,6 +304,7 @@ def test_max_iter_warns():
     assert model.n_iter_ == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.slow
 def test_split_bound_holds():
     P, y, _ = leaves(40_000, seed=1)
