@@ -318,6 +318,7 @@ def test_monotone():
 # -- small and degenerate samples ---------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 @pytest.mark.parametrize("n", [2, 9, 19])
 @pytest.mark.parametrize("k", [2, 3])
 def test_few_rows(n, k):
