@@ -337,16 +337,14 @@ def _recalibrated(case, recalibrator, where, unit=1.0, rows=None):
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
     """
-    proba, codes, weight = case.proba, case.codes, unit * case.weight
     numbers = np.arange(len(case.classes))
-    absent = np.setdiff1d(numbers, codes[weight > 0])
-    if len(absent):  # a class without a row would be as frequent as predicted: it gets one row
-        middle = np.argsort(proba[:, absent[0]])[len(proba) // 2]
-        proba = proba[np.r_[: len(proba), 0 * absent + middle]]
-        codes = np.append(codes, absent)
-        weight = np.append(weight, 0.0 * absent + weight[weight > 0].min())
+    seen = np.flatnonzero(case.weight)
+    # a class without a row would be as frequent as predicted: it gets a copy of the middle row
+    absent = np.setdiff1d(numbers, case.codes[seen])
+    places = np.append(seen, 0 * absent + seen[len(seen) // 2])
+    codes, weight = np.append(case.codes[seen], absent), unit * case.weight[places]
     with no_cautions():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, where, proba, codes, numbers, weight)
+        fitted = fit_copy(recalibrator, where, case.proba[places], codes, numbers, weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 
