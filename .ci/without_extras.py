@@ -33,7 +33,7 @@ PAGES = (
         f"doc/user_guide/{name}"
         for name in (
             *("a_judge_and_200_labels.rst", "class_frequencies_change.rst", "coming_from_r.rst"),
-            *("from_0_1_to_0_2.rst", "imbalanced_data.rst", "large_data_logits.inc"),
+            *("imbalanced_data.rst", "large_data_logits.inc"),
             *("production.rst", "troubleshooting.rst"),
         )
     ),

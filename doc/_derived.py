@@ -10,12 +10,11 @@ import _api
 import _export
 import _layers
 import _messages
-from changelog import changes
+from changelog import OVERVIEW, changes
 
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
 from sklearn_calib._cli._codes import MEANINGS
-from sklearn_calib._cli._options import GONE
 
 
 def write(folder):
@@ -34,7 +33,6 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
     _put(folder / "user_guide" / "generated" / "exit_codes.inc", exit_codes())
     _put(folder / "user_guide" / "generated" / "options_of_commands.inc", options_of_commands())
-    _put(folder / "user_guide" / "generated" / "options_gone.inc", options_gone())
     for name, text in command_tables().items():
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
@@ -75,12 +73,6 @@ def options_of_commands():
         if len(names) > 1
     ]
     return _table(("option", *(f"``{name}``" for name in readers)), rows)
-
-
-def options_gone():
-    """Options of 0.1, and what says it now."""
-    rows = [(f"``{option}``", f"``{now}``") for option, now in GONE.items()]
-    return _table(("option", "now"), rows)
 
 
 def exit_codes():
@@ -275,8 +267,11 @@ def _whats_new(folder):
     for version, kind, texts in changes(folder):
         if version != last:
             lines += [f"Version {version}", "-" * (8 + len(version)), ""]
+        last = version
+        if kind == OVERVIEW:
+            lines += [*texts, ""]
+            continue
         lines += [f"**{kind.capitalize()}**", ""]
         for text in texts:
             lines += ["- " + text.replace("\n", "\n  "), ""]
-        last = version
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """``python doc/changelog.py`` writes CHANGELOG.md, which ``doc/whats_new`` has in pieces.
 
 One file of it is one change, ``VERSION/KIND.SLUG.rst``; the page "What's new" is made of the same.
+A version may open with a page of its own, ``VERSION/overview.rst``.
 """
 
 import re
@@ -8,6 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed")
+OVERVIEW = "overview"
 #: Read the Docs goes on to the default version: "stable" is not there until a final release is.
 PAGES = "https://sklearn-calib.readthedocs.io/page/"
 HEAD = "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
@@ -20,14 +22,19 @@ def order(version):
 
 
 def changes(folder=HERE / "whats_new"):
-    """Triples of a version, a kind and the texts of its changes, the newest version first."""
+    """Triples of a version, a kind and the texts of its changes, the newest version first.
+
+    The kind of the page that opens a version is `OVERVIEW`.
+    """
     versions = [path for path in folder.iterdir() if path.is_dir()]
     for version in sorted(versions, key=lambda path: order(path.name), reverse=True):
-        unknown = {path.name for path in version.iterdir()} - {
-            path.name for kind in KINDS for path in version.glob(f"{kind}.*.rst")
-        }
+        opening = version / f"{OVERVIEW}.rst"
+        known = {path.name for kind in KINDS for path in version.glob(f"{kind}.*.rst")}
+        unknown = {path.name for path in version.iterdir()} - known - {opening.name}
         if unknown:
             raise ValueError(f"expected names {'|'.join(KINDS)}.SLUG.rst, got {sorted(unknown)}")
+        if opening.exists():
+            yield version.name, OVERVIEW, [opening.read_text(encoding="utf-8").strip()]
         for kind in KINDS:
             files = sorted(version.glob(f"{kind}.*.rst"))
             if files:
@@ -47,6 +54,18 @@ def markdown(text):
     return text.replace("``", "`")
 
 
+def page_in_markdown(text):
+    """Return the page that opens a version: headings, paragraphs and lists of one level."""
+    lines = []
+    for part in re.split(r"\n(?=\* )|\n\n", text):
+        title, _, line = part.partition("\n")
+        if line and set(line) == {"~"}:
+            lines += ["", f"### {title}", ""]
+        else:
+            lines.append(markdown(part))
+    return "\n".join([*lines, ""])
+
+
 def _page(match):
     page = match[1].lstrip("/")
     name = page.rpartition("/")[2].replace("_", " ")
@@ -58,7 +77,10 @@ def changelog():
     lines, last = [HEAD.format(PAGES)], ""
     for version, kind, texts in changes():
         lines += [] if version == last else [f"## {version}\n"]
-        lines += [f"### {kind.capitalize()}\n", *(f"* {markdown(text)}" for text in texts), ""]
+        if kind == OVERVIEW:
+            lines += map(page_in_markdown, texts)
+        else:
+            lines += [f"### {kind.capitalize()}\n", *(f"* {markdown(text)}" for text in texts), ""]
         last = version
     return "\n".join(lines)
 

@@ -83,7 +83,10 @@ def test_sources_of_one_year_are_told_apart():
 def test_changelog_has_every_change():
     told = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert told == changelog.changelog(), "run python doc/changelog.py"
-    assert told.count("\n* ") == len([*DOC.glob("whats_new/*/*.rst")])
+    texts = [page.read_text(encoding="utf-8") for page in DOC.glob("whats_new/*/overview.rst")]
+    listed = sum(len(re.findall(r"(?m)^\* ", text)) for text in texts)
+    changes = [*DOC.glob("whats_new/*/*.*.rst")]
+    assert told.count("\n* ") == listed + len(changes) > 0
     assert not re.search(r":\w+:`|``", told), "left in the other markup"
 
 
@@ -111,6 +114,17 @@ def test_a_change_of_no_known_kind_is_not_lost(tmp_path):
     (tmp_path / "0.1.0" / "fix.slug.rst").write_text("A sentence.", encoding="utf-8")
     with pytest.raises(ValueError, match=r"added\|changed\|fixed.*'fix.slug.rst'"):
         list(changelog.changes(tmp_path))
+
+
+def test_the_page_that_opens_a_version_stands_before_its_changes(tmp_path):
+    (tmp_path / "0.1.0").mkdir()
+    page = "What it offers:\n\nMeasures\n~~~~~~~~\n\n* ``one``\n  line\n* another\n"
+    (tmp_path / "0.1.0" / "overview.rst").write_text(page, encoding="utf-8")
+    (tmp_path / "0.1.0" / "fixed.slug.rst").write_text("A sentence.", encoding="utf-8")
+    found = list(changelog.changes(tmp_path))
+    assert [kind for _, kind, _ in found] == [changelog.OVERVIEW, "fixed"]
+    expected = "What it offers:\n\n### Measures\n\n* `one` line\n* another\n"
+    assert changelog.page_in_markdown(found[0][2][0]) == expected
 
 
 def test_changes_in_markdown():

@@ -26,7 +26,7 @@ NAMES = sorted(page.name for page in GUIDE.glob("*.rst"))
 SHOWN = ("clinical_study.rst", "credit_risk.rst")
 SAME_TREES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # as on the pages
 #: Pages that are run in a second and less: the others are slow.
-QUICK = ("coming_from_r.rst", "concepts.rst", "from_0_1_to_0_2.rst", "multicalibration.rst")
+QUICK = ("coming_from_r.rst", "concepts.rst", "multicalibration.rst")
 #: Ours are errors; those of other packages about each other are not the page's.
 pytestmark = [
     pytest.mark.filterwarnings("default"),

@@ -9,8 +9,7 @@ import warnings
 import house
 import pytest
 
-from sklearn_calib._cli import main, parser
-from sklearn_calib._cli._options import GONE
+from sklearn_calib._cli import parser
 from sklearn_calib._cli._wording import in_options
 from sklearn_calib.canonical import canonical_proba
 from sklearn_calib.exceptions import (
@@ -102,16 +101,6 @@ def test_settings_are_not_lost_in_texts():
                 calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
                 names = {getattr(one.func, "id", "") for one in calls}
                 assert not names & {"setting", "named"}, f"{path.name}:{node.lineno}"
-
-
-@pytest.mark.parametrize("option", GONE)
-def test_an_option_that_is_gone_names_the_new_one(option, capsys):
-    for name, command in COMMANDS.items():
-        if option in command._option_string_actions:
-            continue
-        with pytest.raises(SystemExit, match="2"):
-            main([name, "t.csv", option, "x"])
-        assert f"{option} is now {GONE[option]}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -12,13 +12,6 @@ from .._show import plain, quoted
 from ..exceptions import nearest
 from ._request import Request, split_names
 
-#: Options of 0.1 that are no more, and what says it now.
-GONE = {
-    "--sep": "--read sep=CHARACTER",
-    "--decimal": "--read decimal=,",
-    "--encoding": "--read encoding=NAME",
-}
-
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Examples keep their lines; the usage has what must be there, the rest is in the list."""
@@ -349,9 +342,6 @@ class Parser(Options, argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does; an option that is not known gets the nearest one."""
         given = sys.argv[1:] if args is None else [*args]
-        for option in (text.partition("=")[0] for text in given[1:]):
-            if option in GONE and option not in self._options_of(given[0]):
-                self.error(f"{option} is now {GONE[option]}")
         found, extra = self.parse_known_args(given, namespace or Request())
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
