@@ -15,7 +15,6 @@ from refused import refuses
 from sklearn_calib._cli import main
 from sklearn_calib._files.checksum import checksum
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, from_json, simplify, to_dict, to_json
 from sklearn_calib.export._nodes import NODES
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -197,31 +196,15 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
     assert Path("out.csv").exists() and Path("map.py").exists()
 
 
-def test_documents_of_the_former_schema_are_read_with_a_sentence():
+def test_documents_of_another_schema_or_without_a_checksum_are_refused():
     document = isotonic()
-    former = {k: v for k, v in document.items() if k not in ("sha256", "record")}
-    former["schema"] = 1
-    with pytest.warns(CalibrationWarning, match="schema 1. Its check rows fit"):
-        read = from_dict(former).document
-    assert read["schema"] == document["schema"] and "rows" not in read["record"]
-    assert all(read[key] == former[key] for key in former if key != "schema")
-    with refuses(ValueError, rule=".*checksum from schema 2 on", value="one in schema 1"):
-        from_dict(document | {"schema": 1})
-    with refuses(ValueError, rule=".*checksum from schema 2 on", value="none in schema 2"):
-        from_dict(former | {"schema": 2})
-
-
-def test_summaries_of_the_former_version_keep_their_checksum():
-    """That they are read, tests/summary/test_exact.py sees."""
-    import pyarrow.parquet as pq
-
-    folder = Path(__file__).parent / "data" / "summaries"
-    table = pq.read_table(folder / "version_1_exact.parquet")
-    ((key, text),) = table.schema.metadata.items()
-    said = json.loads(text)
-    said["max_cells"] += 1
-    with refuses(ValueError, value="another checksum"):
-        CalibrationSummary.from_arrow(table.replace_schema_metadata({key: json.dumps(said)}))
+    for other in (0, 2, 3, True, "1", None):
+        with refuses(ValueError, rule="1, which this version reads", value=repr(other)):
+            from_dict(document | {"schema": other})
+    for entry in ("sha256", "record"):
+        left = {key: value for key, value in document.items() if key != entry}
+        with refuses(ValueError, rule="a value", value="nothing"):
+            from_dict(left)
 
 
 # -- the canonical form ---------------------------------------------------------------------------

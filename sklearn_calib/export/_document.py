@@ -14,9 +14,9 @@ from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba, naming
-from ..exceptions import called, caution, check_flag, is_number, refuse, setting
+from ..exceptions import called, check_flag, is_number, refuse, setting
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
-from ._fields import WHERE, Numbers, kinds_of, shown, wrong
+from ._fields import Numbers, kinds_of, shown, wrong
 from ._nodes import NODES, Node
 from ._record import ENTRY as RECORD
 from ._record import MAP, checksum_of_map, read_record, record_of
@@ -24,16 +24,17 @@ from ._tabulate import tabulated
 from ._tree import read_nodes
 
 FORMAT = "sklearn-calib-map"
-SCHEMA = 3
-_WITH_CHECKSUM = 2  # the first schema that has one
-_WITH_RECORD = 3
+SCHEMA = 1
 #: The largest difference that a reader may find at the check rows.
 TOLERANCE = 1e-9
 _ROUNDING = 1e-6  # enlarged by a steep map of nearly equal scores
 N_CHECKS = 5
 KINDS = ("proba", "logits")
-_NEEDED = ("format", "schema", "package", "classes", "classes_type", "input", "map", "check")
-_KNOWN = (*_NEEDED, "estimator", "largest_error", RECORD, ENTRY)
+_NEEDED = (
+    *("format", "schema", "package", "classes", "classes_type", "input", "map", "check"),
+    *(RECORD, ENTRY),
+)
+_KNOWN = (*_NEEDED, "estimator", "largest_error")
 _CHANGED = (
     "The map was changed or cut off: export it again; one that you changed on purpose is read with "
     + setting("edited", True)
@@ -209,29 +210,20 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
         _check_names(document, found.root.tree())
         return replace(found, estimator=found.estimator | {"edited": True}).checked()
     _run_check(found)
-    if document["schema"] < _WITH_CHECKSUM:
-        caution(
-            f"{WHERE}, {ENTRY}",
-            "the checksum of the map",
-            f"none, as of schema {document['schema']}",
-            "Its check rows fit, but other changes would go unseen: write it again, "
-            "to_json(from_json(path), path)",
-        )
-    elif (own := checksum(document)) != document[ENTRY]:
+    if (own := checksum(document)) != document[ENTRY]:
         stated = shown(document[ENTRY])
         wrong(ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED)
-    if document["schema"] >= _WITH_RECORD:
-        of_map = document["classes"], document["classes_type"], document["map"]
-        if (own := checksum_of_map(*of_map)) != document[RECORD][MAP]:
-            stated = shown(document[RECORD][MAP])
-            wrong(f"{RECORD}.{MAP}", f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
+    own = checksum_of_map(document["classes"], document["classes_type"], document["map"])
+    if own != document[RECORD][MAP]:
+        stated = shown(document[RECORD][MAP])
+        wrong(f"{RECORD}.{MAP}", f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
     return found
 
 
 def _check_names(document, tree):
     """Refuse labels that changed places while the map, whose columns are theirs, did not."""
     names, kind = document["classes"], document["classes_type"]
-    stated = document.get(RECORD, {}).get(MAP)
+    stated = document[RECORD].get(MAP)
     for other in (sorted(names), names[::-1]):
         if other != names and checksum_of_map(other, kind, tree) == stated:
             cure = "The columns do not move with the names: write them back as they were"
@@ -261,24 +253,15 @@ def _read(document):
     root = read_nodes(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
     said = document.get("estimator", {}), document["package"], document.get("largest_error", {})
-    record = read_record(document[RECORD], len(classes)) if RECORD in document else {}
+    record = read_record(document[RECORD], len(classes))
     return MapDocument(root, classes, kind, check, *said, record)
 
 
 def _check_schema(document):
     schema = document["schema"]
-    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        wrong("schema", "a whole number from 1 on", shown(schema))
-    if schema > SCHEMA:
-        cure = "Update the package, or export the map again"
-        wrong("schema", f"at most {SCHEMA}, the newest that this version reads", f"{schema}", cure)
-    for name, what, since in (
-        (ENTRY, "checksum", _WITH_CHECKSUM),
-        (RECORD, "record", _WITH_RECORD),
-    ):
-        if (name in document) != (schema >= since):
-            got = f"{'one' if name in document else 'none'} in schema {schema}"
-            wrong(name, f"a {what} from schema {since} on", got)
+    if isinstance(schema, bool) or schema != SCHEMA:
+        cure = "Read it with the version of sklearn-calib that wrote it, or export the map again"
+        wrong("schema", f"{SCHEMA}, which this version reads", shown(schema), cure)
 
 
 def _read_check(check, k):
@@ -383,10 +366,9 @@ def _as_json(value):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what `to_json` writes.
 
-    A copy lies in the package as ``sklearn_calib/export/schema-3.json``, for programs in other
-    languages. Documents of earlier versions have their own schema: ``schema-2.json`` if they have
-    no record, ``schema-1.json`` if they have no checksum either. The schema says what each field
-    holds. Rules between fields, such as one value per knot, are checked by the readers only.
+    A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs in other
+    languages. The schema says what each field holds. Rules between fields, such as one value per
+    knot, are checked by the readers only.
 
     Returns
     -------
@@ -397,7 +379,7 @@ def json_schema() -> dict[str, Any]:
     >>> from sklearn_calib.export import json_schema
     >>> schema = json_schema()
     >>> schema["properties"]["schema"]
-    {'const': 3}
+    {'const': 1}
     >>> schema["$defs"]["steps"]["required"]
     ['node', 'input', 'edges', 'values']
     """

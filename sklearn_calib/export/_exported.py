@@ -18,7 +18,7 @@ from ..canonical import canonical_labels, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._describe import description
-from ._document import SCHEMA, Kind, document_of, read_document
+from ._document import Kind, document_of, read_document
 from ._fields import shown, wrong
 from ._nodes import takes_absent
 from ._record import Columns, Date, named
@@ -323,7 +323,7 @@ def to_dict(
 
 
 def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
-    """Read what `to_dict` returned, in this version or an earlier one.
+    """Read what `to_dict` returned.
 
     Parameters
     ----------
@@ -340,16 +340,10 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     Raises
     ------
     ValueError
-        A document that is no map, was written by a newer version, is damaged, whose check rows
+        A document that is no map, has another schema, is damaged, whose check rows
         do not give the results that it states, within 1e-9, or that was changed since it was
         written, which its checksum tells. The message names the place in the tree. Nothing in a
         document is ever executed.
-
-    Warns
-    -----
-    CalibrationWarning
-        A document of schema 1, which had no checksum: its check rows fit, but not every change
-        would show.
 
     Examples
     --------
@@ -366,7 +360,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     changed or cut off; export it again.
     """
     found = read_document(document, edited=edited)
-    if edited or document["schema"] != SCHEMA:
+    if edited:
         document = found.to_dict()
     return ExportedMap(document)._ready(found)
 

@@ -414,14 +414,13 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     def _program(self, carried):
         """All candidates as one program, or None where one of them has no nodes for it."""
-        programs = self.__dict__.setdefault("_programs", {})  # a pickle of 0.1.0 has none
-        if carried not in programs:
+        if carried not in self._programs:
             try:
                 program = RowProgram(self._nodes(), len(self.classes_), carried=carried)
             except (TypeError, ValueError, NotImplementedError):
                 program = None
-            programs[carried] = program
-        return programs[carried]
+            self._programs[carried] = program
+        return self._programs[carried]
 
     def _mixed(self, proba):
         """The mixture, each candidate by itself."""

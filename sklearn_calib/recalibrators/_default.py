@@ -1,7 +1,6 @@
 """The method that is taken when none is named."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -108,9 +107,6 @@ class DefaultCalibration(Recalibrator):
     weights_: FloatArray
 
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(_of_before(state) if "recalibrator_" in state else state)
 
     def _fit(self, proba, codes, weight):
         k, rows = proba.shape[1], np.arange(len(codes))
@@ -240,19 +236,3 @@ class _TwoSteps(FittedSoftmax):
         last = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
         given = [{"node": "squeezed"}] if self.squeezed else []
         return chain(*given, mixture([1.0 - share, share], [first, UNIFORM]), last)
-
-
-def _of_before(state):
-    """The state of a pickle of version 0.1.0: Platt scaling, or offsets and a structured matrix."""
-    state, one = dict(state), _TwoSteps()
-    method, offsets = state.pop("recalibrator_"), state.pop("offsets_", None)
-    if offsets is None:
-        half = method.intercept_ / 2
-        one._take((method.slope_, np.array([-half, half])))
-        one.coef_, one.intercept_, one.n_samples_ = np.ones(2), np.zeros(2), 1e300
-    else:
-        one.__dict__ |= method.__dict__
-        one.n_samples_ = method.temperature_scaling_.n_samples_
-        a = method.temperature_scaling_.inverse_temperature_
-        one._take((a, a * offsets))
-    return state | {"maps_": [one], "weights_": np.ones(1)}

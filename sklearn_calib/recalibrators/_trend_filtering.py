@@ -52,9 +52,6 @@ class TrendLine(NamedTuple):
         }
 
 
-Line = TrendLine  # its name in pickles of version 0.1.0
-
-
 @with_options
 class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).

@@ -1,4 +1,4 @@
-"""JSON documents: what is kept, what is refused, and what earlier versions wrote."""
+"""JSON documents: what is kept, what is refused, and what is stored."""
 
 import copy
 import itertools
@@ -14,7 +14,6 @@ from refused import refuses
 
 import sklearn_calib.export
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import (
     _document,
     _record,
@@ -34,8 +33,7 @@ from sklearn_calib.recalibrators import (
 
 MAPS = Path(__file__).parent.parent / "data" / "maps"
 STORED = sorted(MAPS.glob("*.json"))
-SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-3.json"
-FORMER_SCHEMA_FILE = SCHEMA_FILE.with_name("schema-1.json")
+SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-1.json"
 
 
 def labelled(labels):
@@ -111,7 +109,7 @@ def test_the_shipped_schema_is_that_of_the_reader():
     schema = json_schema()
     said = schema["properties"]
     assert set(said) == set(_document._KNOWN)
-    assert schema["required"] == [*_document._NEEDED, "record", "sha256"]
+    assert schema["required"] == [*_document._NEEDED]
     assert said["format"] == {"const": _document.FORMAT}
     assert said["schema"] == {"const": _document.SCHEMA}
     assert said["classes_type"] == {"enum": [*_document._LABELS]}
@@ -129,15 +127,11 @@ def large(path):
 )
 def test_documents_follow_the_schema(path):
     jsonschema = pytest.importorskip("jsonschema")
-    former = json.loads(FORMER_SCHEMA_FILE.read_text(encoding="utf-8"))
-    document = json.loads(path.read_text(encoding="utf-8"))
-    with pytest.warns(CalibrationWarning, match="schema 1"):
-        upgraded = from_dict(document).document
-    for schema, found in ((former, document), (json_schema(), upgraded)):
-        validator = jsonschema.validators.validator_for(schema)(schema)
-        if path == STORED[0]:
-            validator.check_schema(schema)
-        validator.validate(found)
+    schema, document = json_schema(), json.loads(path.read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    if path == STORED[0]:
+        validator.check_schema(schema)
+    validator.validate(document)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +159,18 @@ def test_the_schema_refuses_what_the_reader_refuses(change):
 
 
 def test_a_document_of_every_method_is_stored():
-    assert {path.stem.rpartition("-")[0] for path in STORED} == set(METHODS)
+    stored = {path.stem.rpartition("-")[0] for path in STORED}
+    assert stored == {*METHODS, "prior_shift.mean", "pipeline.mean"}
     assert sum(path.stat().st_size for path in STORED) < 1_000_000
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_stored_documents_are_read(path, oracle):
-    """The check rows, and what version 0.1.0 predicted for other rows."""
-    k = path.stem.rpartition("-")[2]
-    with pytest.warns(CalibrationWarning, match="checksum of the map, got none, as of schema 1"):
-        exported = from_json(path)
-    rows = make_overconfident(int(k), 12, random_state=5)[0]
+    """The check rows, and what was predicted for other rows once the map was stored."""
+    exported = from_json(path)
+    assert exported.document == json.loads(path.read_text(encoding="utf-8"))
+    assert exported.document["record"]["map_sha256"] in exported.describe()
+    rows = make_overconfident(len(exported.classes_), 12, random_state=5)[0]
     expected = np.array(oracle("maps/expected/predictions.json")[path.stem])
     assert np.abs(exported.predict_proba(rows) - expected).max() <= 1e-12
 
@@ -320,9 +315,9 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
     [
         ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
         ({"format": [[[[[[[]]]]]]]}, r"format: expected 'sklearn-calib-map', got \["),
-        ({"schema": 4}, "schema: expected at most 3, .* got 4. Update the package"),
-        ({"schema": True}, "schema: expected a whole number"),
-        ({"schema": "1"}, "schema: expected a whole number"),
+        ({"schema": 2}, "schema: expected 1, which this version reads, got 2. Read it with the"),
+        ({"schema": True}, "schema: expected 1, which this version reads, got True"),
+        ({"schema": "1"}, "schema: expected 1, which this version reads, got '1'"),
         ({"input": None}, "input: expected 'proba' or 'logits'"),
         ({"classes": ["a"]}, "classes: expected a list of at least two labels"),
         ({"classes": [0, 0]}, "classes: expected different labels"),

@@ -1,9 +1,6 @@
 """A map that was read stands wherever a recalibrator does."""
 
-import json
 import pickle
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +23,6 @@ from sklearn_calib.recalibrators import (
 )
 from sklearn_calib.testing import contract_checks
 
-PICKLES = Path(__file__).parent.parent / "data" / "pickles"
 # learning is not what it does; these checks fit it to data of other classes or other labels
 NOT_ITS = (
     "check_labels",
@@ -179,24 +175,6 @@ def test_skops_of_an_exported_map():
 def test_skops_trusts_types_of_the_package_alone():
     assert all(name.startswith("sklearn_calib.") for name in skops_trusted)
     assert len(set(skops_trusted)) == len(skops_trusted)
-
-
-STORED = sorted(PICKLES.rglob("*.pickle"))
-
-
-def test_a_pickle_of_every_method_is_stored():
-    assert {path.stem.rpartition("-")[0] for path in STORED} == set(METHODS)
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_stored_pickles_are_read(path):
-    k = int(path.stem.rpartition("-")[2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of another version of scikit-learn or numpy
-        method = pickle.loads(path.read_bytes())
-    rows = make_overconfident(k, 12, random_state=5)[0]
-    expected = json.loads((path.parent / "predictions.json").read_text(encoding="utf-8"))[path.stem]
-    assert np.abs(method.predict_proba(rows) - expected).max() <= 1e-12
 
 
 def test_whole_models_are_trusted_and_named_where_a_map_is_expected():

@@ -17,10 +17,8 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._files.checksum import checksum
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import (
-    ExportedMap,
     from_dict,
     from_json,
-    json_schema,
     simplify,
     to_code,
     to_dict,
@@ -42,7 +40,7 @@ from sklearn_calib.summary import CalibrationSummary
 
 Y, P = golden_set()
 MAPS = Path(__file__).parent.parent / "data" / "maps"
-STORED = sorted([*MAPS.glob("schema-2/*.json"), *MAPS.glob("schema-3/*.json")])
+STORED = sorted(MAPS.glob("*.json"))
 
 
 def signed(document):
@@ -273,13 +271,11 @@ def test_damaged_records_are_refused(change, words):
         from_dict(signed(document | {"record": document["record"] | change}))
 
 
-def test_documents_without_the_record_of_their_schema_are_refused():
+def test_documents_without_a_record_are_refused():
     document = to_dict(PlattScaling().fit(P, Y))
-    record = document.pop("record")
-    with refuses(ValueError, where="record", rule="a record from schema 3 on", value="none"):
+    del document["record"]
+    with refuses(ValueError, where="record", rule="a value", value="nothing"):
         from_dict(signed(document))
-    with refuses(ValueError, where="record", rule="a record from schema 3 on", value="one in"):
-        from_dict(signed(document | {"schema": 2, "record": record}))
     with refuses(ValueError, where=r"record\.map_sha256", rule="a value", value="nothing"):
         from_dict(signed(document | {"record": {}}))
 
@@ -332,7 +328,7 @@ def test_maps_of_other_rows_are_described():
     assert "adds" in from_dict(to_dict(far, input="logits")).describe()
 
 
-# -- documents of this and of the former schema -----------------------------------------------
+# -- stored documents -----------------------------------------------------------------------------
 
 
 def kinds_in(tree):
@@ -344,28 +340,5 @@ def kinds_in(tree):
 
 
 def test_every_kind_of_node_is_stored():
-    trees = [
-        json.loads(path.read_text(encoding="utf-8"))["map"]
-        for path in STORED
-        if "schema-3" in str(path)
-    ]
+    trees = [json.loads(path.read_text(encoding="utf-8"))["map"] for path in STORED]
     assert set(kinds_in(trees)) == set(NODES)
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_stored_documents_give_the_same(path):
-    exported = from_json(path)
-    assert isinstance(exported, ExportedMap) and exported.document["schema"] == 3
-    expected = json.loads(
-        (path.parent / "expected" / "predictions.json").read_text(encoding="utf-8")
-    )[path.stem]
-    rows = make_overconfident(len(exported.classes_), 12, random_state=5)[0]
-    assert np.abs(exported.predict_proba(rows) - expected).max() <= 1e-12
-    assert exported.document["record"]["map_sha256"] in exported.describe()
-    jsonschema = pytest.importorskip("jsonschema")
-    former = json.loads(path.read_text(encoding="utf-8"))
-    if former["schema"] == 3:
-        assert exported.document == former
-        jsonschema.Draft202012Validator(json_schema()).validate(former)
-    else:
-        assert "no record of the rows" in exported.describe()
