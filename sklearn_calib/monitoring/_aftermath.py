@@ -67,10 +67,10 @@ class Diagnosis(NamedTuple):
         P-values: that an offset leaves no slope, and that a line leaves no bend.
     mean_proba, event_rate : float
         Mean probability and share of events of these rows.
-    class_rates : tuple of float, or None
+    class_rates : tuple of float
         The share of each class, in the order of the columns, among all rows from `onset` on, also
         those of probability 0 or 1: what ``PriorShift(mean=)`` takes. Where a class did not come,
-        half a row was added to each. None in states of version 3, which did not count them.
+        half a row was added to each.
     confidence : bool
         Whether the probability is the largest of the row, and the event that its class is true.
     """
@@ -86,8 +86,8 @@ class Diagnosis(NamedTuple):
     p_bent: float
     mean_proba: float
     event_rate: float
-    class_rates: tuple[float, ...] | None = None
-    confidence: bool = False
+    class_rates: tuple[float, ...]
+    confidence: bool
 
     @property
     def advice(self) -> str:
@@ -119,7 +119,7 @@ class Diagnosis(NamedTuple):
         return f"{since}; by its {rows} {said}"
 
     def _call_of_offset(self):
-        if not 0 < self.event_rate < 1 or self.class_rates is None:  # there is no such mean
+        if not 0 < self.event_rate < 1:  # there is no such mean
             return ""
         call = f"fit PriorShift(mean={_shown(self.class_rates)}) to these rows"
         if self.confidence:
@@ -173,10 +173,8 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
     return found
 
 
-def _rates(labels: Any) -> tuple[float, ...] | None:
+def _rates(labels: Any) -> tuple[float, ...]:
     """The share of each class, each above 0."""
-    if labels is None:
-        return None
     counts = labels + (0.5 if (labels == 0).any() else 0.0)
     return tuple((counts / counts.sum()).tolist())
 

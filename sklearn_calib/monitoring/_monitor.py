@@ -599,13 +599,8 @@ class CalibrationMonitor:
         Raises
         ------
         ValueError
-            A state of a newer version, one that was changed or cut off, which its checksum tells,
+            A state of another version, one that was changed or cut off, which its checksum tells,
             or none.
-
-        Warns
-        -----
-        CalibrationWarning
-            A state of version 1, which had no checksum.
         """
         return monitor_of(cls, state)
 

@@ -202,11 +202,9 @@ class Record:
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
         return atoms(counts, COARSE_CELLS)
 
-    def labels_from(self, place: int) -> IntArray | None:
-        """Rows of each class in a block and all later ones; None where they were not counted."""
-        blocks = self.blocks[place:]
-        labels = np.sum([block.labels for block in blocks], axis=0)
-        return labels if labels.sum() >= sum(block.rows for block in blocks) else None
+    def labels_from(self, place: int) -> IntArray:
+        """Rows of each class in a block and all later ones."""
+        return np.asarray(np.sum([block.labels for block in self.blocks[place:]], axis=0))
 
     # -- alarms and other records -----------------------------------------------------------------
 
@@ -261,7 +259,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
-        """What `to_dict` made a dict of; before version 4 without the labels of blocks."""
+        """What `to_dict` made a dict of."""
         record = cls(n_classes)
         record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
         record.blocks = [
@@ -271,9 +269,9 @@ class Record:
                 int(last),
                 read_stored(when),
                 _dense(counts, COARSE_CELLS.n),
-                _dense(labels[0] if labels else [], n_classes, 1)[0],
+                _dense(labels, n_classes, 1)[0],
             )
-            for level, first, last, when, counts, *labels in found["blocks"]
+            for level, first, last, when, counts, labels in found["blocks"]
         ]
         for key in _NUMBERS:
             setattr(record, key, int(found[key]))

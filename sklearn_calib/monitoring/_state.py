@@ -8,16 +8,14 @@ import numpy as np
 
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray
-from ..exceptions import caution, refuse
+from ..exceptions import refuse
 from ._aftermath import from_state, in_state
 from ._record import Record
 from ._result import Alarm
 from ._rows import read_stored, stored_time
 
 _FORMAT = "sklearn-calib monitor"
-_VERSION = 4
-_WITH_CHECKSUM = 2  # the first version that has one
-_WITH_RECORDS = 3  # the first version that has counts by log-odds; 4 counts labels, too
+_VERSION = 1
 #: Entries, and the attributes of the monitor that they are.
 _ARRAYS = {"log_ratios": "_total", "detector": "_detector", "impossible": "_impossible"}
 _COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_before"}
@@ -68,26 +66,16 @@ def monitor_of(cls: Any, state: Any) -> Any:
         cure = "Give what state_dict returned"
         refuse(where, "the state of a monitor", "something else", cure)
     version: Any = state.get("version")
-    if isinstance(version, bool) or version not in range(1, _VERSION + 1):
+    if isinstance(version, bool) or version != _VERSION:
         cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
-        refuse(where, f"a state of version 1 to {_VERSION}", f"version {version!r}", cure)
+        refuse(where, f"a state of version {_VERSION}", f"version {version!r}", cure)
     try:
         found = _from_dict(cls, state)
-        if (ENTRY in state) != (version >= _WITH_CHECKSUM):
-            raise ValueError(f"a checksum is missing, or too many, in version {version}")
-        if ENTRY in state and state[ENTRY] != checksum(state):
+        if state[ENTRY] != checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         got = f"{type(error).__name__}: {error}".rstrip(".")
         refuse(where, "an unchanged state", got, "Take the last state that was whole")
-    if version < _WITH_CHECKSUM:
-        caution(
-            where,
-            "the checksum of the state",
-            f"none, as of version {version}",
-            "It was read, but a change of its numbers would go unseen; the state that is "
-            "written next has one",
-        )
     return found
 
 
@@ -111,11 +99,10 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
         setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = float(state["largest"])
-    monitor._last = read_stored(state["time"]), state.get("time_as_given")
+    monitor._last = read_stored(state["time"]), state["time_as_given"]
     monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
-    if state["version"] >= _WITH_RECORDS:
-        pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
-        monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
+    pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
+    monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
         (n, *map(float, numbers), read_stored(time)) for n, *numbers, time in state["course"]
@@ -123,7 +110,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     return monitor
 
 
-def _alarm(n, time, log, slope, shift, stream, meaning, written=None, found=None):
+def _alarm(n, time, log, slope, shift, stream, meaning, written, found):
     return Alarm(n, time, float(log), slope, shift, stream, meaning, written, from_state(found))
 
 

@@ -292,7 +292,7 @@ def test_the_mean_of_two_classes_is_that_of_the_second_among_all_rows(stream):
 
 
 def test_the_labels_of_a_state():
-    """The same for every batching; version 3 did not count them, and says no mean."""
+    """The same for every batching."""
     y, proba = shifted_classes(900, [1, 1, 9], np.random.default_rng(7))
     proba[100:400:2] = np.eye(3)[y[100:400:2]]
     whole = CalibrationMonitor(average_run_length=1e12).update(y, proba)
@@ -305,15 +305,6 @@ def test_the_labels_of_a_state():
     merged = parts.merge(whole)._records[0]
     assert merged.labels_from(0).tolist() == (2 * np.bincount(y)).tolist()
     state = CalibrationMonitor().update(y, proba).state_dict()
-    old = json.loads(json.dumps(state))
-    for block in old["records"][0][0]["blocks"]:
-        block.pop()
-    for place in [alarm[-1] for alarm in old["alarms"]] + [old["records"][0][0]["diagnosis"]]:
-        del place[-2:]
-    old = old | {"version": 3}
-    monitor = CalibrationMonitor.from_state_dict(old | {"sha256": checksum(old)})
-    assert monitor.diagnose().class_rates is None and monitor.alarms_[0].diagnosis
-    assert "PriorShift" not in monitor.diagnose()._replace(enough="offset").advice
     state["records"][0][0]["blocks"][0][-1] = [[3, 8]]
     with refuses(ValueError, value=".*counts that cannot be"):
         CalibrationMonitor.from_state_dict(state | {"sha256": checksum(state)})
@@ -353,20 +344,6 @@ def test_blocks_do_not_grow_with_the_rows():
     assert len(blocks) <= 8 * (np.log2(rows / 32 / 8) + 1) + 1
     assert sum(block.rows for block in blocks) == rows
     assert [b.first for b in blocks[1:]] == [b.last + 1 for b in blocks[:-1]]
-
-
-def test_states_without_counts_are_read():
-    """As version 2 wrote them."""
-    y, p = changed(lambda z: 0.3 * z, bad=300)
-    state = CalibrationMonitor().update(y, p).state_dict()
-    del state["records"], state["sha256"]
-    state |= {"version": 2, "alarms": [entries[:-1] for entries in state["alarms"]]}
-    monitor = CalibrationMonitor.from_state_dict(state | {"sha256": checksum(state)})
-    assert monitor.alarms_[-1].diagnosis is None and monitor.region().n_samples == 0
-    with refuses(ValueError, rule=".*rows since the alarm that say something", value="none"):
-        monitor.diagnose()
-    monitor.update(y[600:], p[600:])
-    assert monitor.diagnose().enough == "line" and monitor.region().n_samples == 300
 
 
 def test_changed_counts_are_refused():
