@@ -5,11 +5,8 @@ The schema's metadata says the format, the options, the shift and the totals (wh
 have in common, and in one of unweighted rows the offsets are less what rows in the middle of their
 cell would give, the sign moved to the last bit, and the bits of these integers are stored as
 doubles split into bytes: that is what compresses best.
-
-Version 1, which is still read, kept scores in 36 bits; see `_old_cells`.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -23,32 +20,24 @@ from .._files.whole import write_whole
 from .._kernels._cells import (
     CUTS,
     ID,
-    LARGEST_SHIFT,
     N0,
     N1,
     NARROW,
     OFFSET,
     STEP_BITS,
-    TAIL_BITS,
-    TAIL_KEY,
     WIDE,
-    cells_of,
     dropped_bits,
-    ids_of,
-    label_sums,
     real,
     start_and_side,
-    steps_of,
     widened,
 )
-from .._kernels._exact_sums import as_sums
 from .._show import plain
 from .._typing import Self
-from ..exceptions import caution, refuse, require
+from ..exceptions import refuse, require
 
 KEY = b"sklearn_calib.summary"
 _FORMAT = "sklearn-calib summary "
-_VERSION, _OLD_VERSION = "2", "1"  # whose cells and checksum had another form
+_VERSION = "1"
 _WHOLE = ("id", "n0", "n1")
 _REAL = ("offset", "w0", "w1", "v0", "v1")
 _PACKED, _PACKED_ID = "packed_offset", "packed_id"
@@ -168,12 +157,6 @@ class Storable:
             There is no such file.
         ValueError
             The file is truncated, damaged, of another version or no summary; it is named.
-
-        Warns
-        -----
-        CalibrationWarning
-            The file is of version 1, which kept scores in 36 bits: it is read as a summary of so
-            many significant bits, which is not exact.
         """
         where = "CalibrationSummary.from_parquet"
         path, parquet = path_of(path, where), require("pyarrow.parquet", "cli", where)
@@ -284,14 +267,8 @@ def _texts(sums):
 
 
 def _from_texts(texts):
-    """Earlier files of this version have the nearest float64, as hexadecimal digits."""
-    whole = [text.split(" << ") for text in texts]
-    return [
-        int(parts[0], 16) << int(parts[1])
-        if len(parts) == 2
-        else as_sums([float.fromhex(parts[0])])[0]
-        for parts in whole
-    ]
+    pairs = [text.split(" << ") for text in texts]
+    return [int(odd, 16) << int(power) for odd, power in pairs]
 
 
 def _from_table(cls, table, name, where):
@@ -305,24 +282,19 @@ def _from_table(cls, table, name, where):
         version = metadata["format"]
     except (ValueError, KeyError, TypeError):
         refuse(where, f"a calibration summary in {name}", "metadata that cannot be read", cure)
-    old = version == _FORMAT + _OLD_VERSION
-    if not old and version != _FORMAT + _VERSION:
+    if version != _FORMAT + _VERSION:
         rule = f"{_FORMAT + _VERSION!r} in {name}"
         refuse(
             where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
         )
     try:
-        summary = _assembled(cls, _unpacked(table, old), metadata, old)
+        summary = _assembled(cls, _unpacked(table), metadata)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         refuse(where, f"an unchanged calibration summary in {name}", f"{error}", "Write it again")
-    if old:
-        got = f"{name} of version 1, which has 36 bits of each"
-        cure = "It is not exact any more; where that matters, summarise the rows again"
-        caution(where, "scores in all their digits", got, cure)
     return summary
 
 
-def _assembled(cls, table, metadata, old):
+def _assembled(cls, table, metadata):
     summary = cls.__new__(cls)
     summary.__init__(**{key: metadata[key] for key in ("max_cells", "multiclass")})
     labels = summary._labels
@@ -341,24 +313,17 @@ def _assembled(cls, table, metadata, old):
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else real(cells)
         target[:, place] = table.column(name).to_numpy()
-    own = _old_checksum if old else checksum
-    if metadata["checksum" if old else ENTRY] != own(metadata, cells.tobytes()):
+    if metadata[ENTRY] != checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
     for state, said, own in zip(
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
-        settled = _old_cells(own, said) if old else (own.copy(), said["shift"])
-        state.restore(*settled, said["max_cells"], _from_texts(said["totals"]))
+        totals = _from_texts(said["totals"])
+        state.restore(own.copy(), said["shift"], said["max_cells"], totals)
     if summary._joint is not None:
         summary._joint = _from_texts(metadata["joint"])
     return summary
-
-
-def _old_checksum(metadata, cells):
-    """That of version 1."""
-    said = {name: value for name, value in metadata.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode() + cells).hexdigest()
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -370,11 +335,11 @@ def _of_problems(table, name):
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
 
 
-def _middles(table, old=False):
+def _middles(table):
     """The offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
     shift = _of_problems(table, "shift")
-    dropped = _old_dropped_bits(ids, shift) if old else dropped_bits(ids, shift) - STEP_BITS
+    dropped = dropped_bits(ids, shift) - STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
@@ -389,7 +354,7 @@ def _packed(table):
     return _with_column(packed, "offset", _PACKED, bits.view(np.float64))
 
 
-def _unpacked(table, old):
+def _unpacked(table):
     if _PACKED_ID in table.column_names:
         ids = _unpacked_ids(table.column(_PACKED_ID).to_numpy(), table)
         table = _with_column(table, _PACKED_ID, "id", ids)
@@ -397,7 +362,7 @@ def _unpacked(table, old):
         return table
     bits = table.column(_PACKED).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
-    return _with_column(table, _PACKED, "offset", (excess + _middles(table, old)).astype(float))
+    return _with_column(table, _PACKED, "offset", (excess + _middles(table)).astype(float))
 
 
 def _with_column(table, old, new, values):
@@ -432,33 +397,3 @@ def _unpacked_ids(packed, table):
     ]
     start = np.where(coarse & (code & 1 == 1), np.where(high, cut[1], cut[0]), code << zeros)
     return np.where(high, ~start, start)
-
-
-# -- files of version 1 ---------------------------------------------------------------------------
-
-
-def _old_dropped_bits(ids, shift):
-    """How many of 36 bits the cells dropped."""
-    tail = np.where(shift > 0, np.minimum(shift + TAIL_BITS, LARGEST_SHIFT - STEP_BITS), 0)
-    return np.where(start_and_side(ids)[0] < TAIL_KEY >> STEP_BITS, tail, shift)
-
-
-def _old_cells(cells, said):
-    """(table, shift): cells of scores that were rounded to 36 bits, of which shift bits dropped.
-
-    A score at j / 60 was one with those up to 36 bits above; it stays below the cut.
-    """
-    from .._kernels._cells_compiled import settled
-
-    cells, shift = cells.copy(), said["shift"] + STEP_BITS
-    steps, high = start_and_side(cells[:, ID])
-    start = steps << STEP_BITS
-    for side, edges, nearer in ((0, CUTS[0][1:] - 1, np.minimum), (1, CUTS[1], np.maximum)):
-        place = np.searchsorted(steps_of(edges), steps).clip(max=len(edges) - 1)
-        at_edge = (high == side) & (steps_of(edges)[place] == steps)
-        start = np.where(at_edge, nearer(start, edges[place]), start)
-    first = cells_of(start, high, shift)
-    cells[:, ID] = ids_of(first, high)
-    weight = label_sums(cells)[0].sum(axis=1)
-    real(cells)[:, OFFSET] += weight * (steps - steps_of(first))
-    return settled(cells, shift, said["max_cells"])

@@ -1,16 +1,13 @@
 import io
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from laws import LAWS, sample
 from refused import refuses
 
-from sklearn_calib._kernels._cells import OFFSET, real
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.summary import CalibrationSummary, is_summary_file
 
 pa = pytest.importorskip("pyarrow")
@@ -75,63 +72,6 @@ def test_size_of_a_full_summary_of_all_digits(law, kilobytes, tmp_path):
     assert summary.exact
     summary.to_parquet(tmp_path / "full.parquet")
     assert os.path.getsize(tmp_path / "full.parquet") <= 1000 * kilobytes
-
-
-def golden(n):
-    i = np.arange(1, n + 1)
-    p = 0.6180339887498949 * i % 1
-    return (0.7548776662466927 * i % 1 < p**1.5).astype(int), p
-
-
-def rows_of_old_files():
-    """What the files of version 1 were made of, and the options."""
-    p, y = sample("atoms", 300)
-    edges = np.arange(61) / 60
-    p = np.r_[p, edges, np.nextafter(edges, 2).clip(0, 1)]
-    yield "exact", (np.r_[y, np.arange(122) % 2], p), 65_536
-    yield "coarse", golden(20_000), 4096
-    yield "weighted", (*golden(300), 1.0 + np.arange(1, 301) % 7 / 3), 65_536
-
-
-@pytest.mark.parametrize(
-    ("name", "rows", "max_cells"),
-    rows_of_old_files(),
-    ids=lambda v: v if isinstance(v, str) else "",
-)
-def test_files_of_version_1(name, rows, max_cells, tmp_path):
-    """Scores in 36 bits: the same cells, in those bits, not exact any more; said once."""
-    path = Path(__file__).parents[1] / "data" / "summaries" / f"version_1_{name}.parquet"
-    with pytest.warns(CalibrationWarning, match="in all their digits, got .* of version 1"):
-        old = CalibrationSummary.from_parquet(path)
-    new = CalibrationSummary(max_cells).update(*rows)
-    assert not old.exact and old.significant_bits <= 36
-    assert old.totals == pytest.approx(new.totals, rel=1e-12)
-    with refuses(ValueError, rule="a measure with a known bound"):
-        old.measure("expected_cost_score", True, costs=[[0, 4], [1, 0]])
-    for measure in ("smooth_calibration_error", "brier_loss"):
-        assert old.measure(measure) == pytest.approx(new.measure(measure), abs=1e-10)
-    state, expected = old._states[0], new._states[0]
-    if name == "coarse":
-        assert (state.shift, state.max_cells) == (expected.shift, max_cells)
-        assert np.array_equal(state.table[:, :OFFSET], expected.table[:, :OFFSET])
-        assert np.allclose(real(state.table)[:, OFFSET], real(expected.table)[:, OFFSET], 1e-6)
-    else:
-        found, wanted = (s.rows().proba[:, 1] for s in (old, new))
-        places = np.searchsorted(wanted, found * (1 + 2.0**-36), side="right") - 1
-        assert np.allclose(found, wanted[places], 2.0**-36, 0.0)
-        for n_bins in (5, 15, 60):  # in 36 bits scores beside an edge were one with it
-            bins = [
-                np.bincount(
-                    np.searchsorted(np.arange(1, n_bins) / n_bins * (1 + 1e-12), r.proba[:, 1]),
-                    weights=r.sample_weight,
-                )
-                for r in (old.rows(), new.rows())
-            ]
-            assert np.allclose(*bins)
-    summed = old + new
-    assert summed.n_samples == 2 * new.n_samples and not summed.exact
-    old.to_parquet(tmp_path / "new.parquet")
-    assert same_bits(CalibrationSummary.from_parquet(tmp_path / "new.parquet"), old)  # no warning
 
 
 def saved(tmp_path):
