@@ -201,6 +201,8 @@ def test_documents_of_another_schema_or_without_a_checksum_are_refused():
     for other in (0, 2, 3, True, "1", None):
         with refuses(ValueError, rule="1, which this version reads", value=repr(other)):
             from_dict(document | {"schema": other})
+    with refuses(ValueError, where="sklearn_calib.export, schema", value="2"):
+        from_dict({"format": document["format"], "schema": 2})
     for entry in ("sha256", "record"):
         left = {key: value for key, value in document.items() if key != entry}
         with refuses(ValueError, rule="a value", value="nothing"):

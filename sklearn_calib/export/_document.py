@@ -234,15 +234,11 @@ def _read(document):
     """The parts of a document, each checked by itself."""
     if not isinstance(document, dict):
         wrong("the document", "a dict", type(document).__name__, "Pass what to_dict returned")
-    for name in _NEEDED:
-        if name not in document:
-            wrong(name, "a value", "nothing")
+    _check_schema(document)  # first: documents of other schemas have other entries
+    _check_present(document, _NEEDED)
     for name in document:
         if name not in _KNOWN:
             wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", shown(name))
-    if document["format"] != FORMAT:
-        wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
-    _check_schema(document)
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
         wrong("input", "'proba' or 'logits'", shown(kind))
@@ -257,7 +253,16 @@ def _read(document):
     return MapDocument(root, classes, kind, check, *said, record)
 
 
+def _check_present(document, names):
+    for name in names:
+        if name not in document:
+            wrong(name, "a value", "nothing")
+
+
 def _check_schema(document):
+    _check_present(document, ("format", "schema"))
+    if document["format"] != FORMAT:
+        wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
     schema = document["schema"]
     if isinstance(schema, bool) or schema != SCHEMA:
         cure = "Read it with the version of sklearn-calib that wrote it, or export the map again"

@@ -111,7 +111,10 @@ def test_damaged(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m | {"format": "sklearn-calib summary 3"}, "got 'sklearn-calib summary 3'"),
+        (
+            lambda m: m | {"format": "sklearn-calib summary 2"},
+            "expected .sklearn-calib summary 1. in .*got .sklearn-calib summary 2.",
+        ),
         (lambda m: {"format": 7}, "got 7"),
         (lambda m: {}, "metadata that cannot be read"),
         (lambda m: [], "metadata that cannot be read"),
