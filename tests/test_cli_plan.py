@@ -81,7 +81,6 @@ def same_targets(found, expected):
         (["--error", "0,05"], "expected errors between 0 and 0.5, got 0"),
         (["--error", "x"], "expected a number, got 'x'"),
         (["--error", ".02", "--by", "id"], "unrecognized arguments: --by id"),
-        (["--error", ".02", "--decimal", ","], "--decimal is now --read decimal=,"),
         (["--error", ".02", "--prob", "w,id"], "expected one column in --prob, got 3"),
         (["--error", "1e-9"], "expected an error that some 1e12 rows of such predictions"),
         (["--error", ".02", "--json", "s.csv"], "the table itself"),
