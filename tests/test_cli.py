@@ -30,6 +30,9 @@ def table(tmp_path, monkeypatch):
     return frame
 
 
+AS_USUAL = ["--label", "label", "--prob", "p", "--positive", "yes"]
+
+
 def run(*arguments):
     return main(["audit", *arguments])
 
@@ -60,7 +63,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
 
 
 def test_audit(table, capsys, tmp_path):
-    assert run("t.csv", "--label", "label", "--prob", "p", "--weight", "w", "--resamples", "9") == 0
+    assert run("t.csv", *AS_USUAL, "--weight", "w", "--resamples", "9") == 0
     out = capsys.readouterr().out
     assert "expected_calibration_error" in out and "Would recalibration help?" in out
     assert re.search(r"│ auto +│", out) and "    sklearn-calib fit " in out
@@ -72,7 +75,13 @@ def test_audit_positive_class(table, capsys):
     table["q"] = 1 - table["p"]
     table.to_csv("t.csv", index=False)
     outputs = []
-    for arguments in (["p"], ["q", "--positive", "no"], ["q,p"], ["p", "--classes", "no,yes"]):
+    ways = (
+        ["p", "--positive", "yes"],
+        ["q", "--positive", "no"],
+        ["q,p"],
+        ["p", "--classes", "no,yes"],
+    )
+    for arguments in ways:
         assert unseen("t.csv", "--label", "label", "--prob", *arguments) == 0
         lines = capsys.readouterr().out.splitlines()
         line = next(line for line in lines if "brier_loss" in line)
@@ -96,9 +105,9 @@ def test_audit_many_classes(quick, capsys):
         ({}, ["--prob", "p", "--weight", "v"], "expected a column 'v'"),
         ({"p": "high"}, ["--prob", "p"], "expected numbers in column 'p' of t.csv, got for inst"),
         ({"p": None}, ["--prob", "p"], "expected a number in every row, got nan in row 3 of"),
-        ({"p": 1.5}, ["--prob", "p"], "expected probabilities in [0, 1], got 1.5 in row 3"),
+        ({"p": 1.5}, AS_USUAL[2:], "expected probabilities in [0, 1], got 1.5 in row 3"),
         ({"label": None}, ["--prob", "p"], "expected a label in every row, got nan in row 3"),
-        ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected --weight >= 0"),
+        ({"w": -1}, [*AS_USUAL[2:], "--weight", "w"], "expected --weight >= 0"),
         ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
         ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
@@ -173,7 +182,6 @@ def quick(monkeypatch, tmp_path):
 
 
 LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
-AS_USUAL = ["--label", "label", "--prob", "p"]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +237,9 @@ def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message
         symlink(tmp_path / "symbolic.csv", name)
     (tmp_path / "hard.csv").hardlink_to(tmp_path / name)
     before = sorted(tmp_path.iterdir())
-    options = AS_USUAL if "--prob" not in arguments else AS_USUAL[:2]
+    options = AS_USUAL[:2] if "--prob" in arguments else AS_USUAL
+    if "--classes" in arguments:
+        options = AS_USUAL[:4]
     assert run(name, *options, *arguments) == 2
     said = capsys.readouterr().err
     assert message in said and said.startswith("sklearn-calib: ")
@@ -336,7 +346,7 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     more = {
         "tilde.csv": ["--read", "sep=~"],
         "commas.csv": ["--read", "decimal=,"],
-        "accents.csv": ["--read", "encoding=cp1252"],
+        "accents.csv": ["--read", "encoding=cp1252", "--positive", "sí"],
         "tabs.tsv": ["--read", "sep=tab"],
     }
     for path in sorted(tmp_path.iterdir()):
@@ -507,7 +517,7 @@ def test_a_terminal_without_unicode(quick, monkeypatch):
     quick.rename(columns={"p": "😀"}).to_csv("t.csv", index=False)
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", screen)
-    assert unseen("t.csv", "--label", "label", "--prob", "😀") == 0
+    assert unseen("t.csv", "--label", "label", "--prob", "😀", "--positive", "yes") == 0
     screen.flush()
     assert b"accuracy of \\U0001f600" in screen.buffer.getvalue()
 

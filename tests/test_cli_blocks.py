@@ -17,7 +17,7 @@ from sklearn_calib.export import to_json
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import get_recalibrator
 
-ROWS = ["--label", "outcome", "--prob", "p"]
+ROWS = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
 TIMED = [*ROWS, "--time", "day", "--state", "state.json"]
 N = 1500
 

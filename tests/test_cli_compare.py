@@ -17,7 +17,7 @@ from sklearn_calib.inference import paired_difference
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.summary import CalibrationSummary
 
-AS_USUAL = ["--label", "outcome", "--prob", "p"]
+AS_USUAL = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
 
 
 @pytest.fixture
@@ -82,7 +82,9 @@ def test_verdicts(frame, capsys):
     assert (
         "p is better" in out and "After temperature scaling of both, p is also better: by 0." in out
     )
-    assert compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r") == 0
+    assert (
+        compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r", *AS_USUAL[4:]) == 0
+    )
     out = " ".join(capsys.readouterr().out.split())
     assert "After temperature scaling of both, q is better" in out
     frame.assign(q=frame["p"] + 1e-6).to_csv("same.csv", index=False)
@@ -158,6 +160,8 @@ def test_holes_in_one_of_the_files(frame, capsys):
 
 
 def test_the_examples_run(frame, capsys):
+    frame = frame.assign(outcome=(frame["outcome"] == "yes").astype(int))
+    frame.to_csv("old.csv", index=False)
     new = frame.assign(p=frame["q"], score=frame["q"], y=frame["outcome"])
     new.to_csv("new.csv", index=False)
     frame.assign(p_old=frame["p"], p_new=frame["q"]).to_csv("both.csv", index=False)
@@ -172,7 +176,8 @@ def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
     p = rng.random(300)
     y = (rng.random(300) < p).astype(int)
     pd.DataFrame({"p": p, "q": p**2, "outcome": y}).to_csv("t.csv", index=False)
-    assert compare("t.csv", *AS_USUAL, "--prob", "q", "--resamples", "20", "--json", "c.json") == 0
+    more = ["--prob", "q", "--resamples", "20", "--json", "c.json"]
+    assert compare("t.csv", *AS_USUAL[:4], *more) == 0
     assert "smooth calibration error" in capsys.readouterr().out
     rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["differences"]
     error = next(row for row in rows if row["measure"] == "smooth_calibration_error")
@@ -188,7 +193,7 @@ def test_whole_numbers_and_their_text_match(frame, capsys):
 # -- rows that are read block by block --------------------------------------------------------
 
 
-def differences(*arguments, columns=AS_USUAL):
+def differences(*arguments, columns=AS_USUAL[:4]):
     assert compare(*arguments, *columns, "--resamples", "20", "--json", "c.json") == 0
     with open("c.json", encoding="utf-8") as file:
         return {row.pop("measure"): row for row in json.load(file)["differences"]}
@@ -269,11 +274,11 @@ def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
         table = frame.assign(outcome=pd.Series(label))
         table.to_csv("a.csv", index=False)
         table.assign(p=frame["q"]).to_json("b.jsonl", orient="records", lines=True)
-        assert compare("a.csv", "b.jsonl", *AS_USUAL, f"--classes={no},{yes}") == 0
+        assert compare("a.csv", "b.jsonl", *AS_USUAL[:4], f"--classes={no},{yes}") == 0
         assert "a is better" in capsys.readouterr().out
     label[399] = "maybe"
     frame.assign(outcome=pd.Series(label)).to_csv("a.csv", index=False)
-    assert compare("a.csv", *AS_USUAL, "--prob", "q", "--classes=-2,3") == 2
+    assert compare("a.csv", *AS_USUAL[:4], "--prob", "q", "--classes=-2,3") == 2
     assert "got 'maybe' in row 399. Name all of them with --classes" in said(capsys)
 
 
@@ -435,7 +440,7 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
 def test_blocks_of_several_classes_are_let_go(monkeypatch):
     """Also those of probabilities, which the draw keeps no views of."""
     from sklearn_calib import summary
-    from sklearn_calib._cli import _pairs
+    from sklearn_calib._cli import _compare, _pairs
 
     held, most = [], []
     read = _pairs.scores_of
@@ -447,6 +452,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
         return proba
 
     monkeypatch.setattr(_pairs, "scores_of", watched)
+    monkeypatch.setattr(_compare, "_FEW_ROWS", 20)  # which are kept
     monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())
@@ -491,6 +497,7 @@ def test_the_calibration_error_of_clusters_with_weights(frame, monkeypatch):
     columns = [*AS_USUAL, "--prob", "q", "--weight", "w", "--cluster", "shop"]
     found = differences("few.csv", columns=columns)["smooth_calibration_error"]
     given = {"sample_weight": some["w"], "groups": some["shop"], "n_resamples": 20}
+    given["pos_label"] = "yes"
     rows = (some["outcome"], some["p"], some["q"], "smooth_calibration_error")
     expected = paired_difference(*rows, level=0.9, **given)
     for name in ("first", "second", "difference"):

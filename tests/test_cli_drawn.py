@@ -74,7 +74,7 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
         frame = frame[frame["y"] != "z"].drop(columns=["a", "b", "c"])
         for name, rows in (("t.csv", frame), ("u.parquet", frame.sample(frac=1, random_state=1))):
             rows.to_csv(name, index=False) if name == "t.csv" else rows.to_parquet(name)
-        columns = COLUMNS[:2]
+        columns = [*COLUMNS[:2], "--positive", "y"]
     assert fit(["t.csv"], *more, columns=columns, out="small.json") == 0
     small = capsys.readouterr().out.replace("small.json", "m.json")
     large()

@@ -14,11 +14,11 @@ N = 600
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """AUC .67 for "ja", the class that sorts first: accuracy falls by less than 30 points."""
+    """AUC .67 for 0, the class that sorts first: accuracy falls by less than 30 points."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     p = rng.beta(4, 3, N)
-    label = np.where(rng.random(N) < p, "ja", "nein")
+    label = (rng.random(N) >= p).astype(int)
     pd.DataFrame({"y": label, "p": p, "q": p**2, "noise": rng.random(N)}).to_csv(
         "t.csv", index=False
     )
@@ -49,9 +49,9 @@ def test_every_command_stops(table, name, capsys, monkeypatch):
     words = [*COMMANDS[name], "--label", "y", "--prob", "p"]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert "rises with 'nein'" in said and "Add --positive ja, or --positive nein" in said
-    for label in ("ja", "nein"):
-        more = ["--allow", "order"] if label == "nein" and "compare" not in name else []
+    assert "rises with '1'" in said and "Add --positive 0, or --positive 1" in said
+    for label in ("0", "1"):
+        more = ["--allow", "order"] if label == "1" and "compare" not in name else []
         assert main([*words, "--positive", label, *more]) in (0, 3)
 
 
@@ -76,9 +76,9 @@ def test_how_often_no_skill_is_stopped():
 
 def test_cells_and_rows_say_the_same(table):
     label, p = table
-    cells = summarize({"y": label, "p": p}, label="y", prob="p", classes=["ja", "nein"])
+    cells = summarize({"y": label, "p": p}, label="y", prob="p")
     own = cells.samples()[0].backwards
-    assert own.auc == pytest.approx(ranks_of(p, label == "ja").auc, abs=1e-12)
+    assert own.auc == pytest.approx(ranks_of(p, label == 0).auc, abs=1e-12)
 
 
 def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(tmp_path, monkeypatch, capsys):

@@ -27,7 +27,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system withou
 
 ROWS = ["--label", "y", "--prob", "p"]
 COMMANDS = {
-    "monitor": ["monitor", "t.csv", *ROWS, "--state", "out.json", "--run-length", "1e12"],
+    "monitor": [
+        *["monitor", "t.csv", *ROWS, "--state", "out.json", "--run-length", "1e12"],
+        *["--allow", "repeated"],
+    ],
     "apply": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.json.csv"],
     "lines": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.jsonl"],
     "parquet": ["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.parquet"],

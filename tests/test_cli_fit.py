@@ -32,7 +32,7 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
-COLUMNS = ["--label", "y", "--prob", "p"]
+COLUMNS = ["--label", "y", "--prob", "p", "--positive", "yes"]
 read_csv = partial(pd.read_csv, **exact_numbers())
 
 
@@ -656,7 +656,7 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
 def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
     frame, _ = rows
     table = frame.rename(columns={"y": "outcome"}).assign(
-        score=np.log(frame["p"] / (1 - frame["p"]))
+        score=np.log(frame["p"] / (1 - frame["p"])), outcome=(frame["y"] == "yes").astype(int)
     )
     for name in ("cal.csv", "new.csv"):
         table.to_csv(name, index=False)
@@ -747,7 +747,7 @@ def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{p},{label}\n" for p in (0.2, 0.4, 0.7) for label in ("yes", "no", word))
     Path("t.csv").write_text("p,y\n" + rows, encoding="utf-8")
-    given = ["t.csv", "--label", "y", "--prob", "p"]
+    given = ["t.csv", *COLUMNS]
     assert main(["monitor", *given]) == 2
     assert "the texts NA, N/A, None, null" in capsys.readouterr().err
     assert main(["monitor", *given, "--missing", "drop"]) in (0, 3)
@@ -791,7 +791,8 @@ def test_a_wrong_date_is_refused_before_the_work(rows, capsys):
 def test_fit_states_the_mean_of_all_rows(rows):
     """Where a fit in Python would take some of them."""
     proba, y = make_overconfident(2, 5000, random_state=2)
-    pd.DataFrame({"p": proba[:, 1], "y": y}).to_csv("cal.csv", index=False)
+    labels = np.array(["no", "yes"])[y]
+    pd.DataFrame({"p": proba[:, 1], "y": labels}).to_csv("cal.csv", index=False)
     assert fit() == 0
     found = from_json("new.json")
     record = found.document["record"]

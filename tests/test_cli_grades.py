@@ -12,7 +12,17 @@ from sklearn_calib.groups import Grades, grade_calibration
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
-OPTIONS = ["--no-advice", "--resamples", "2", "--label", "default", "--prob", "pd"]
+OPTIONS = [
+    "--no-advice",
+    "--resamples",
+    "2",
+    "--label",
+    "default",
+    "--prob",
+    "pd",
+    "--positive",
+    "yes",
+]
 EDGES = [0.02, 0.05, 0.2]
 
 

@@ -15,7 +15,7 @@ from sklearn_calib.groups import group_calibration
 from sklearn_calib.metrics import log_loss, smooth_calibration_error
 from sklearn_calib.summary import CalibrationSummary
 
-AS_USUAL = ["--label", "label", "--prob", "p"]
+AS_USUAL = ["--label", "label", "--prob", "p", "--positive", "yes"]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def values(out):
 def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
     rows = frame["label"], frame["p"]
     measures = {"log_loss": log_loss, "smooth_calibration_error": smooth_calibration_error}
-    expected = {name: f"{f(*rows):.4f}" for name, f in measures.items()}
+    expected = {name: f"{f(*rows, pos_label='yes'):.4f}" for name, f in measures.items()}
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     os.rename("t.csv", "../t.csv")
     many = [f"day={day}/a.parquet" for day in range(4)]
@@ -100,7 +100,8 @@ def groups_of(capsys, *arguments):
 @pytest.mark.slow
 def test_groups(frame, capsys):
     table = frame.assign(day=np.arange(400) % 4)[["day", "shop"]]
-    wanted = group_calibration(frame["label"], frame["p"], table, depth=2).to_dict()
+    given = {"depth": 2, "pos_label": "yes"}
+    wanted = group_calibration(frame["label"], frame["p"], table, **given).to_dict()
     for by in (["--by", "day,shop"], ["--by", "day", "--by", "shop"]):
         assert groups_of(capsys, "day=*/*.parquet", *AS_USUAL, *by) == wanted
     assert "400 rows in" in capsys.readouterr().out
@@ -109,7 +110,7 @@ def test_groups(frame, capsys):
         os.remove(f"day={day}/a.parquet")
         os.rename(f"s{day}.parquet", f"day={day}/s.parquet")
     saved = groups_of(capsys, "day=*/s.parquet", "--by", "day")
-    alone = group_calibration(frame["label"], frame["p"], table[["day"]], depth=2)
+    alone = group_calibration(frame["label"], frame["p"], table[["day"]], **given)
     assert saved == alone.to_dict()
     assert run("t.csv", "day=0/s.parquet", *AS_USUAL, "--by", "shop") == 2
     assert "expected rows to group, got the summary" in capsys.readouterr().err
@@ -147,7 +148,13 @@ def test_the_positive_class_of_many_files(frame, capsys):
     for day in range(4):
         frame[day::4].to_parquet(f"day={day}/a.parquet")
     briers = set()
-    for arguments in (["p"], ["q", "--positive", "no"], ["q,p"], ["p", "--classes", "no,yes"]):
+    ways = (
+        ["p", "--positive", "yes"],
+        ["q", "--positive", "no"],
+        ["q,p"],
+        ["p", "--classes", "no,yes"],
+    )
+    for arguments in ways:
         assert run("day=*/a.parquet", "--label", "label", "--prob", *arguments) == 0
         briers.add(values(capsys.readouterr().out)[0]["brier_loss"])
     assert len(briers) == 1
@@ -220,7 +227,7 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             "numbers.parquet: expected summaries of the same classes",
         ),
         (
-            ["ones.parquet", "ones.csv", *AS_USUAL],
+            ["ones.parquet", "ones.csv", *AS_USUAL[:4]],
             "expected labels of at least two classes in column 'label'",
         ),
         (
@@ -289,7 +296,7 @@ def of_labels(labels):
     rows = "".join(f"{label},{0.001 * (i % 900) + 0.05:.4f}\n" for i, label in enumerate(labels))
     with open("rows.csv", "w", encoding="utf-8") as file:
         file.write("label,p\n" + rows)
-    return ["rows.csv", *AS_USUAL]
+    return ["rows.csv", *AS_USUAL[:4]]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.summary import summarize
 
 N = 80
-ROWS = ["--label", "y", "--prob", "p"]
+ROWS = ["--label", "y", "--prob", "p", "--positive", "yes"]
 TITLE = 'Report of "May, with\n\n# scores; of all customers\n'
 
 
@@ -60,7 +60,7 @@ def write_table(frame, path, titles=0):
 
 COMMANDS = {
     "audit": [*ROWS, "--resamples", "2", "--no-advice", "--out", "none"],
-    "compare": ["--label", "y", "--prob", "p", "--prob", "q", "--resamples", "20"],
+    "compare": [*ROWS, "--prob", "q", "--resamples", "20"],
     "fit": [*ROWS, "--recalibrator", "platt", "--out", "new.json", "--allow", "no-gain"],
     "mean": ["--label", "p", "--score", "q"],
     "monitor": ROWS,
@@ -360,7 +360,7 @@ def test_audit_of_log_odds(frame, capsys, kind):
         write_table(frame, path)
     losses = []
     for words in (["--prob", "p"], ["--prob", "z", "--scale", "logits"]):
-        given = [path, "--label", "y", *words, "--resamples", "2", "--no-advice", "--out", "none"]
+        given = [path, "--label", "y", *words, *COMMANDS["audit"][4:]]
         assert main(["audit", *given, "--json", "r.json"]) == 0
         rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0]["measures"]
         losses.append({row["measure"]: row["value"] for row in rows})
@@ -378,7 +378,8 @@ def test_audit_of_the_logits_of_three_classes(frame, capsys):
     table = pd.DataFrame(z, columns=[*"abc"])
     table["y"] = np.array([*"abc"])[(z + rng.gumbel(size=z.shape)).argmax(axis=1)]
     table.to_csv("t.csv", index=False)
-    words = ["--label", "y", "--prob", "a,b,c", "--scale", "logits", *COMMANDS["audit"][4:]]
+    words = ["--label", "y", "--prob", "a,b,c", "--scale", "logits"]
+    words += COMMANDS["audit"][len(ROWS) :]
     assert main(["audit", "t.csv", *words, "--json", "r.json"]) == 0
     rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0]["measures"]
     proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
@@ -389,7 +390,7 @@ def test_audit_of_the_logits_of_three_classes(frame, capsys):
 
 # -- two names of labels --------------------------------------------------------------------------
 
-PAIR = ["--prob", "p", "--prob", "q", "--resamples", "20"]
+PAIR = ["--prob", "p", "--prob", "q", "--positive", "yes", "--resamples", "20"]
 
 
 def compared(capsys, *words):

@@ -16,7 +16,7 @@ from sklearn_calib._cli import _monitor, main
 from sklearn_calib._files.whole import held
 from sklearn_calib.monitoring import CalibrationMonitor
 
-COLUMNS = ["--label", "outcome", "--prob", "p"]
+COLUMNS = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
 
 
 @pytest.fixture
@@ -75,9 +75,10 @@ def test_options_of_the_monitor(days, capsys):
         with pytest.raises(SystemExit):
             run("year.csv", *COLUMNS, "--run-length", bad)
     capsys.readouterr()
-    assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e6") == 0
-    assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e6") == 0
-    assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e7") == 2
+    state = ["--state", "s", "--allow", "repeated"]
+    assert run("good.csv", *COLUMNS, *state, "--run-length", "1e6") == 0
+    assert run("good.csv", *COLUMNS, *state, "--run-length", "1e6") == 0
+    assert run("good.csv", *COLUMNS, *state, "--run-length", "1e7") == 2
     assert "expected the run length 1000000.0 of the monitor" in capsys.readouterr().err
     assert run("good.csv", *COLUMNS, "--state", "s", "--alarm", "test") == 2
 
@@ -95,8 +96,10 @@ def test_the_other_class(days, capsys):
     days[days["outcome"] == "yes"].to_csv("one.csv", index=False)
     assert run("one.csv", *COLUMNS) == 2
     assert "Name all of them with --classes" in capsys.readouterr().err
-    assert run("one.csv", *COLUMNS, "--classes", "no,yes") in (0, 3)
-    assert run("one.csv", *COLUMNS, "--state", "s.json") in (0, 3)
+    assert run("one.csv", *COLUMNS[:4], "--classes", "no,yes") in (0, 3)
+    for more in ([], ["--positive", "no"]):  # as on the first day; the table has no such label
+        rows = [*COLUMNS[:4], *more, "--allow", "repeated"]
+        assert run("one.csv", *rows, "--state", "s.json") in (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +188,9 @@ def test_several_classes_logits_and_standard_input(tmp_path, monkeypatch, capsys
 
 
 def test_examples_of_the_help(days, monkeypatch, capsys):
-    days.to_csv("week.csv", index=False)
-    days.to_csv("today.csv", index=False)
+    days = days.assign(outcome=(days["outcome"] == "yes").astype(int))
+    for name in ("week.csv", "today.csv", "year.csv"):
+        days.to_csv(name, index=False)
     for line in _monitor.EXAMPLES:
         Path("state.json").unlink(missing_ok=True)
         assert main(shlex.split(line)[1:]) == 3

@@ -23,7 +23,7 @@ from sklearn_calib._cli._remote import source_of
 from sklearn_calib._cli._result import conditions_of
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
-AS_USUAL = ["--label", "label", "--prob", "p"]
+AS_USUAL = ["--label", "label", "--prob", "p", "--positive", "yes"]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_gate_for_every_measure(frame, capsys):
 
 @pytest.mark.slow
 def test_a_gate(frame, capsys):
-    error = smooth_calibration_error(frame["label"], frame["p"])
+    error = smooth_calibration_error(frame["label"], frame["p"], pos_label="yes")
     for condition, code in (
         (f"smooth_calibration_error > {error - 1e-6}", 3),
         (f"smooth_calibration_error>{error + 1e-6}", 0),
@@ -385,11 +385,12 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
         assert "examples:\n  sklearn-calib " in capsys.readouterr().out
     frame = frame.assign(sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60)
     frame = frame.assign(region=["n", "s"] * (len(frame) // 2))
-    frame.rename(columns={"label": "outcome"}).to_csv("predictions.csv", index=False)
+    frame = frame.assign(outcome=(frame["label"] == "yes").astype(int))
+    frame.to_csv("predictions.csv", index=False)
     text = (tmp_path / "predictions.csv").read_text(encoding="utf-8")
     (tmp_path / "new.csv").write_text(text, encoding="utf-8")
     (tmp_path / "day=1").mkdir()
-    frame.rename(columns={"label": "outcome"}).to_parquet("day=1/a.parquet")
+    frame.to_parquet("day=1/a.parquet")
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
     digits.to_parquet("digits.parquet")
@@ -506,7 +507,7 @@ def test_control_characters_are_in_no_output(frame, capsys):
     red = "\x1b[31m"
     names = {column: red + column for column in frame.columns}
     frame.rename(columns=names).to_csv(red + "t.csv", index=False)
-    given = ["--label", names["label"], "--prob", names["p"]]
+    given = ["--label", names["label"], "--prob", names["p"], "--positive", "yes"]
     outputs = ["--out", "r.html", "--markdown", "r.md", "--json", "r.json"]
     assert main(["audit", red + "t.csv", *given, *outputs, "--resamples", "2"]) == 0
     for name in ("r.html", "r.md", "r.json"):
@@ -515,8 +516,8 @@ def test_control_characters_are_in_no_output(frame, capsys):
     assert "\x1b" not in "".join(capsys.readouterr())
 
 
-MINUS = ["--label", "label", "--prob", "p", "--weight", "minus"]
-EMPTY = ["--label", "label", "--prob", "p", "--weight", "zero"]
+MINUS = [*AS_USUAL, "--weight", "minus"]
+EMPTY = [*AS_USUAL, "--weight", "zero"]
 PLATT = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"]
 
 
@@ -526,7 +527,7 @@ PLATT = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"]
     [
         (MINUS, "expected --weight >= 0 and finite, got -1 in row 0"),
         (EMPTY, "Pass no --weight for equal weights"),
-        ([*AS_USUAL, "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
+        ([*AS_USUAL[:4], "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
         (
             ["--label", "label", "--prob", "p,q,r"],
             "in the order of the columns, with --classes|class with --prob",
@@ -536,7 +537,10 @@ PLATT = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"]
             "2 columns of --prob, got 3 classes|class with --prob",
         ),
         (["--label", "number", "--prob", "p", "--classes", "0,1"], "got 2 in row 2"),
-        (["--label", "label", "--prob", "two"], "add --scale percent for percentages"),
+        (
+            ["--label", "label", "--prob", "two", "--positive", "yes"],
+            "add --scale percent for percentages",
+        ),
         (["--label", "label", "--prob", "p,w"], "Turn logits into probabilities first"),
         (["--label", "label", "--prob", "hole"], "leave out such rows with --missing drop"),
         ([*AS_USUAL, "--tolerance", "7"], "expected a --tolerance in [0, 1)"),

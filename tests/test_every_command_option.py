@@ -38,7 +38,7 @@ ELSEWHERE = {
     **dict.fromkeys(("--fail-if", "--quiet"), "the code at the end: tests/test_cli_options.py"),
 }
 COMMANDS = ("audit", "compare", "fit", "threshold", "export", "mean", "monitor")
-ROWS = ["--label", "y", "--prob", "p"]
+ROWS = ["--label", "y", "--prob", "p", "--positive", "yes"]
 #: Arguments of each command that make it quick.
 GIVEN = {
     "audit": ["t.csv", *ROWS, "--resamples", "5", "--no-advice", "--out", "none"],
@@ -46,7 +46,7 @@ GIVEN = {
     "fit": ["t.csv", *ROWS, "--recalibrator", "platt", "--out", "new.json", "--allow", "no-gain"],
     "threshold": ["map.json", "--at", "0.3"],
     "export": ["map.json", "--to", "sql"],
-    "mean": ["m.csv", "--label", "y", "--score", "p"],
+    "mean": ["m.csv", "--label", "y", "--score", "p", "--positive", "yes"],
     "monitor": ["t.csv", *ROWS],
 }
 VALUES = {

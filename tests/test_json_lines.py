@@ -233,7 +233,7 @@ def tables(write):
     feather.write_feather(frame, "t.feather", chunksize=70)
     with pa.ipc.new_stream("t.arrow", pa.Table.from_pandas(frame).schema) as stream:
         stream.write_table(pa.Table.from_pandas(frame), 70)
-    to_json(PlattScaling().fit(p, frame["y"]), "map.json")
+    to_json(PlattScaling().fit(p, frame["y"], classes=["no", "yes"]), "map.json")
     return frame
 
 
@@ -256,7 +256,20 @@ def test_each_kind_gives_the_summary_of_the_csv(tables, file):
 def test_monitor_and_apply_of_each_kind(tables, capsys, file):
     said = []
     for name, column in (("t.csv", "p"), (file, columns_of(file))):
-        main(["monitor", name, "--label", "y", "--prob", column, "--time", "day"])
+        main(
+            [
+                "monitor",
+                name,
+                "--label",
+                "y",
+                "--prob",
+                column,
+                "--positive",
+                "yes",
+                "--time",
+                "day",
+            ]
+        )
         said.append(capsys.readouterr().out.removeprefix(f"{name}: "))
         out = ["--name", "new", "--out", f"{name}.out.jsonl"]
         assert main(["apply", "map.json", name, "--prob", column, *out]) == 0
@@ -271,7 +284,7 @@ def test_monitor_and_apply_of_each_kind(tables, capsys, file):
 def test_audit_compare_and_fit_of_json_lines(tables, capsys):
     said = []
     for name, column in (("t.csv", "p"), ("t.jsonl", "scores.yes")):
-        prob = ["--label", "y", "--prob", column]
+        prob = ["--label", "y", "--prob", column, "--positive", "yes"]
         assert main(["audit", name, *prob, "--name", "m", "--out", "none", "--no-advice"]) == 0
         audit = capsys.readouterr().out.partition("\n")[2]
         both = ["--prob", "q", "--name", "a", "--name", "b"]
@@ -311,7 +324,7 @@ def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
     for name in ("t.jsonl", "packed.ndjson.zst"):
         content = Path(name).read_bytes()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
-        main(["monitor", "-", "--label", "y", "--prob", "scores.yes"])
+        main(["monitor", "-", "--label", "y", "--prob", "scores.yes", "--positive", "yes"])
         assert capsys.readouterr().out.startswith("-: ")
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
         assert main(["apply", "map.json", "-", "--prob", "scores.yes", "--out", "-"]) == 0

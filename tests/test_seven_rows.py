@@ -24,7 +24,7 @@ from sklearn_calib.summary import summarize
 
 N, SEVEN = 90, 7
 THREE = {"--label": "z", "--prob": "a,b,c"}
-FIRST = {"--prob": "r", "--positive": "no"}  # the positive class sorts first
+FIRST = {"--prob": "r", "--positive": "0"}  # the positive class sorts first
 CONFIDENCE = {"--label": "z", "--prob": "sure", "--prediction": "guess"}
 #: What each option is tried with, beside what the command needs; lists are several tries.
 TRIED = {
@@ -82,7 +82,7 @@ OWN = {
     ("fit", "--allow"): {"--prob": "r", "--allow": "order"},
     ("monitor", "--allow"): {"--prob": "r", "--allow": "order"},
     ("mean", "--label"): {"--label": "minutes"},
-    ("mean", "--positive"): [{"--positive": "no"}, {"--positive": "no", "--cluster": "shop"}],
+    ("mean", "--positive"): [{"--positive": "0"}, {"--positive": "0", "--cluster": "shop"}],
     ("mean", "--weight"): {"--weight": "w"},
     ("mean", "--cluster"): [
         {"--cluster": "shop"},
@@ -104,8 +104,8 @@ OWN = {
         {"--prob": "logit", "--scale": "logits"},
         {"--prob": "hundred", "--scale": "percent"},
     ],
-    ("apply", "--classes"): {"--prob": "r,p", "--classes": "no,yes"},
-    ("apply", "--positive"): {"--prob": "r", "--positive": "no"},
+    ("apply", "--classes"): {"--prob": "r,p", "--classes": "0,1"},
+    ("apply", "--positive"): {"--prob": "r", "--positive": "0"},
     ("apply", "--missing"): [
         {"--prob": "r,p", "--missing": "absent"},
         {"--prob": "hole", "--missing": "keep"},
@@ -190,7 +190,7 @@ def table(seed=0):
     )
     at, votes = np.arange(N), same.integers(1, 5, N)
     ones = same.binomial(votes, 1 / (1 + np.exp(-z)))
-    y = np.where(event, "yes", "no")
+    y = event.astype(int)
     some = np.where((at % 11 == 8)[:, None] & (place[:, None] < 2) & [0, 0, 1], np.nan, abc)
     some /= np.nansum(some, axis=1, keepdims=True)
     p = p.round(4)
@@ -220,7 +220,7 @@ def table(seed=0):
             "share": ones / votes,
             "n0": votes - ones,
             "n1": ones,
-            "human": np.where(at % 3 == 0, y, None),
+            "human": np.where(at % 3 == 0, y, np.nan),
             "minutes": np.where(at % 3 == 0, 3 * p + same.random(N), np.nan),
             "x": same.random(N),
             "day": 20260101 + at // 5,
@@ -393,20 +393,20 @@ def test_blocks_of_seven_rows(command, option, given, kind, files, small, here, 
 
 # -- summarize --------------------------------------------------------------------------------
 
-USUAL = {"label": "y", "prob": "p", "classes": ["no", "yes"]}
+USUAL = {"label": "y", "prob": "p", "classes": [0, 1]}
 CLASSES = {"label": "z", "prob": ["a", "b", "c"], "classes": ["t", "u", "v"]}
 #: What each argument is tried with.
 SUMMARIZED = {
     "label": [CLASSES],
     "prob": [{"prob": "q"}],
-    "weight": [{"weight": "w"}, {"weight": "w", "prob": "r", "pos_label": "no"}],
+    "weight": [{"weight": "w"}, {"weight": "w", "prob": "r", "pos_label": 0}],
     "counts": [{"counts": "n1"}],
     "by": [{"by": "shop"}, {"by": ["shop", "day"], "weight": "w"}],
     "n_jobs": [],
     "max_cells": [{"max_cells": 4096}],
     "multiclass": [CLASSES | {"multiclass": "classwise"}],
     "classes": [{"label": "z", "prob": ["c", "b", "a"], "classes": ["v", "u", "t"]}],
-    "pos_label": [{"prob": "r", "pos_label": "no"}],
+    "pos_label": [{"prob": "r", "pos_label": 0}],
     "csv": [],
     "drop_missing": [{"prob": "hole", "drop_missing": True}],
     "soft_labels": [

@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
         "pattern of these, all with the same columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
-    columns.add_scores("the classes of the map")
+    columns.add_scores("the classes of the map", "the second")
     columns.add_scale(logits=True)
     columns.add_argument(
         "--name",

@@ -83,7 +83,7 @@ def _add_work(group):
     group.add_argument(
         "--no-advice",
         action="store_true",
-        help="do not try whether recalibration would help (most of the time)",
+        help="do not try whether recalibration would help (faster)",
     )
     group.add_query()
     group.add_dask()

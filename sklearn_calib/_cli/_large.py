@@ -15,7 +15,7 @@ from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample
 from ._printing import Screen, progress, refuse_out
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
-from ._rows import check_two_classes, in_class_order, in_order, named_classes, soft_classes
+from ._rows import check_classes, in_class_order, in_order, named_classes, soft_classes
 from ._tables import with_order
 from ._wording import refuse
 
@@ -314,7 +314,7 @@ def _classes(files, options, n_columns, all_labels):
     found = find_classes(files, label=options.label, _enough=enough, **reading)
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes
-    check_two_classes(classes, options)
+    check_classes(classes, n_columns, options)
     if len(classes) > 2 >= n_columns:
         refuse(
             f"labels of two classes in column {quoted(options.label)}",

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ..inference import CalibratedMean
 
 EXAMPLES = (
-    "sklearn-calib mean judged.jsonl --label human --score judge",
+    "sklearn-calib mean judged.jsonl --label correct --score judge",
     "sklearn-calib mean judged.jsonl --label human --score judge --positive good --width 0.05",
     "sklearn-calib mean judged.csv --label minutes --score guess --scale 0,100 --cluster customer",
-    "sklearn-calib mean judged.csv --label human --score judge --system model --cluster question",
+    "sklearn-calib mean judged.csv --label correct --score judge --system model --cluster question",
 )
 _ROLES = ("label", "score", "weight", "cluster", "system")
 
@@ -88,7 +88,7 @@ def _add_columns(group):
     group.add_argument(
         "--positive",
         metavar="LABEL",
-        help="the class whose share is asked for (default: the second of two)",
+        help="the class whose share is asked for (default: 1, or true; other labels need it)",
     )
     group.add_argument(
         "--bounds",

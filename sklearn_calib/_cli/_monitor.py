@@ -142,8 +142,10 @@ class Batches:
         """The classes in the order of the columns; those of a state are read from no file."""
         options = self.options
         made = options.soft_labels or options.prediction
-        if known is not None and not made and options.classes is None and options.positive is None:
-            return known
+        known_owner = None if known is None else str(known[-1])
+        as_before = options.classes is None and options.positive in (None, known_owner)
+        if known is not None and not made and as_before:
+            return known  # without a look at the labels: a new table may lack a class
         n_columns = len(self.names)
         classes, flipped = classes_of(self.files, n_columns, options, "monitor", self.labels)
         classes = classes[::-1] if flipped else classes

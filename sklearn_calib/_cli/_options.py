@@ -70,8 +70,7 @@ _MISSING = {
     "absent": (
         "absent",
         "nan",
-        "an empty cell (null) of --prob, or the missing end of a list, is an option that the row "
-        "does not have, as for questions of three to five choices",
+        "an empty cell (null) of --prob, or the missing end of a list, is a choice the row lacks",
     ),
 }
 
@@ -111,10 +110,17 @@ class Options(argparse._ActionsContainer):
             "columns, named as those of --prob",
         )
 
-    def add_scores(self, order: str = "the sorted labels", *, classes: bool = True) -> None:
+    def add_scores(
+        self,
+        order: str = "the sorted labels",
+        positive: str = "1, or true; other labels need it",
+        *,
+        classes: bool = True,
+    ) -> None:
         """Add the options that say which columns hold the scores of which class.
 
-        Without ``--classes`` they are in the `order` that this text names.
+        Without ``--classes`` they are in the `order` that this text names, and a single column
+        belongs to the class `positive` without ``--positive``.
         """
         self.add_argument(
             "--prob",
@@ -131,12 +137,12 @@ class Options(argparse._ActionsContainer):
             action="append",
             metavar="LABEL,...",
             help="the classes in the order of the columns, where it is not that of "
-            f"{order} or the table misses a class; may be given several times",
+            f"{order} or the table misses a class",
         )
         self.add_argument(
             "--positive",
             metavar="LABEL",
-            help="the positive class of two (default: the second)",
+            help=f"the class that a single column belongs to (default: {positive})",
         )
 
     def add_clusters(self, more: str) -> None:
@@ -173,8 +179,7 @@ class Options(argparse._ActionsContainer):
             "--resamples",
             type=whole_number(2),
             metavar="N",
-            help="draws behind each interval (default: 200, fewer where rows are many and a "
-            "measure needs all of them)",
+            help="draws per interval (default: 200, fewer if rows are many)",
         )
         self.add_level()
 

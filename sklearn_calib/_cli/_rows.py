@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from ..canonical import Ranks
 
 
-def check_two_classes(classes: Any, options: Request) -> None:
-    """Refuse where all labels are the same."""
+def check_classes(classes: Any, n_columns: int, options: Request) -> None:
+    """Refuse labels that are all the same, and a single column if nothing says whose it is."""
+    from ..canonical import check_column_owner
+
     if len(classes) < 2:
         refuse(
             f"labels of at least two classes in column {quoted(options.label)}",
             f"one, {quoted(classes[0])}",
             "Name all of them with --classes",
         )
+    if n_columns == 1 and options.positive is None and options.classes is None:
+        check_column_owner(classes, np.asarray(classes), "pos_label", "audit")
 
 
 def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
@@ -107,7 +111,7 @@ def classes_of(
     named, positive = named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
     classes, _ = canonical_labels(given, classes=given, _where=where)
-    check_two_classes(classes, options)
+    check_classes(classes, n_columns, options)
     return classes, positive is not None and n_columns == 1 and classes[0] == positive
 
 
@@ -133,7 +137,7 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     given, positive = named_classes(options, rows.labels, len(names))
     with placed(called(files)):
         classes, codes = canonical_labels(rows.labels, classes=given, _where="audit")
-        check_two_classes(classes, options)
+        check_classes(classes, len(names), options)
         labels = classes[codes]
         rows = _matched(rows, classes)
         scores = rows.scores

@@ -1,5 +1,6 @@
 """Errors and warnings of the library, in the words of the command line."""
 
+import shlex
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -95,7 +96,7 @@ def in_options(**words: str) -> Callable[[Setting], str]:
 def _written(value):
     if isinstance(value, tuple):
         return ",".join(map(_written, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else shlex.quote(str(value))
 
 
 def refuse(rule: str, got: str, cure: str, *, source: str = "") -> NoReturn:
