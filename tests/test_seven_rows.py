@@ -129,6 +129,7 @@ ELSEWHERE = {
     **dict.fromkeys(("--out", "--json", "--markdown", "--save", "--state"), "writes a result"),
     **dict.fromkeys(("--tabulate", "--simplify"), "is of the map"),
     **dict.fromkeys(("--read",), "is in one file, below"),
+    "--skip-rows": "is of lines above the names: tests/test_cli_messy_files.py",
     **dict.fromkeys(("--dask", "--query"), "only brings the file"),
 }
 MORE = {
@@ -262,9 +263,9 @@ class Blocks:
     def __init__(self):
         self.count = 0
 
-    def text(self, stream, encoding, sep, size, file):
+    def text(self, stream, encoding, sep, size, file, title=""):
         lines, rest = [], []
-        for block in csv_text.row_blocks(stream, encoding, sep, size, file):
+        for block in csv_text.row_blocks(stream, encoding, sep, size, file, title):
             lines += block.splitlines(keepends=True)
         head = 0 if sep is None or not lines[0].startswith("y,") else 1
         rest = [*range(SEVEN + head, len(lines), SEVEN)]
