@@ -79,12 +79,13 @@ def test_cross_validation_of_weights_and_of_few_rows():
     p, y = sample("rates", 3000)
     w = np.random.default_rng(0).gamma(1.0, size=len(p))
     summary = CalibrationSummary().update(y, p, w)
-    with pytest.warns(CalibrationWarning, match="got none of 1"):  # the only event is held out
-        found = summary.cross_validate(["identity", "platt"], cv=3, measures=["log_loss"])
+    given = {"cv": 3, "measures": ["log_loss"]}
+    with pytest.warns(CalibrationWarning, match="got none of 1"):  # its only event is held out
+        found = summary.cross_validate(["identity", "platt"], **given)
     assert found["identity"]["log_loss"] == pytest.approx(summary.measure("log_loss"), rel=1e-9)
     assert np.isfinite(found["platt"]["log_loss"])
     with pytest.warns(CalibrationWarning, match="got none of 1"):
-        again = summary.cross_validate(["identity", "platt"], cv=3, measures=["log_loss"])
+        again = summary.cross_validate(["identity", "platt"], **given)
     assert again == found
 
 
