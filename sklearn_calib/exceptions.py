@@ -211,10 +211,18 @@ def refuse(
     raise refusal(where, rule, got, cure, error, **place)
 
 
+#: How a scalar of numpy 2 shows itself, ``np.str_('good')``; messages show it as Python's.
+_SCALAR_OF_NUMPY = re.compile(
+    r"\bnp\.(?:(?:str_|bytes_|u?int\d+|float\d+)\((b?'[^']*'|b?\"[^\"]*\"|[-+.\w]*)\)"
+    r"|(True|False)_\b)"
+)
+
+
 def _fields(where, rule, got, cure, argument=None, **place):
     named_there = (part.argument for part in _parts_of(rule) if isinstance(part, Setting))
     for axis in {"row", "column"} & {*place}:
         place[axis] = None if place[axis] is None else int(place[axis])
+    got = _SCALAR_OF_NUMPY.sub(r"\1\2", got)
     said = {"where": where, "rule": rule, "value": got, "cure": cure}
     return said | {"argument": argument or next(named_there, None)} | place
 
@@ -374,7 +382,7 @@ def check_count(
 
 _MOST = {
     "n_resamples": 10**6,
-    "n_splits": 10**4,
+    "n_splits": 1000,
     "n_bins": 10**6,
     "n_samples": 10**9,
 }  # what ends within a day
@@ -388,7 +396,8 @@ def check_sizes(estimator: Any) -> None:
             refuse(where, f"{name} as a float or an int", repr(value)[:60], "Pass float(...) of it")
         if name in ("mean", "error_score") or not is_number(value):
             continue  # a probability has bounds of its own, and NaN stands for a failed fit
-        if not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
+        size = abs(float(value))
+        if not (size in (0, math.inf) or _TINY <= size <= _HUGE):
             rule = f"{name} of 0, or from {_TINY:g} to {_HUGE:g} in size"
             refuse(where, rule, repr(value)[:60], "Take one of these")
 

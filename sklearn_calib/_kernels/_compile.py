@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import numba
+import numpy as np
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
@@ -38,8 +39,10 @@ def kernel(function=None, **options):
     """
     if function is None:
         return partial(kernel, **options)
+    if numba.config.DISABLE_JIT:  # integers wrap around, of which numpy warns
+        return np.errstate(over="ignore")(function)
     compiled = _compiled(function, **options)
-    if isinstance(getattr(compiled, "_cache", None), NullCache):  # not with NUMBA_DISABLE_JIT
+    if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
             compiled._cache = Kept(function)
         except (RuntimeError, OSError) as error:  # numba found no place for its files

@@ -13,10 +13,19 @@ def risk_by_coverage(confidence, error, weight):
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
-    level, place = np.unique(-np.round(confidence, ROUNDING), return_inverse=True)
-    least = np.full(len(level), np.inf)
-    np.minimum.at(least, place, confidence)
+    least, place = places_of_levels(confidence)
     return least, np.bincount(place, weight), np.bincount(place, weight * error)
+
+
+def places_of_levels(confidence):
+    """Return the distinct confidences, the largest first, and which of them each row has."""
+    rounded = np.round(confidence, ROUNDING)
+    order = np.argsort(-rounded)
+    ordered = rounded[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
+    return np.minimum.reduceat(confidence[order], np.flatnonzero(is_first)), place
 
 
 def area(mass, errors, counts):

@@ -48,6 +48,7 @@ from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
 from ._labels import columns_of_scale as columns_of_scale
 from ._labels import has_own_order as has_own_order
+from ._labels import hint_at_survival as hint_at_survival
 from ._labels import is_label_table as is_label_table
 from ._labels import ordered_categories as ordered_categories
 from ._rounded import SLACK as SLACK

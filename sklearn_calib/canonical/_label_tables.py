@@ -9,6 +9,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._arrays import naming, read_array, read_numbers
 from ._column_order import column_names, find_columns, match_columns, names_in
+from ._labels import hint_at_survival
 from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label
@@ -121,7 +122,7 @@ def _label_table(table, n_samples, n_labels, where):
             where,
             "labels 0, 1 or NaN (unknown)",
             f"{table[row, column]:g}",
-            "For one label of several classes pass one dimension of y",
+            "For one label of several classes pass one dimension of y" + hint_at_survival(table),
             row=row,
             column=column,
         )

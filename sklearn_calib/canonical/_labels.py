@@ -160,6 +160,12 @@ def check_columns_of(classes: AnyArray, n_columns: int, where: str) -> None:
         )
 
 
+_ENCODING = (
+    ". If one is text and the other its codes, encode y in the same way as the classes, for "
+    "instance with transform or inverse_transform of the LabelEncoder that made the codes"
+)
+
+
 def _places(known, wanted, codes, where):
     """The position among the wanted classes of each label that is there."""
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
@@ -167,11 +173,14 @@ def _places(known, wanted, codes, where):
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
+        cure = setting("all_classes", words="Pass all classes") + ", or drop those rows"
+        if len(wanted) and isinstance(label, str) != isinstance(wanted.tolist()[0], str):
+            cure += _ENCODING
         refuse(
             where,
             f"labels among {wanted.tolist()}",
             repr(label),
-            setting("all_classes", words="Pass all classes") + ", or drop those rows",
+            cure,
             row=np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0],
         )
     return columns
@@ -184,8 +193,17 @@ def _as_keys(labels, others):
     return labels.tolist()
 
 
+SURVIVAL = (
+    "Times to an event are out of scope: choose a time, pass whether the event came before it, "
+    "y = event & (time <= chosen), and leave out rows that were censored earlier"
+)
+
+
 def _label_array(y, where):
     labels = read_array(y, "labels", where)
+    if labels.dtype.names:
+        got = f"records of {', '.join(labels.dtype.names)}"
+        refuse(where, "one class label per row", got, SURVIVAL, error=TypeError)
     if labels.dtype.kind in "cV":
         complex_ = labels.dtype.kind == "c"
         refuse(
@@ -207,11 +225,19 @@ def _label_array(y, where):
             where,
             "one label per row, a 1d array",
             f"labels of shape {labels.shape}",
-            "For one-hot labels pass y.argmax(axis=1)",
+            "For one-hot labels pass y.argmax(axis=1)" + hint_at_survival(labels),
         )
     if labels.size == 0:
         refuse(where, "at least one label", "none", "Check the selection of the rows")
     return labels
+
+
+def hint_at_survival(table: AnyArray) -> str:
+    """Return what to do about pairs of an event and a time; "" for other tables."""
+    if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iufO":
+        return ""
+    is_event = np.isin(table, (0, 1)).all(axis=0)
+    return f". {SURVIVAL}" if is_event.sum() == 1 else ""
 
 
 def _unique(labels, where):

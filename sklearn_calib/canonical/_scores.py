@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..exceptions import named, refuse, setting
+from ..exceptions import check_count, named, refuse, setting
 from ._arrays import naming, read_numbers
 from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
@@ -107,6 +107,8 @@ def canonical_proba(
         refuse(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
+    if n_classes is not None and type(n_classes) is not int:
+        n_classes = check_count(n_classes, "n_classes", _where)
     if tolerance is not None:
         _check_tolerance(tolerance, kind, _where)
     sound = _at_a_glance(scores, kind) if tolerance is absent is None else None

@@ -54,7 +54,9 @@ class SelectiveClassifier(DecidingClassifier):
         Instead of `max_risk`: answer at least this share of the rows that choose the threshold, and
         as few more as rows of equal confidence allow. The weights of rows count.
     abstain_label : object, default=None
-        What `predict` returns where it does not answer; no class.
+        What `predict` returns where it does not answer; no class. One of the type of the labels,
+        such as -1 or "unsure", keeps their dtype; with None `predict` returns an array of
+        objects, which ``np.unique`` and measures of scikit-learn cannot sort.
     calibration_size : float in (0, 1), default=0.5
         The share of the rows, stratified, that choose the threshold; of a FrozenEstimator all do.
     random_state : int, Generator, RandomState or None, default=0
@@ -227,7 +229,10 @@ class SelectiveClassifier(DecidingClassifier):
         chosen, answered = self._answers(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
-        names = array_of_names([*self.classes_.tolist(), self.abstain_label])
+        label = np.asarray(self.abstain_label)
+        names = array_of_names([*self.classes_.tolist(), label.tolist()])
+        if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
+            names = names.astype(np.promote_types(self.classes_.dtype, np.min_scalar_type(label)))
         return names[np.where(answered, chosen, len(self.classes_))]
 
     def score(self, X: Features, y: ArrayLike, groups: ArrayLike | None = None) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 from .. import meta
 from .._files.opened import path_of
 from .._files.whole import write_whole
-from .._show import plain
+from .._show import plain, quoted
 from .._typing import AnyArray, ArrayLike, Self
 from ..canonical import canonical_labels, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
@@ -465,7 +465,17 @@ def _content(source):
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
     source = path_of(source, "from_json")
-    size = os.path.getsize(source)
+    try:
+        size = os.path.getsize(source)
+    except FileNotFoundError:
+        cure = "Check the name and the folder; JSON itself begins with a brace"
+        refuse(
+            "from_json",
+            "a file or JSON text",
+            f"{quoted(source)}, not found",
+            cure,
+            FileNotFoundError,
+        )
     if size > MAX_BYTES:
         wrong(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
     return Path(source).read_bytes()

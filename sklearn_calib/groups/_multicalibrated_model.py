@@ -23,6 +23,7 @@ from ..meta import (
 from ..recalibrators import (
     BoosterOptions,
     MulticalibratedScores,
+    check_pairs,
     table_columns,
     whole_or_not_at_all,
 )
@@ -144,7 +145,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             if isinstance(new.estimator, FrozenEstimator):
                 estimator, columns = job.estimator, np.arange(len(job.classes))
                 rows, cv = np.arange(len(job.codes)), new.cv
-                scores = job.scores(estimator, columns, job.X)
+                features = _features_of(estimator, job.X, new.groups)
+                scores = job.scores(estimator, columns, features)
             else:
                 scores, rows, cv = new._out_of_fold(job)
                 estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
@@ -174,7 +176,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        [(correction, scores)] = self._scored(X, "predict_proba")
+        features = _features_of(self.estimator_, X, self.groups)
+        [(correction, scores)] = self._scored(features, "predict_proba")
         table = group_table(X, self.groups, len(scores), f"{type(self).__name__}.predict_proba")
         return correction.predict_proba(scores, groups=table)
 
@@ -211,7 +214,9 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         """Scores of models that have not seen the rows, the rows, and the folds among them."""
         cv = check_cv(self.cv, job.codes, classifier=True)
         scores, rows = [], []
-        for train, test in cv.split(job.X, job.codes, **job.split_params):
+        splits = [*cv.split(job.X, job.codes, **job.split_params)]
+        check_pairs(splits)
+        for train, test in splits:
             estimator, columns = job.fit_estimator(np.asarray(train))
             tested, part = job.test_part(estimator, columns, train, test)
             scores.append(job.scores(estimator, columns, part))
@@ -228,6 +233,27 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse &= not _is_all(self.groups)
         return tags
+
+
+def _features_of(estimator, X, groups):
+    """Return X without columns of groups that a frozen estimator was fitted without."""
+    if not isinstance(estimator, FrozenEstimator):
+        return X
+    known = getattr(estimator, "feature_names_in_", None)
+    names = list(getattr(X, "columns", ()))
+    if known is not None and names and len(known) < len(names):
+        is_there = set(known) <= set(names)
+        return X[list(known)] if is_there else X
+    n_features = getattr(estimator, "n_features_in_", None)
+    if n_features is None or callable(groups) or _is_all(groups):
+        return X
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    n_columns = X.shape[1]
+    wanted = np.atleast_1d(groups).tolist()  # `group_table` refuses those that are not there
+    places = {names.index(name) for name in wanted if name in names}
+    places |= {place % n_columns for place in wanted if isinstance(place, int)}
+    rest = [place for place in range(n_columns) if place not in places]
+    return safe_indexing(X, rest, axis=1) if len(rest) == n_features else X
 
 
 def _is_all(groups):

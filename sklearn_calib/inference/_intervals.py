@@ -41,6 +41,15 @@ from ._resampling import (
 _CELLS = 1024  # of a summary; there are thousands of draws
 _CELLS_OF_ROWS = 256  # whose draws are dearer than those of the cells of a summary
 _METHODS = ("auto", "bootstrap", "inversion")
+_OF_OTHER_PACKAGES = (
+    "auc",
+    "roc_auc",
+    "accuracy",
+    "f1",
+    "precision",
+    "recall",
+    "average_precision",
+)
 _LARGEST_STRENGTH = 64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
 
 
@@ -233,7 +242,7 @@ def confidence_interval(
     where = "confidence_interval"
     function = all_metrics().get(measure) if isinstance(measure, str) else None
     if function is None:
-        refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
+        _refuse_measure(measure, where)
     check_known(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
@@ -295,6 +304,15 @@ def confidence_interval(
         found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
+
+
+def _refuse_measure(measure, where):
+    """Raise for a name that is not a measure of this package."""
+    if str(measure).lower() in _OF_OTHER_PACKAGES:
+        got = f"{measure!r}, which says how well classes are separated or found"
+        cure = "validation_summary(y, p) has an interval of the AUC. Here take 'calibration_error'"
+        refuse(where, "a measure of calibration, or a loss", got, cure)
+    refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
 
 
 def is_calibration_error(function: Measure) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector
+from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -46,7 +46,13 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Features) -> FloatArray:
         names = ("predict_proba", "inplace_predict", "predict", "__call__")  # the second: XGBoost's
         name = next(name for name in names if hasattr(self.model, name))
-        proba = getattr(self.model, name)(X)
+        try:
+            proba = getattr(self.model, name)(X)
+        except TypeError as error:
+            if not _is_of_torch(self.model):
+                raise
+            rule, got = "a model that takes X", f"a module of torch ({error})"
+            refuse(self.where, rule, got, _TORCH, error=TypeError)
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba  # a torch tensor
         proba = np.asarray(proba)
         columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
@@ -68,6 +74,11 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         return proba
 
 
+def _is_of_torch(model):
+    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
+    return "torch" in packages
+
+
 def frozen_with_classes(
     estimator: Estimator, classes_of_labels: Callable[[], AnyArray], where: str
 ) -> Estimator:
@@ -85,12 +96,20 @@ def frozen_with_classes(
             where,
             "a fitted classifier, a model whose predict returns probabilities, or a function of X",
             repr(inner),
-            _OUTLIERS,
+            _TORCH if _is_of_torch(inner) else _OUTLIERS,
             error=TypeError,
         )
     return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
 
 
+_TORCH = (
+    "Pass a function of X that gives probabilities, for instance FrozenEstimator(lambda X: "
+    "module(torch.as_tensor(X, dtype=torch.float32)).softmax(dim=1))"
+)
+_NUMBERS = (
+    "Counts, amounts and times are out of scope: choose a threshold, and fit a classifier to "
+    "whether y is above it, y = (y > threshold).astype(int)"
+)
 _OUTLIERS = (
     "For the scores of an outlier detector fit a recalibrator on them, for instance "
     "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)"
@@ -137,6 +156,9 @@ def check_bare(estimator: object, where: str) -> None:
         rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
         refuse(where, rule, got, _OUTLIERS, error=TypeError)
     able = any(hasattr(estimator, name) for name in ("predict_proba", "decision_function"))
+    if not able and hasattr(ends[0], "__sklearn_tags__") and is_regressor(ends[0]):
+        got = f"{type(ends[0]).__name__}, which predicts numbers"
+        refuse(where, "a classifier", got, _NUMBERS, error=TypeError)
     if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
         return
     if able or hasattr(estimator, "predict") or callable(estimator):

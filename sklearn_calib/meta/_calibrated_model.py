@@ -315,10 +315,7 @@ class CalibratedModel(CalibratedClassifier):
         if job.groups is None and job.items is None and isinstance(self.cv, Integral | None):
             copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
-        folds = job.splits(self.cv)
-        if not folds:
-            refuse(job.where, "at least one fold", repr(self.cv)[:60], "Pass for instance cv=5")
-        return job, folds
+        return job, job.splits(self.cv)
 
     def _can_fit_each(self, job, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""

@@ -20,7 +20,7 @@ from ..canonical import (
     canonical_weight,
 )
 from ..exceptions import equals, refuse
-from ..recalibrators import MultilabelCalibration, resolve_recalibrator
+from ..recalibrators import MultilabelCalibration, check_pairs, resolve_recalibrator
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._pairs import AnyJob
@@ -53,7 +53,9 @@ class LabelsJob(AnyJob):
         if cv is None or isinstance(cv, Integral):
             count, grouped = 5 if cv is None else int(cv), self.groups is not None
             cv = GroupKFold(count) if grouped else KFold(count, shuffle=True, random_state=0)
-        return list(check_cv(cv).split(self.X, self.codes, **self.splitter_params))
+        folds = list(check_cv(cv).split(self.X, self.codes, **self.splitter_params))
+        check_pairs(folds)
+        return folds
 
     def fit_estimator(
         self, rows: IntArray, estimator: Estimator | None = None

@@ -33,10 +33,24 @@ def classifier_scores(
     if logits is None and response_method != "predict_proba":
         logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is not None:
+        _check_not_pairs(estimator, logits, n_classes, where)
         return canonical_proba(logits, kind="logits", n_classes=n_classes, _where=where)
     check_method(estimator, response_method, where)
     proba = _without_rounding(estimator.predict_proba(X))
     return canonical_proba(proba, n_classes=n_classes, _where=where)
+
+
+def _check_not_pairs(estimator, logits, n_classes, where):
+    """Raise if the scores are those of pairs of classes, which three classes have as many of."""
+    while hasattr(estimator, "estimator") or isinstance(estimator, Pipeline):
+        is_pipeline = isinstance(estimator, Pipeline)
+        estimator = estimator[-1] if is_pipeline else estimator.estimator
+    is_ovo = getattr(estimator, "decision_function_shape", None) == "ovo"
+    n_pairs = n_classes * (n_classes - 1) // 2
+    if n_classes > 2 and np.shape(logits)[1:] == (n_pairs,) and (is_ovo or n_pairs != n_classes):
+        got = f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}"
+        cure = "Set its decision_function_shape='ovr'"
+        refuse(where, f"{n_classes} columns of scores, one per class", got, cure)
 
 
 def _without_rounding(proba):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._sklearn_compat import threads_for
 from .._typing import ArrayLike, FloatArray, Function
-from ..canonical import is_label_table, ordered_categories
+from ..canonical import hint_at_survival, is_label_table, ordered_categories
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse
 from ._case import BINARY, canonical_case, label_cases
 
@@ -181,7 +181,7 @@ class Measure:
                 f"labels of {np.shape(y_true)[1]} columns",
                 "For one-hot labels pass y.argmax(axis=1), for shares of the classes "
                 "soft_labels=True; for many labels per row say how to average over them, "
-                "multilabel='macro' or 'micro'",
+                "multilabel='macro' or 'micro'" + hint_at_survival(np.asarray(y_true)),
             )
         pos_label = options.pop("pos_label", None)
         if "order" in self.option_names and options.get("order") is None:

@@ -60,7 +60,7 @@ def safe_calibration_test(
     recalibrator : str or recalibrator, default="isotonic"
         What the probabilities are compared with.
     n_splits : int, default=10
-        From 1 to 10,000.
+        From 1 to 1,000, each of which costs a fit.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.

@@ -248,6 +248,7 @@ def folds_of(
         if isinstance(cv, StratifiedKFold | StratifiedGroups):
             raise  # of the labels, in scikit-learn's words
         refuse(called("cv"), _FOLDS, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
+    check_pairs(parts)
     return iter(parts)
 
 
@@ -260,9 +261,11 @@ def check_folds(cv: int, codes: IntArray) -> None:
 
 
 def check_pairs(cv: CV) -> None:
-    """Refuse a list as `cv` of anything but pairs (train, test)."""
+    """Refuse an empty list as `cv`, and one of anything but pairs (train, test)."""
     known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
     pairs: Any = cv if known and not hasattr(cv, "split") else ()
+    if known and len(cv) == 0:  # type: ignore[arg-type]
+        refuse(called("cv"), "at least one fold", repr(cv)[:60], "Pass for instance cv=5")
     if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
         refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
 

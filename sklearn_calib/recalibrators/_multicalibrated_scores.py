@@ -216,8 +216,9 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
                 given.where,
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
-        check_pairs(cv)
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+            cv = [*cv]
+            check_pairs(cv)
             return [(_kept(train, given.rows), _kept(test, given.rows)) for train, test in cv]
         soft = len(np.unique(given.rows)) < len(given.rows)
         return list(folds_of(given.codes, cv, groups=given.rows if soft else None))

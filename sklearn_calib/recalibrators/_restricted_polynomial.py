@@ -292,7 +292,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import moments
 
         fold = np.arange(len(x)) % self.cv
-        smallest = min(np.count_nonzero(fold != f) for f in range(self.cv)) - 1
+        smallest = len(x) - -(-len(x) // self.cv) - 1  # the first fold is the largest
         degrees = [degree for degree in degrees if degree <= smallest]
         if len(x) < 2 * self.cv or not degrees:
             return self._smallest_degree(x, share, mass, bounds[-1], own), bounds[-1]

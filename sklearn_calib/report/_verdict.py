@@ -1,6 +1,5 @@
 """The verdict: sentences about one model, each from a test or an interval."""
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,9 +41,10 @@ class Sentence(NamedTuple):
     numbers: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(str):
     """What a report says about one model, in sentences for whoever has to decide.
+
+    It is a text, the sentences one behind the other, with attributes.
 
     Attributes
     ----------
@@ -83,10 +83,22 @@ class Verdict:
     calibrated: bool | None
     p_value: float
     sentences: list[Sentence]
-    evidence: Evidence = field(repr=False)
+    evidence: Evidence
 
-    def __str__(self) -> str:
-        return " ".join(sentence.text for sentence in self.sentences)
+    def __new__(
+        cls,
+        calibrated: bool | None,
+        p_value: float,
+        sentences: list[Sentence],
+        evidence: Evidence,
+    ) -> "Verdict":
+        made = super().__new__(cls, " ".join(sentence.text for sentence in sentences))
+        made.calibrated, made.p_value = calibrated, p_value
+        made.sentences, made.evidence = sentences, evidence
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Verdict, (self.calibrated, self.p_value, self.sentences, self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts, for JSON."""
