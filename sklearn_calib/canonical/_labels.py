@@ -201,7 +201,7 @@ SURVIVAL = (
 
 def _label_array(y, where):
     labels = read_array(y, "labels", where)
-    if labels.dtype.names:
+    if len(labels.dtype.names or ()) == 2:
         got = f"records of {', '.join(labels.dtype.names)}"
         refuse(where, "one class label per row", got, SURVIVAL, error=TypeError)
     if labels.dtype.kind in "cV":

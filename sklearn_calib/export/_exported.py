@@ -464,10 +464,13 @@ def _content(source):
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
+    is_text = isinstance(source, str)  # which may have been meant as JSON
     source = path_of(source, "from_json")
     try:
         size = os.path.getsize(source)
     except FileNotFoundError:
+        if not is_text:
+            raise
         cure = "Check the name and the folder; JSON itself begins with a brace"
         refuse(
             "from_json",
