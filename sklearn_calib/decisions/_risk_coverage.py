@@ -127,7 +127,7 @@ def risk_coverage_curve(
     -----
     The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier` chooses one
     with a guarantee. With weights the number of rows is (sum w)^2 / sum w^2, and the intervals are
-    no longer exact. Cost: O(n log n), and some 1 µs for each end of an
+    no longer exact. Cost: O(n log n), and some 10 µs for each end of an
     interval.
 
     References
