@@ -392,7 +392,7 @@ def folders(tmp_path, monkeypatch):
     return frame
 
 
-COLUMNS = ["--label", "label", "--prob", "p"]
+COLUMNS = ["--label", "label", "--prob", "p", "--positive", "yes"]
 AUDIT = ["--resamples", "2", "--no-advice", "--out", "none", "--json", "r.json"]
 
 

@@ -9,15 +9,12 @@ from scipy.stats import binom
 
 from sklearn_calib._cli import main
 from sklearn_calib._kernels._tilted_draws import skewed_ends, tail_of_range
-from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._columns import better_columns
 from sklearn_calib.report._label_report import chernoff_bound, holm
 
 pd = pytest.importorskip("pandas")
-#: Of "none" no row is positive: its mean losses say so (`test_a_label_without_a_row_is_said`).
-pytestmark = pytest.mark.filterwarnings("ignore:.*rows of every class, for an interval")
 NAMES = ["rain", "wind", '"><script>alert(1)</script>', "none"]
 
 
@@ -65,11 +62,6 @@ def test_what_is_found(report):
     assert "1 of 4 labels is miscalibrated" in said and "'wind' (too high" in said
     assert "No row is positive for 'none'" in said and "nan" not in said
     assert len(report.to_frame()) == 4 and "log_loss" in report.to_frame().columns
-
-
-def test_a_label_without_a_row_is_said():
-    with pytest.warns(CalibrationWarning, match="label none: expected rows of every class"):
-        quickly(*given(60))
 
 
 def test_interval_counts_rows_with_all_labels():
