@@ -67,7 +67,7 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
     return classes, positive
 
 
-def in_class_order(names: Sequence[str], classes: Any) -> Sequence[str]:
+def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
     from ..canonical import match_columns
 

@@ -57,7 +57,9 @@ class Tables:
         All rows say which predictions are right: these come as one block, too.
         """
         predicted = self._options.prediction is not None
-        labels = [*self._options.label_columns(), self._options.second_label]
+        labels = self._options.label_columns()
+        if self._options.second_label is not None:
+            labels = [*labels, self._options.second_label]
         as_text = [] if self._options.soft_labels or predicted else labels
         size: dict[str, Any] = {"size": None} if whole or predicted else {}
         return table_blocks(file, pick, as_text=as_text, **size, **self._form)
@@ -159,8 +161,8 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
     together = None
-    if (name := options.group) is not None:
-        together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
+    if (cluster := options.group) is not None:
+        together = joined([whole_column(table, cluster, "group") for table in tables]).to_numpy()
     labels: Any = None
     if options.soft_labels:
         labels = shares_of(tables, labelled, "audit")

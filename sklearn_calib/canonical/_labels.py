@@ -104,7 +104,7 @@ def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
 
 def ordered_categories(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     """Return the classes in the order of an ordered Categorical; None for other labels."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):  # of polars
         return None
     known = set(np.unique(y).tolist() if classes is None else np.asarray(classes).tolist())

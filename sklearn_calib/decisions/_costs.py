@@ -48,8 +48,9 @@ def canonical_costs(
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
         got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
         refuse(where, "finite costs", got, "Write a large number for what must not happen")
-    if hasattr(costs, "iloc"):
-        table = match_columns(table.T, costs.T, classes).T
+    frame: Any = costs
+    if hasattr(frame, "iloc"):
+        table = match_columns(table.T, frame.T, classes).T
     table = match_columns(table, costs, classes if actions is None else actions)
     if table.ndim == 2:
         _refuse_dominated(table, range(table.shape[1]) if actions is None else actions, where)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -306,7 +306,7 @@ def confidence_interval(
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
 
-def _refuse_measure(measure, where):
+def _refuse_measure(measure: Any, where: str) -> NoReturn:
     """Raise for a name that is not a measure of this package."""
     if str(measure).lower() in _OF_OTHER_PACKAGES:
         got = f"{measure!r}, which says how well classes are separated or found"

@@ -475,7 +475,7 @@ def canonical_case(
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
     n_given, is_ordered, items, kept = len(proba), labels is not None, None, None
     if check_flag(soft_labels, "soft_labels", where):
-        beside = {"n_rows": len(proba), "scores": y_proba, "where": where}
+        beside: dict[str, Any] = {"n_rows": len(proba), "scores": y_proba, "where": where}
         soft = soft_rows(y_true, sample_weight, labels, **beside)
         proba, y_true, sample_weight, labels = soft.expanded(proba)
         items = soft.items

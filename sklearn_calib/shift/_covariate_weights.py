@@ -150,7 +150,7 @@ def covariate_weights(
         model = clone_by_value(estimator)
         model.fit(*safe_split(model, X, target, train))
         rows, _ = safe_split(model, X, target, test, train)
-        proba = align_columns(model.predict_proba(rows), model.classes_, [0, 1], where)
+        proba = align_columns(model.predict_proba(rows), model.classes_, np.array([0, 1]), where)
         share[test] = proba[:, 1]
     left = int(np.isnan(share[:n]).sum())
     if left:
