@@ -240,17 +240,12 @@ def confidence_interval(
     True
     """
     where = "confidence_interval"
-    function = all_metrics().get(measure) if isinstance(measure, str) else None
-    if function is None:
-        _refuse_measure(measure, where)
+    function = _find_measure(measure, where)
     check_known(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     check_progress(progress, where)
-    if measure.startswith("isotonic") and method != "inversion":
-        other = measure.replace("isotonic", "temperature")
-        cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
-        refuse(where, "a measure whose bootstrap holds the truth", repr(measure), cure)
+    _check_isotonic(measure, method, where)
     sample, together = None, None
     if is_summary(y_true):
         if soft_labels or not (y_proba is sample_weight is labels is pos_label is groups is None):
@@ -283,14 +278,11 @@ def confidence_interval(
     if together is not None and method == "inversion":
         sample = _of_clusters(case, function, options, where)
         case, (seen, _) = sample.case, sample.filled
+    draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         few_event_interval(case, None, level, counts)  # warns
-        given = partial(function.of_case, **options), n_resamples, random_state
-        how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-        if sample is None:
-            values = bootstrap_distribution(case, *given, **how, groups=together)
-        else:
-            values = distribution_of_draws(sample.redrawn, *given, **how)
+        measured, how = partial(function.of_case, **options), draws | {"progress": progress}
+        values = _draw_values(case, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
             longer = stretch(case.weight, together, level)
@@ -298,12 +290,34 @@ def confidence_interval(
         estimate, chance = min(max(plain, low), high), None
     else:
         law = _recalibrated(seen, recalibrator, where, unit, case)
-        draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
         observed, simulate = _simulation(case, function, options, sample, draws)
         line = partial(_Line, case, partial(function.at_infinity, **options), simulate)
         found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
+
+
+def _find_measure(name: Any, where: str) -> Measure:
+    """Return the measure of a name; raise if this package has none."""
+    function = all_metrics().get(name) if isinstance(name, str) else None
+    if function is None:
+        _refuse_measure(name, where)
+    return function
+
+
+def _check_isotonic(measure, method, where):
+    """Raise for the bootstrap of an isotonic measure, which does not hold the truth."""
+    if measure.startswith("isotonic") and method != "inversion":
+        other = measure.replace("isotonic", "temperature")
+        cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
+        refuse(where, "a measure whose bootstrap holds the truth", repr(measure), cure)
+
+
+def _draw_values(case, sample, groups, measured, how):
+    """Return a measure on bootstrap samples of the rows, or of the cells of a summary."""
+    if sample is None:
+        return bootstrap_distribution(case, measured, **how, groups=groups)
+    return distribution_of_draws(sample.redrawn, measured, **how)
 
 
 def _refuse_measure(measure: Any, where: str) -> NoReturn:

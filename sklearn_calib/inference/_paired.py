@@ -336,16 +336,7 @@ def paired_difference(
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
-        if groups is not None or soft_labels:
-            refuse(
-                where,
-                "rows, with groups or soft labels",
-                "summaries, which know of none",
-                "Pass the rows",
-            )
-        if measure == "accuracy" or known[measure].spec.proper:
-            cure = "Add up the losses of each row with PairedLosses"
-            refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
+        _check_for_summaries(measure, groups is not None or soft_labels, where)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
     given = sample_weight, labels, pos_label
@@ -391,6 +382,20 @@ def paired_difference(
     )
     one, two = (interval(case.codes, case.proba) for case in cases)
     return _combined(measure, one, two)
+
+
+def _check_for_summaries(measure, needs_rows, where):
+    """Raise if summaries cannot be compared by a measure, or if an argument needs the rows."""
+    if needs_rows:
+        refuse(
+            where,
+            "rows, with groups or soft labels",
+            "summaries, which know of none",
+            "Pass the rows",
+        )
+    if measure == "accuracy" or all_metrics()[measure].spec.proper:
+        cure = "Add up the losses of each row with PairedLosses"
+        refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
 
 
 def _combined(measure, one, two):
