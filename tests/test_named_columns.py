@@ -39,7 +39,7 @@ TABLES = ("y_proba", "first_proba", "second_proba")
 
 def table(proba, order, kind="pandas", names=NAMES):
     """Probabilities as a table whose columns are named, in this order."""
-    frame = pd.DataFrame(proba, columns=list(names[: proba.shape[1]]))
+    frame = pd.DataFrame(proba, columns=np.asarray(names)[: proba.shape[1]].tolist())
     return KINDS[kind](frame.iloc[:, list(order)])
 
 

@@ -156,7 +156,8 @@ def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
         if index is first or len(index) != len(first) or index.equals(first):
             continue
         rule = "one index for labels, scores, weights and groups of the same rows"
-        counted = any(np.array_equal(each, np.arange(len(index))) for each in (index, first))
+        numbers = [each for each in (index, first) if each.dtype.kind not in "mM"]
+        counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
             continue  # other labels, without a look at each of them
         own, others = index.tolist(), first.tolist()
