@@ -14,30 +14,33 @@ import sklearn_calib
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "doc" / "extending"
-HOUSE = "tests/test_architecture.py tests/test_house.py"
+METRICS = "tests/test_architecture.py tests/test_code_metrics.py"
 # the page, and what must pass in the copy besides the code of the page
 CHECKS = {
     "add_a_recalibrator": (
-        f"tests/test_common.py tests/test_documentation.py {HOUSE} tests/export/test_nodes.py",
+        f"tests/test_common.py tests/test_documentation.py {METRICS} tests/export/test_nodes.py",
         "Shrinkage or shrinkage or each_file or stay_small",
     ),
     "add_a_measure": (
-        f"tests/test_common.py tests/test_documentation.py {HOUSE}",
+        f"tests/test_common.py tests/test_documentation.py {METRICS}",
         "mean_bias or _bias or each_file or stay_small",
     ),
     "add_a_loss": (
-        f"tests/test_common.py tests/test_documentation.py {HOUSE} tests/metrics/test_losses.py",
+        f"tests/test_common.py tests/test_documentation.py {METRICS} tests/metrics/test_losses.py",
         "pseudo or Pseudo or each_file or stay_small",
     ),
     "add_a_staging_adapter": (
-        f"tests/staging/test_staging.py {HOUSE}",
+        f"tests/staging/test_staging.py {METRICS}",
         "BaggingClassifier or bagging or stay_small",
     ),
     "add_a_display": (
-        f"tests/test_documentation.py {HOUSE} tests/displays",
+        f"tests/test_documentation.py {METRICS} tests/displays",
         "DistributionDisplay or _distribution or stay_small",
     ),
-    "add_a_node": (f"tests/export/test_documents.py {HOUSE}", "schema or each_file or stay_small"),
+    "add_a_node": (
+        f"tests/export/test_documents.py {METRICS}",
+        "schema or each_file or stay_small",
+    ),
 }
 BLOCK = re.compile(r"\.\. code-block:: python\n((?:   :.*\n)*)\n((?:(?:   .*)?\n)+)")
 

@@ -6,7 +6,7 @@ import pickle
 import re
 import warnings
 
-import house
+import code_metrics
 import pytest
 
 from sklearn_calib._cli import parser
@@ -93,10 +93,10 @@ def test_a_warning_has_the_same_fields():
 
 def test_settings_are_not_lost_in_texts():
     """In an f-string `Words` become plain text, and the command line would say Python's words."""
-    for path in house.FILES:
+    for path in code_metrics.FILES:
         if not re.search(r"\b(setting|named)\(", path.read_text(encoding="utf-8")):
             continue
-        for node in ast.walk(house.parsed(path)):
+        for node in ast.walk(code_metrics.parsed(path)):
             if isinstance(node, ast.JoinedStr):
                 calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
                 names = {getattr(one.func, "id", "") for one in calls}

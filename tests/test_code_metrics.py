@@ -1,0 +1,109 @@
+"""The counts of the package stay below their limits, and are counted correctly."""
+
+import ast
+
+import code_metrics
+import pytest
+import test_architecture
+
+# Other limits need the syntax of all files, which takes seconds.
+QUICK = {"files", "public names", "sub-packages", "layers", "options of audit"}
+QUICK |= {"most options of another command"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in code_metrics.LIMITS
+    ],
+)
+def test_limits(name):
+    found = code_metrics.COUNTS[name]()
+    assert found <= code_metrics.LIMITS[name], (
+        f"{found} {name}; `python tests/code_metrics.py -v` lists them"
+    )
+
+
+@pytest.mark.slow
+def test_functions_fit_on_a_screen_and_files_stay_small():
+    for path in code_metrics.FILES:
+        lines = [number for number, _ in code_metrics.code_lines(path)]
+        assert len(lines) <= 500, f"{path.name} has {len(lines)} lines of code"
+        for node in ast.walk(code_metrics.parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = sum(node.lineno <= number <= node.end_lineno for number in lines)
+                assert body <= 75, f"{path.name}: {node.name} has {body} lines of code"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", code_metrics.WAYS)
+def test_ways(name):
+    way, (files, depth) = code_metrics.ways()[name], code_metrics.WAYS[name]
+    assert len(way.files) <= files
+    assert len(way.deepest) <= depth
+    assert not way.written  # what is computed is computed before
+
+
+def test_what_is_on_the_way():
+    from sklearn_calib._show import plain
+
+    way = code_metrics.way(lambda: [plain("a"), plain("b")])
+    assert way.files == {"_show/_names.py"}
+    assert [name for _, _, name in way.deepest] == ["plain", "bare"]
+    assert {name: n for (_, _, name), n in way.calls.items()} == {"plain": 2, "bare": 2}
+    assert not way.before and not way.written
+
+
+SIX = "".join(f"    x = {i} * x\n" for i in range(6))
+PLANTED = {
+    "a.py": '"""A.\n\nx = 1\n"""\n\nfrom .b import B\n\n\nclass A:  # one\n    pass\n\n\n'
+    f"def f(x):\n{SIX}",
+    "b.py": "class B:\n    pass\n\n\ndef g():\n    from .room import A\n\n    return A\n",
+    "room/__init__.py": "from ._c import A as A\n\n__all__ = ['A']\n",
+    "room/_c.py": "from ..a import A as Other\n\n\nclass A(Other):\n    pass\n\n\n"
+    f"def g(x):\n{SIX}",
+    "unread.py": '_MOST = 3\nMAX_ROWS = 4\n\n\ndef moved_rows(where):\n    """The rows."""\n'
+    "    given = where, 1\n    return sum_of(*given)\n\n\ndef sum_of(a, *, _where=''):\n"
+    '    """Return a sum."""\n    pair = a, a\n    return sum_of(*pair), pair\n',
+    "alone.py": "def f(loss='log'):\n    if loss == 'brier':\n        return {'log': 'logs'}\n",
+}
+
+
+@pytest.fixture
+def planted(monkeypatch, tmp_path):
+    for name, text in PLANTED.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(test_architecture, "ROOT", tmp_path)
+    monkeypatch.setattr(code_metrics, "ROOT", tmp_path)
+    cached = code_metrics.file_of, code_metrics.nodes_of_kind, code_metrics.function_names
+    for function in cached:
+        function.cache_clear()
+    monkeypatch.setattr(code_metrics, "FILES", sorted(tmp_path.rglob("*.py")))
+    yield
+    for function in cached:
+        function.cache_clear()
+
+
+@pytest.mark.usefixtures("planted")
+def test_what_is_counted():
+    counts = {
+        name: count() for name, count in code_metrics.COUNTS.items() if name != "public names"
+    }
+    assert code_metrics.circles() == [["a.py", "b.py", "room/_c.py"]]
+    assert [one[::2] for one in code_metrics.repeats()] == [("a.py", "room/_c.py", 6)]
+    assert code_metrics.named_losses() == ["alone.py:2", "alone.py:3"]
+    assert code_metrics.classes()["A"] == ["a.py", "room/_c.py"]
+    assert counts["code lines"] == 10 + 5 + 2 + 10 + 3 + 8
+    assert (counts["where parameters"], counts["vague constants"]) == (2, 1)
+    assert counts["tuples that are only unpacked"] == 1
+    names = ["f", "g", "g", "f", "moved_rows", "sum_of"]
+    assert sorted(code_metrics.function_names()) == sorted(names)
+    assert counts["percent of function names of one word"] == round(100 * 4 / 6, 1)
+    assert counts["percent of function names with a participle"] == round(100 / 6, 1)
+    assert counts["percent of function names with of"] == round(100 / 6, 1)
+    assert counts["percent of docstrings that are not imperative"] == 50
+    assert code_metrics.count_tokens(code_metrics.ROOT / "b.py") == 16
+    assert (counts["files"], counts["sub-packages"], counts["classes"]) == (6, 5, 3)
