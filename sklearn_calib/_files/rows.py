@@ -83,7 +83,8 @@ def _executed(source, query, stack):
         source = held.driver_connection
     if type(source).__module__.strip("_").startswith("duckdb"):  # its cursors do not see all tables
         reader = require("pyarrow", "cli", "summarize").RecordBatchReader
-        return (batch for batch in reader.from_stream(source.sql(query)))
+        stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
+        return (batch for batch in reader._import_from_c_capsule(stream))
     if not hasattr(source, "cursor"):
         rule = "the address, an engine or a connection of a database, for " + named("query")
         cure = "Connect first"
