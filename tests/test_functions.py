@@ -91,7 +91,7 @@ TWO_CLASSES = {
 #: Draws that it takes for an interval to exclude anything: 1 / (1 + n_resamples) is below its tail.
 ENOUGH_DRAWS = {"paired_difference": {"n_resamples": 60}}
 #: Results with NaN and a warning where a class has no rows.
-WARNING = {"validation_summary"}
+WARNING = {"confidence_interval", "validation_summary"}
 SLOW = {"confidence_interval", "paired_difference", "validation_summary"}
 SLOW |= {"variational_calibration_interval"}
 #: Arguments that tests give, by name; all else is left at its default.
@@ -177,7 +177,7 @@ def warning_of(name):
     """A function that warns where a class has no rows may do so."""
     with warnings.catch_warnings():
         if name in WARNING:
-            message = ".*expected both outcomes"
+            message = ".*expected (both outcomes|rows of every class)"
             warnings.filterwarnings("ignore", message, CalibrationWarning)
         yield
 

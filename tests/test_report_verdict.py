@@ -406,14 +406,20 @@ def test_code_to_paste(tmp_path):
     table.to_csv(tmp_path / "june.csv", index=False)
     table.to_csv(tmp_path / "new_predictions.csv", index=False)
     report = calibration_report(
-        table["outcome"], table["score a"], source=str(tmp_path / "june.csv"), advice=True, **QUICK
+        table["outcome"],
+        table["score a"],
+        source=str(tmp_path / "june.csv"),
+        pos_label="yes",
+        advice=True,
+        **QUICK,
     )
     code = report.advice["model"].code
     assert "table['score a']" in code and "table['outcome']" in code
     code = code.replace('"new_predictions.csv"', repr(str(tmp_path / "new_predictions.csv")))
     found = {}
     exec(code, found)
-    assert log_loss(table["outcome"], found["repaired"]) < log_loss(table["outcome"], p) - 0.02
+    repaired = log_loss(table["outcome"], found["repaired"], pos_label="yes")
+    assert repaired < log_loss(table["outcome"], p, pos_label="yes") - 0.02
     plain = calibration_report(y, p, advice=True, **QUICK).advice["model"].code
     found = {"y_true": y, "y_proba": p, "new_proba": p}
     exec(plain, found)

@@ -22,7 +22,7 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
 
 model = GaussianNB().fit(X, y)
 p = model.predict_proba(X_new)[:, 1]
-summary = validation_summary(y_new, p)
+summary = validation_summary(y_new, p, pos_label="malignant")
 print(summary)
 
 # %%
@@ -36,12 +36,13 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 5), sharey=True, layout="tight")
 for ax, (name, proba) in zip(axes, {"naive Bayes": p, "recalibrated": after}.items(), strict=True):
     options = {"strategy": "polynomial", "level": 0.95, "pos_label": "malignant"}
     ReliabilityDisplay.from_predictions(y_new, proba, name=name, ax=ax, **options)
-    print(f"{name}: p-value {polynomial_test(y_new, proba).pvalue:.2g}")
+    test = polynomial_test(y_new, proba, pos_label="malignant")
+    print(f"{name}: p-value {test.pvalue:.2g}")
 
 # %%
 # Recalibrated on the rows of the development, out of fold, the slope is near 1.
 
-after_summary = validation_summary(y_new, after)
+after_summary = validation_summary(y_new, after, pos_label="malignant")
 for name in ("O/E", "calibration in the large", "slope", "ICI"):
     row = after_summary[name]
     print(f"{name}: {row.estimate:.3f} (calibrated: {row.if_calibrated:.3f})")
