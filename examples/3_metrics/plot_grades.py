@@ -27,13 +27,13 @@ def year(n, shift):
 
 # %%
 # The first half of the year calibrates the raw score, and the second makes the grades: as many as
-# have 40 defaults each, with rates that rise. "default" comes before "paid" in the alphabet, so the
-# class is named.
+# have 40 defaults each, with rates that rise. The score is that of a default, so "default"
+# is the last of the classes.
 
 raw, y = year(40_000, 0.0)
 first, second = np.arange(40_000) < 20_000, np.arange(40_000) >= 20_000
-map_ = PlattScaling().fit(1 - raw[first], y[first])  # columns: "default", "paid"
-pd = map_.predict_proba(1 - raw)[:, 0]
+map_ = PlattScaling().fit(raw[first], y[first], classes=["paid", "default"])
+pd = map_.predict_proba(raw)[:, 1]
 hit = (y == "default").astype(int)
 fitted = Grades.fit(hit[second], pd[second], min_events=40, max_grades=6)
 edges = np.round(fitted.edges, 4)  # as they are written into a contract
@@ -46,7 +46,7 @@ print(grades)
 
 raw_next, y_next = year(30_000, 0.4)
 hit_next = (y_next == "default").astype(int)
-pd_next = map_.predict_proba(1 - raw_next)[:, 0]
+pd_next = map_.predict_proba(raw_next)[:, 1]
 audit = grade_calibration(hit_next, pd_next, grades)
 print(audit)
 
