@@ -35,7 +35,7 @@ def main():
     single += [HERE / "export" / f"{name}.py" for name in ("engines", "one_row", "speed")]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
-    single += [HERE / "cluster_coverage" / "means.py"]
+    single += [HERE / "cluster_coverage" / f"{name}.py" for name in ("means", "hosmer_lemeshow")]
     single += [HERE / "calibrated_mean" / "rates.py"]
     single += [*(HERE / "validation").glob("internal*.py")]
     papers = {f"{path.parent.name}/{path.stem}": path for path in single if path.stem != "main"}

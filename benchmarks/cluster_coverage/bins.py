@@ -17,7 +17,6 @@ import runner
 
 HERE = Path(__file__).parent
 STATISTICS = "expected_calibration_error", "maximum_calibration_error"
-SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 480  # of the processor, at most
 DRAWS = 250
 #: Law: clusters, rows of each, log-odds are lower by, true slope.
 LAWS = {
@@ -66,10 +65,11 @@ def draw(law, rng):
 
 
 def main():
+    most = float(sys.argv[1]) if len(sys.argv) > 1 else 480  # seconds of the processor
     found = {(law, name): [] for law in LAWS for name in STATISTICS}
     start = time.process_time()
     for number in range(DRAWS):
-        if time.process_time() - start > SECONDS:
+        if time.process_time() - start > most:
             break
         for place, law in enumerate(LAWS):
             y, p, given = draw(law, np.random.default_rng([place, number]))

@@ -76,10 +76,10 @@ def spiegelhalter_test(
     """
     where = "spiegelhalter_test"
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, together = _one_problem(where, given, groups, soft_labels, warn=False)
+    problem, case = _one_problem(where, given, groups, soft_labels, warn=False)
     p, hit, w = problem.score, problem.hit, problem.weight
-    if together is not None:
-        found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, together)
+    if case.clusters is not None:
+        found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, case.clusters)
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
@@ -154,8 +154,11 @@ def hosmer_lemeshow_test(
     The p-value is that of the chi-square law. If a bin has fewer than 5 expected events or
     non-events, and ``held_out=True``, it is that of a multiple of such a law, with the variance
     that the statistic has: of calibrated predictions with a mean of 0.01 on 300 rows the test
-    rejects .05 at .05 and .01 at .01, where the plain law rejects .14 and .09. With `groups` it
-    needs many clusters: with 20 it rejects .03 at .01.
+    rejects .05 at .05 and .01 at .01, where the plain law rejects .14 and .09.
+
+    With `groups` labels are drawn as for the expected calibration error in `calibration_test`: a
+    bin of few clusters keeps its size if residuals change sign. Level of 10 to 60 clusters, also of
+    rare events: ``benchmarks/cluster_coverage``, hosmer_lemeshow.csv.
 
     References
     ----------
@@ -173,11 +176,11 @@ def hosmer_lemeshow_test(
     where = "hosmer_lemeshow_test"
     n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, None, labels, pos_label
-    problem, together = _one_problem(where, given, groups, soft_labels)
+    problem, case = _one_problem(where, given, groups, soft_labels)
     n_parameters = check_count(n_parameters, "n_parameters", where, 0)
     lost = 0 if held_out else n_parameters
     n_bins = check_count(n_bins, "n_bins", where, lost + 1, "Use more bins")
-    if together is not None:
+    if case.clusters is not None:
         if lost:
             cure = "Test on rows that the model has not seen"
             refuse(where, "held_out=True, with groups or soft labels", "held_out=False", cure)
@@ -185,7 +188,7 @@ def hosmer_lemeshow_test(
         def statistic(score, mass, hits, _):
             return _classical_tests.binned_chi_square(score, mass, hits, n_bins)[0]
 
-        return _drawn(problem, together, statistic, n_resamples, random_state, where)
+        return _drawn(problem, case, statistic, _draw_labels, n_resamples, random_state, where)
     values, _, rows, share = pool(problem.score, problem.hit, np.ones(len(problem.hit)))
     found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
     return SignificanceResult(*found)
@@ -252,10 +255,11 @@ def cox_test(
     True
     """
     given = y_true, y_proba, None, labels, pos_label
-    problem, together = _one_problem("cox_test", given, groups, soft_labels)
+    problem, case = _one_problem("cox_test", given, groups, soft_labels)
     p, hit, w = problem.score, problem.hit, problem.weight
-    if together is not None:
-        return SignificanceResult(*ClusterLine(of_probability(p, 1 - p), hit, w, together).cox())
+    if case.clusters is not None:
+        line = ClusterLine(of_probability(p, 1 - p), hit, w, case.clusters)
+        return SignificanceResult(*line.cox())
     return SignificanceResult(*_classical_tests.cox(p, 1 - p, np.ones(len(p)), hit))
 
 
@@ -338,13 +342,13 @@ def cumulative_test(
     check_known(where, "statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, together = _one_problem(where, given, groups, soft_labels)
-    if together is not None:
+    problem, case = _one_problem(where, given, groups, soft_labels)
+    if case.clusters is not None:
 
         def size(score, mass, hits, variance):
             return _classical_tests.path_size(score, hits - mass * score, variance, statistic)
 
-        return _drawn(problem, together, size, n_resamples, random_state, where)
+        return _drawn(problem, case, size, ClusterSample.events, n_resamples, random_state, where)
     p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
@@ -353,22 +357,31 @@ def cumulative_test(
 
 
 def _one_problem(where, given, groups, soft_labels, warn=True):
-    """The two-class problem of what was given, and the cluster of each row."""
+    """The two-class problem of what was given, and the case, with the cluster of each row."""
     case = in_clusters(canonical_case(where, *given, soft_labels=soft_labels), groups)
     (problem,) = case.problems()
     if warn:
         warn_of_few_events(case, problem)
-    return problem, case.clusters
+    return problem, case
 
 
-def _drawn(problem, groups, statistic, n_resamples, random_state, where):
+def _draw_labels(sample, n_draws, rng):
+    """Return the events of cells in labels drawn, where a change of sign tells too little.
+
+    Bins of few clusters keep the size of what they are off by if residuals change sign.
+    """
+    return [sample.voted(rng).weight[1::2] for _ in range(n_draws)]
+
+
+def _drawn(problem, case, statistic, draw, n_resamples, random_state, where):
     """A statistic of (scores, weights, events, variance of all) and its rank among draws."""
-    sample = ClusterSample(problem, groups)
+    items = None if case.items is None else case.items[problem.rows]
+    sample = ClusterSample(problem, case.clusters, items=items)
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
-    drawn = sample.events(n_resamples, generator(random_state))
+    null = draw(sample, n_resamples, generator(random_state))
     observed, *null = (
-        statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *drawn)
+        statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *null)
     )
     found = MonteCarloResult.of_draws(observed, np.array(null), where)
     return SignificanceResult(found.statistic, found.pvalue)

@@ -253,6 +253,35 @@ def test_tests_of_clusters(test):
         test(y, p, groups=np.zeros(len(y)))
 
 
+def test_hosmer_and_lemeshow_reject_if_every_bin_holds_one_cluster():
+    """A change of sign leaves each bin as it was, so no draw would differ from what is seen."""
+    groups = np.repeat(np.arange(10), 5)
+    p = 0.3 + groups / 100
+    how = {"groups": groups, "labels": [0, 1], "n_resamples": 199}
+    found = hosmer_lemeshow_test(np.ones(50), p, **how)
+    assert found.statistic == pytest.approx((5 * (1 - p) / p)[::5].sum())
+    assert found.pvalue <= 0.01
+    right = np.tile([1, 0, 0, 1, 0], 10)
+    assert hosmer_lemeshow_test(right, p, **how).pvalue > 0.5
+
+
+@pytest.mark.slow
+def test_hosmer_and_lemeshow_keep_their_level_with_20_clusters():
+    """The table of ``benchmarks/cluster_coverage`` has more draws, more laws, and power."""
+    pvalues = []
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 20])
+        groups = np.repeat(np.arange(20), 3)
+        z = rng.normal(size=20)[groups] + 0.5 * rng.normal(size=60)
+        shared, own = rng.normal(size=20)[groups], rng.normal(size=60)
+        y = stats.norm.cdf(np.sqrt(0.6) * shared + np.sqrt(0.4) * own) < expit(z)
+        how = {"groups": groups, "labels": [0, 1], "n_resamples": 99}
+        pvalues.append(hosmer_lemeshow_test(y.astype(int), expit(z), **how).pvalue)
+    assert 0.35 < np.mean(np.array(pvalues) <= 0.5) < 0.65
+    assert np.mean(np.array(pvalues) <= 0.05) <= 0.1
+    assert np.mean(np.array(pvalues) <= 0.01) <= 0.02
+
+
 def test_draws_of_tests_are_options():
     groups, y, p, *_ = copies(60, seed=1)
     for test in (cumulative_test, hosmer_lemeshow_test):
