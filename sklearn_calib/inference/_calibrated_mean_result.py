@@ -1,7 +1,7 @@
 """What `calibrated_mean` returns: the estimate, the labels alone beside it, and differences."""
 
 from dataclasses import dataclass, field
-from math import ceil, inf, nan, sqrt
+from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,9 +63,9 @@ class CalibratedMean(Shown):
         Clusters with labelled rows.
     level : float
         The level of the intervals.
-    selection_pvalue : float
-        Of the hypothesis that labels were drawn at random, given the scores; NaN for a difference,
-        and where all rows are labelled or all scores are equal.
+    selection_pvalue : float or None
+        Of the hypothesis that labels were drawn at random, given the scores. None for a difference,
+        for rows of unequal weights, and if all rows are labelled or all scores are equal.
     """
 
     outcome: str
@@ -84,7 +84,7 @@ class CalibratedMean(Shown):
     n_unlabelled: int
     n_clusters: int | None
     level: float
-    selection_pvalue: float
+    selection_pvalue: float | None
     _errors: RowErrors = field(repr=False)
 
     @property
@@ -254,11 +254,12 @@ class CalibratedMean(Shown):
         of = f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
         power = " and ".join(f"{value:.2f}" for value in self.power)
         notes = [f"{rows}{of}. The scores count with weight {power}."]
-        if self.selection_pvalue == self.selection_pvalue:
-            notes.append(
-                f"Scores of labelled rows against the others: p = {self.selection_pvalue:.3g}."
-            )
-        return notes
+        if self.selection_pvalue is None:
+            tested = "It is not tested whether the labels were drawn at random: that takes one mean"
+            tested += " of rows of equal weight, some without a label, and scores that differ."
+        else:
+            tested = f"Scores of labelled rows against the others: p = {self.selection_pvalue:.3g}."
+        return [*notes, tested]
 
 
 def _cells(estimate, se, low, high):
@@ -307,7 +308,7 @@ def made(
     positive: Any = None,
     bounds: tuple[float, float] | None = None,
     n_clusters: int | None = None,
-    selection_pvalue: float = nan,
+    selection_pvalue: float | None = None,
 ) -> CalibratedMean:
     """The result: powers, standard errors and intervals."""
     own, gains, size = errors.own, errors.gains, errors.worth

@@ -522,6 +522,19 @@ def test_false_alarms_come_as_rarely_as_stated():
 def test_where_nothing_can_be_compared_there_is_no_test():
     p, y = make_judged()
     with pytest.warns(CalibrationWarning, match="labels in all rows"):
-        assert np.isnan(calibrated_mean(y, p, []).selection_pvalue)
+        assert calibrated_mean(y, p, []).selection_pvalue is None
     same = np.full(100, 0.4)
-    assert np.isnan(calibrated_mean(y[:50], same[:50], same[50:]).selection_pvalue)
+    assert calibrated_mean(y[:50], same[:50], same[50:]).selection_pvalue is None
+
+
+def test_labels_of_unequal_weights_are_not_tested_for_selection_and_the_result_says_so():
+    p, y = make_judged()
+    order = np.argsort(-p)
+    given = y[order][:200], p[order][:200], p[order][200:]
+    weight = 1 + np.arange(200) % 2
+    found = calibrated_mean(*given, sample_weight=weight, bounds=(0, 1))
+    assert found.selection_pvalue is None and found.to_dict()["selection_pvalue"] is None
+    assert "not tested whether the labels were drawn at random" in str(found)
+    with pytest.warns(CalibrationWarning, match="beyond chance"):  # equal ones are no weights
+        same = calibrated_mean(*given, sample_weight=np.full(200, 3.0), bounds=(0, 1))
+    assert same.selection_pvalue < 1e-3
