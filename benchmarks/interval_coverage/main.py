@@ -1,5 +1,6 @@
 """Coverage of `confidence_interval`: calibration errors of known size, options of all measures."""
 
+import argparse
 import csv
 import json
 import re
@@ -48,6 +49,9 @@ def draw(family, size, n, rng):
     if family == "too low":  # everywhere by `size`
         p = rng.uniform(0, 1 - size, n)
         return p, p + size
+    if family == "upper half too high":
+        p = rng.uniform(0, 1, n)
+        return p, np.where(p > 0.5, p - size, p)
     if family == "overconfident":  # true log-odds times `size`
         z = 1.5 * rng.normal(size=n)
         return expit(size * z), expit(z)
@@ -303,11 +307,11 @@ def draw_rare(family, share, n, rng):
     return expit(middle + slope * z), expit(middle + z)
 
 
-def intervals_of_rare(y, p, other, measure, number):
+def intervals_of_rare(y, p, other, measure, number, seed):
     """The intervals of one sample, by what they are called in the table."""
     pairs = np.arange(len(y)) // 2
     given = {"labels": [0, 1]}
-    draws = {"n_resamples": 99, "random_state": number}
+    draws = {"n_resamples": 99, "random_state": np.random.default_rng([number, seed])}
     found = {
         "rows": confidence_interval(y, p, measure, **given, **draws),
         "pairs of rows": confidence_interval(y, p, measure, groups=pairs, **given),
@@ -319,8 +323,11 @@ def intervals_of_rare(y, p, other, measure, number):
     return found
 
 
-def of_rare_events(draws=250):
-    """Mean losses with few events: all laws, shares and sizes, `draws` samples each."""
+def of_rare_events(draws, seed):
+    """Mean losses with few events: all laws, shares and sizes, `draws` samples each.
+
+    Seed 0 is kept for choosing methods: a table of the same samples says too little about others.
+    """
     warnings.simplefilter("ignore", CalibrationWarning)  # some samples have no event
     rows = []
     for family in RARE:
@@ -337,12 +344,12 @@ def of_rare_events(draws=250):
             for n in (30, 60, 300, 2000):
                 ends = {}
                 for number in range(draws):
-                    rng = np.random.default_rng([n, number])
+                    rng = np.random.default_rng([n, number, seed])
                     p, truth = draw_rare(family, share, n, rng)
                     y = (rng.random(n) < truth).astype(int)
                     for name in RARE_LOSSES:
                         other = expit(logit(p) + 0.5)
-                        found = intervals_of_rare(y, p, other, name, number)
+                        found = intervals_of_rare(y, p, other, name, number, seed)
                         for kind, one in found.items():
                             ends.setdefault((name, kind), []).append((one.low, one.high))
                 for (name, kind), pairs in ends.items():
@@ -350,7 +357,8 @@ def of_rare_events(draws=250):
                     of_kind = values[name]
                     truth_of_kind = of_kind["difference" if kind == "difference" else ""]
                     row = {"family": family, "share": share, "n": n, "measure": name}
-                    row |= {"interval": kind, "draws": len(pairs), "truth": f"{truth_of_kind:.4f}"}
+                    row |= {"interval": kind, "seed": seed, "draws": len(pairs)}
+                    row["truth"] = f"{truth_of_kind:.4f}"
                     row |= runner.covered(low - 1e-9, high + 1e-9, truth_of_kind)
                     row["median_width"] = f"{np.median(high - low):.4f}"
                     rows.append(row)
@@ -358,13 +366,83 @@ def of_rare_events(draws=250):
             runner.write(HERE / "rare.csv", rows)
 
 
+def describe_value(head, found, truth):
+    """Return a row on one value: which intervals and estimates of (low, high, estimate) miss it."""
+    low, high, estimate = np.array(found).T
+    row = head | {"truth": f"{np.mean(truth):.5f}"}
+    row |= runner.covered(low - 1e-9, high + 1e-9, truth)
+    row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
+    return row
+
+
+def of_one_sided_errors(draws, seed):
+    """Yield rows on the expected calibration error of predictions whose upper half is too high."""
+    family, measure, n = "upper half too high", "expected_calibration_error", 2000
+    for size in (0.03, 0.05, 0.1):
+        truth, found = population(measure, family, size), []
+        for number in range(draws):
+            rng = np.random.default_rng([n, number, seed])
+            p, true = draw(family, size, n, rng)
+            y = (rng.random(n) < true).astype(int)
+            one = confidence_interval(y, p, measure, n_resamples=99, random_state=rng)
+            found.append((one.low, one.high, one.estimate))
+        head = {"law": f"{family} by {size}", "measure": measure, "options": "{}", "n": n}
+        head |= {"seed": seed, "draws": draws, "value": "population"}
+        yield describe_value(head, found, truth)
+
+
+def of_lp_errors(draws, seed):
+    """Yield rows on the l_p error of three classes: of the population, and of the sample's cells.
+
+    The cells of a sample are those of its predictions, each with every label that it may have.
+    """
+    measure, n, classes = "lp_calibration_error", 200, np.arange(3)
+    for slope in (1.0, 0.8):
+        for options in ({}, {"p": 1.0}, {"n_levels": 4}):
+            population = 0.0 if slope == 1 else of_population(measure, options, 3, slope)
+            found, own = [], []
+            for number in range(draws):
+                rng = np.random.default_rng([n, number, seed])
+                p, true = slope_draw(3, slope, n, rng)
+                y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
+                given = {"n_resamples": 59, "random_state": rng, "labels": classes}
+                one = confidence_interval(y, p, measure, **given, **options)
+                found.append((one.low, one.high, one.estimate))
+                every = np.repeat(classes, n), np.tile(p, (3, 1))
+                weight = true.T.ravel()
+                value = all_metrics()[measure](*every, sample_weight=weight, **options)
+                own.append(0.0 if slope == 1 else value)
+            head = {"law": f"log-odds times {slope}", "measure": measure}
+            head |= {"options": json.dumps(options), "n": n, "seed": seed, "draws": draws}
+            yield describe_value(head | {"value": "population"}, found, population)
+            yield describe_value(head | {"value": "cells of the sample"}, found, np.array(own))
+
+
+def of_stated_values(draws, seed):
+    """Write the table of values that the documentation of intervals quotes."""
+    rows = []
+    for part in (of_one_sided_errors, of_lp_errors):
+        for row in part(draws, seed):
+            rows.append(row)
+            print(*row.values(), flush=True)
+            runner.write(HERE / "stated.csv", rows)
+
+
 def main():
     """Two tables; the second alone with ``options``; with ``sizes LABEL`` the one of sizes.
 
-    With ``rare`` the one of mean losses with few events.
+    With ``rare`` the one of mean losses with few events (``--draws 350 --seed 1``), and with
+    ``stated`` the one of errors on one side and of the l_p error.
     """
-    if "rare" in sys.argv[1:]:
-        return of_rare_events()
+    of_seed = {"rare": of_rare_events, "stated": of_stated_values}
+    table = sys.argv[1] if len(sys.argv) > 1 else ""
+    if table in of_seed:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("table")
+        parser.add_argument("--draws", type=int, default=350)
+        parser.add_argument("--seed", type=int, default=1)
+        given = parser.parse_args()
+        return of_seed[table](given.draws, given.seed)
     if "sizes" in sys.argv[1:]:
         return of_sizes(sys.argv[-1])
     if "options" not in sys.argv[1:]:

@@ -237,8 +237,8 @@ class Measure:
                 value += problem.share * self._function(problem, **options)
             return float(value)
 
-    def at_infinity(self, case: "Case", **options: Any) -> float:
-        """The measure of infinitely many rows: of a `Case` whose weights are their law.
+    def of_all_labels(self, case: "Case", **options: Any) -> float:
+        """The value of these predictions with all labels that they may have, each with its weight.
 
         In its plug-in form: of a law nothing has to be subtracted for chance.
 
@@ -349,7 +349,7 @@ def metric(
         whole vectors of probabilities: a function of a `Case` with the same options.
     plugin : dict, default=()
         Values of options with which nothing is subtracted for chance and no row is paired with
-        another: what `confidence_interval` takes for the value of infinitely many rows.
+        another: `confidence_interval` takes it for the value of all labels that rows may have.
     of_events : callable, default=None
         The measure with its default options of many draws of the labels of one two-class problem: a
         function of the scores and masses of its cells and of events, of shape (n_draws, n_cells).
