@@ -1,12 +1,13 @@
 """Numbers of docstrings and pages, read from their text and recomputed."""
 
+import csv
 import inspect
 import re
 from math import sqrt
 
 import numpy as np
 import pytest
-from checkout import GUIDE
+from checkout import GUIDE, ROOT
 from scipy import stats
 from scipy.special import expit
 
@@ -33,6 +34,81 @@ def calibrated(scores, n_draws, n=500):
         rng = np.random.default_rng(number)
         p = scores(rng, n)
         yield (rng.random(n) < p).astype(int), p
+
+
+def read_table(name, **settings):
+    """Return the rows of a table of the benchmarks that have these settings."""
+    with open(ROOT / "benchmarks" / name, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [row for row in rows if all(row[key] in each for key, each in settings.items())]
+
+
+# -- of tables ------------------------------------------------------------------------------------
+
+
+def test_the_coverage_of_one_sided_errors_is_that_of_the_table():
+    sentence = (
+        "too high by N, N or N, intervals of the expected error held the population's in N, N and "
+        "N of N draws, and estimates were above it in N, N and N (stated.csv)"
+    )
+    stated = numbers(inference.confidence_interval, sentence)
+    measure = "expected_calibration_error"
+    rows = read_table("interval_coverage/stated.csv", measure=[measure])
+    assert stated[:3] == [float(row["law"].split()[-1]) for row in rows]
+    assert stated[3:6] == [float(row["covered"]) for row in rows]
+    assert {stated[6]} == {float(row["draws"]) for row in rows}
+    assert stated[7:] == [float(row["estimate_above"]) for row in rows]
+
+
+def test_the_coverage_of_the_lp_error_is_that_of_the_table():
+    sentence = (
+        "in N of N draws and that of the sample's cells in N; estimates were above them in N and N"
+    )
+    population, draws, cells, *above = numbers(inference.confidence_interval, sentence)
+    given = {"measure": ["lp_calibration_error"], "options": ["{}"], "law": ["log-odds times 0.8"]}
+    rows = read_table("interval_coverage/stated.csv", **given)
+    assert [row["value"] for row in rows] == ["population", "cells of the sample"]
+    assert [population, cells] == [float(row["covered"]) for row in rows]
+    assert above == [float(row["estimate_above"]) for row in rows]
+    assert {draws} == {float(row["draws"]) for row in rows}
+
+
+def test_the_coverage_of_mean_losses_with_few_events_is_that_of_the_table():
+    sentence = (
+        "one model held the truth in N to N of N draws of 30 and 60 rows (at 1 % all misses are "
+        "intervals that are too high) and in N to N of 300 and 2,000 rows; percentiles in N to N "
+        "and N to N"
+    )
+    stated = numbers(inference.confidence_interval, sentence)
+    draws = stated.pop(2)
+    found = []
+    for kind in ("rows", "percentiles"):
+        for sizes in (("30", "60"), ("300", "2000")):
+            rows = read_table("interval_coverage/rare.csv", interval=[kind], n=sizes)
+            held = [float(row["covered"]) for row in rows]
+            found += [min(held), max(held)]
+            assert kind == "percentiles" or {draws} == {float(row["draws"]) for row in rows}
+    assert stated == pytest.approx(found, abs=0.0051)
+    few = {"interval": ["rows"], "n": ["30", "60"], "share": ["0.01"]}
+    assert {row["truth_above"] for row in read_table("interval_coverage/rare.csv", **few)} == {
+        "0.000"
+    }
+
+
+def test_the_level_of_hosmer_and_lemeshow_of_20_clusters_is_that_of_the_table():
+    sentence = (
+        "in 20 clusters N to N of N tests reject at .05 and N to N at .01; with half of the "
+        "clusters copies of one row N at .05"
+    )
+    stated = numbers(inference.hosmer_lemeshow_test, sentence)
+    table = "cluster_coverage/hosmer_lemeshow.csv"
+    rows = read_table(table, law=["20 of 3", "20 of 5", "20 of 20"])
+    assert {stated[2]} == {float(row["draws"]) for row in rows}
+    for ends, level in ((stated[:2], "at 0.05"), (stated[3:5], "at 0.01")):
+        held = [float(row[level]) for row in rows]
+        assert ends == pytest.approx([min(held), max(held)], abs=0.0051)
+    (copies,) = read_table(table, law=["copies in half of the clusters"])
+    assert stated[5] == pytest.approx(float(copies["at 0.05"]), abs=0.0051)
 
 
 # -- exact ones -----------------------------------------------------------------------------------

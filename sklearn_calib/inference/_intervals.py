@@ -60,12 +60,12 @@ class ConfidenceInterval:
     Attributes
     ----------
     estimate : float
-        Always in the interval. With "inversion" that of these predictions with all labels that
-        they may have: the value of the sample's cells, which may differ from the population's (see
-        `confidence_interval`). It is unbiased in
-        the median if the error has the shape of the recalibrator, too high as often as too low:
-        what chance adds to the measure is taken off, and it is 0 for every second set of calibrated
-        predictions. Else it is `on_these_rows`, or the nearer end should that lie outside.
+        Always in the interval. With "inversion" that of these predictions with all labels that they
+        may have: the value of the sample's cells, which may differ from the population's (see
+        `confidence_interval`). It is unbiased in the median if the error has the shape of the
+        recalibrator, too high as often as too low: what chance adds to the measure is taken off,
+        and it is 0 for every second set of calibrated predictions. Else it is `on_these_rows`, or
+        the nearer end should that lie outside.
     low, high : float
     level : float
     method : {"bootstrap", "inversion", "gamma", "logarithm"}
@@ -183,19 +183,20 @@ def confidence_interval(
     small by chance, the truth may be many times as large. The interval has those values of the
     measure, on these predictions with all labels that they may have, whose simulated estimates are
     neither nearly all above nor nearly all below the observed one; the estimate is the value for
-    which half are below. The bias is simulated and so removed; the lower end is 0 where calibration is not rejected. Exact for t = 0;
-    otherwise it relies on c for the shape of the error. It is the value of the sample's own
-    predictions, not of further ones. Of measures whose cells are those of the rows, such as the
-    l_p error, whose cells nearly all hold one row if there are several classes, it is smaller or
-    larger than the value of the population. Of the l_p error of 200 rows with three classes and
-    true log-odds 0.8 times those predicted, intervals held the value of the population in .965 of
-    200 draws and that of the sample's cells in .980; estimates were above them in .785 and .575
-    (``benchmarks/interval_coverage``, stated.csv). It is that of the plug-in form:
-    what a measure subtracts for chance with ``debias=True`` or an unbiased estimator is nothing
-    there, and such an option makes the simulated values another, not the truth. Cost: some 25 simulations of `n_resamples` evaluations of the measure. The expected, the maximum and
-    the smooth calibration error without options are simulated on at most 256 cells of rows of
-    nearly equal probability, many draws at once; of more than 16 rows per cell the number of events
-    is binomial with the mean probability of the cell.
+    which half are below. The bias is simulated and so removed; the lower end is 0 where calibration
+    is not rejected. Exact for t = 0; otherwise it relies on c for the shape of the error. It is the
+    value of the sample's own predictions, not of further ones. Of measures whose cells are those of
+    the rows, such as the l_p error, whose cells nearly all hold one row if there are several
+    classes, it is smaller or larger than the value of the population. Of the l_p error of 200 rows
+    with three classes and true log-odds 0.8 times those predicted, intervals held the value of the
+    population in .965 of 200 draws and that of the sample's cells in .980; estimates were above
+    them in .785 and .575 (``benchmarks/interval_coverage``, stated.csv). It is that of the plug-in
+    form: what a measure subtracts for chance with ``debias=True`` or an unbiased estimator is
+    nothing there, and such an option makes the simulated values another, not the truth. Cost: some
+    25 simulations of `n_resamples` evaluations of the measure. The expected, the maximum and the
+    smooth calibration error without options are simulated on at most 256 cells of rows of nearly
+    equal probability, many draws at once; of more than 16 rows per cell the number of events is
+    binomial with the mean probability of the cell.
 
     "logarithm", of proper losses with `groups` or soft labels: Student's interval of the logarithm
     of what the mean loss is above the least one possible, with the error of the jackknife over
@@ -214,13 +215,13 @@ def confidence_interval(
     100 draws of 99 resamples (``benchmarks/interval_coverage``): for an error of .02 .97 for the
     smooth and the expected calibration error, for .05 .99 and .97. The lower end is the smaller of
     those for an error of the fitted shape and for the same error of half of the rows, those where
-    it is largest. The estimate is unbiased in the median for shapes of the fitted map, by default a line in the log-odds
-    (calibrated, shifted, over- or underconfident), and for errors that change their sign often. If
-    only one side of the predictions is wrong, it is too large more often than not: of 2,000 rows
-    whose upper half is too high by .03, .05 or .10, intervals of the expected error held the
-    population's in .980, .975 and .965 of 200 draws, and estimates were above it in .655, .720
-    and .800 (stated.csv). The upper end is the larger of those for an error of the fitted shape
-    and for a constant shift.
+    it is largest. The estimate is unbiased in the median for shapes of the fitted map, by default a
+    line in the log-odds (calibrated, shifted, over- or underconfident), and for errors that change
+    their sign often. If only one side of the predictions is wrong, it is too large more often than
+    not: of 2,000 rows whose upper half is too high by .03, .05 or .10, intervals of the expected
+    error held the population's in .980, .975 and .965 of 200 draws, and estimates were above it in
+    .655, .720 and .800 (stated.csv). The upper end is the larger of those for an error of the
+    fitted shape and for a constant shift.
 
     References
     ----------

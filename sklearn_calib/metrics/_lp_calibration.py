@@ -108,11 +108,12 @@ def lp_calibration_error(
 
     Notes
     -----
-    For p >= 2 and predictions that were not fitted on these rows the plug-in is within
-    (sqrt(2) + 2 sqrt(log(1 / delta))) / sqrt(n) of the population's value with probability
-    1 - delta, for any number of classes and levels. Rows are grouped by 64-bit hashes of their
-    integer levels, which are then compared, so the grouping is exact. Cost: O(n k), and 50
-    bytes per row beside the input; float32 arrays are not copied.
+    For p >= 2 and predictions that were not fitted on these rows the plug-in is within (sqrt(2) + 2
+    sqrt(log(1 / delta))) / sqrt(n) of the population's value with probability 1 - delta, for any
+    number of classes and levels. `confidence_interval` is about another value, that of the cells of
+    these rows with all labels that they may have. Rows are grouped by 64-bit hashes of their
+    integer levels, which are then compared, so the grouping is exact. Cost: O(n k), and 50 bytes
+    per row beside the input; float32 arrays are not copied.
 
     References
     ----------
