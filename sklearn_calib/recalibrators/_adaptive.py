@@ -209,7 +209,8 @@ class AdaptiveCalibration(Recalibrator):
         self.log_odds_, row_knot, mass, share = pool(rank_score(proba), codes, weight)
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
-            self._wald = _Wald(proba, codes, weight, self.level)
+            rows = weight * rows_per_weight(weight)
+            self._wald = _Wald(proba, codes, rows, self.level)
             self.intervals_ = expit(np.column_stack(self._wald.ends(self.log_odds_)))
         elif self.neighborhood == "interval":
             self._wald = None
