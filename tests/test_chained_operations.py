@@ -15,6 +15,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -32,13 +38,16 @@ from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     MultilabelCalibration,
     PlattScaling,
+    PriorShift,
     SplineCalibration,
     TemperatureScaling,
     VennAbers,
     all_recalibrators,
     cross_fitted_proba,
 )
+from sklearn_calib.staging import staging_of
 from sklearn_calib.summary import CalibrationSummary, summarize
+from sklearn_calib.summary._pattern_cells import PatternCells
 
 N = 120
 rng = np.random.default_rng(3)
@@ -499,3 +508,51 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
                 other = json.load(file)
             at = np.linspace(0.05, 0.95, 9)
             close("fit", second(from_dict(other), at), second(from_dict(whole), at), 1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(n_estimators=6, max_depth=2),
+        HistGradientBoostingClassifier(max_iter=6, early_stopping=False),
+        AdaBoostClassifier(n_estimators=6),
+        RandomForestClassifier(n_estimators=6, max_depth=3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    staging, whole = staging_of(model), clone(model).set_params(random_state=0).fit(X, y)
+    before = whole.predict_proba(X)
+    first = staging.truncated(whole, 4)
+    twice, once = staging.truncated(first, 2), staging.truncated(whole, 2)
+    name = type(model).__name__
+    assert [staging.n_stages(one) for one in (whole, first, twice)] == [6, 4, 2], name
+    close(name, twice.predict_proba(X), once.predict_proba(X))
+    close(f"{name} itself", whole.predict_proba(X), before)
+
+
+def test_cells_of_groups_that_are_merged_take_more_rows():
+    rng = np.random.default_rng(8)
+    p, y, pattern = rng.random(90).round(1), rng.integers(0, 2, 90), rng.integers(0, 3, 90)
+    found, other, expected = PatternCells(), PatternCells(), PatternCells()
+    parts = [(found, slice(0, 30)), (other, slice(30, 60)), (found, slice(60, 90))]
+    for number, (cells, rows) in enumerate(parts):
+        if number == 2:
+            found.merge(other, "merge")
+        given = pattern[rows], p[rows], 1 - p[rows], y[rows].astype(np.uint8), None, "add"
+        cells.add(*given)
+    expected.add(pattern, p, 1 - p, y.astype(np.uint8), None, "add")
+    for name in ("pattern", "proba", "counts", "weight", "squares"):
+        close(name, getattr(found.sums(), name), getattr(expected.sums(), name))
+
+
+def test_a_second_adaptation_forgets_the_errors_of_the_first():
+    rng = np.random.default_rng(3)
+    p = rng.random(200)
+    y, target = (rng.random(200) < p).astype(int), rng.beta(2, 3, 200)
+    first = PriorShift("bbse").fit(p, y).adapt(target)
+    assert hasattr(first, "prior_se_") and hasattr(first, "prior_interval_")
+    second = first.set_params(prior="rlls").adapt(target)
+    assert not hasattr(second, "prior_se_") and not hasattr(second, "prior_interval_")

@@ -6,6 +6,7 @@ where there are weights, at a level that is no default, with the field in the me
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._logistic_grid import COARSE
+from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
@@ -857,3 +859,32 @@ def test_a_bound_holds_for_every_norm():
             exact = metrics.calibration_error(many, score, **given)
             value, bound = summary.measure("calibration_error", return_bound=True, **given)
             assert abs(value - exact) <= bound + 1e-12, f"{given}"
+
+
+def test_evidence_of_a_safe_test_with_scores_of_0_and_1():
+    """Of k events in n rows of a certain score the first half says (k + 1/2) / (n + 1)."""
+    found = safe_calibration_test(Y, P, recalibrator="isotonic", n_splits=1, random_state=3)
+    fit, judge = np.array_split(np.random.default_rng(3).permutation(N), 2)
+    model = IsotonicRegression(out_of_bounds="clip").fit(P[fit], Y[fit])
+    told, at = model.predict(P[judge]), model.predict(P[fit])
+    q = np.column_stack([1 - told, told])
+    for value in (0.0, 1.0):
+        rows = at == value
+        assert rows.any() and (told == value).any()
+        for column, hit in enumerate((1 - Y[fit], Y[fit])):
+            q[told == value, column] = (hit[rows].sum() + 0.5) / (rows.sum() + 1)
+    q /= q.sum(axis=1, keepdims=True)
+    before = np.column_stack([1 - P, P])[judge]
+    gain = np.log(q / before)[np.arange(len(judge)), Y[judge]].sum()
+    check(found.log_e_values, [gain], "log_e_values", 1e-6)
+
+
+@pytest.mark.parametrize("far", [1.6, 1.7])
+def test_the_action_of_a_decomposition_is_that_of_one_sided_tests(far):
+    """At 0.05, so from 1.645 standard errors on."""
+    found = decomposition.decompose_loss(Y, P)
+    for terms, said in ((["calibration"], "recalibrate"), (["grouping"], "retrain")):
+        laws = dict.fromkeys(("calibration", "grouping"), Law(0.0, 1.0))
+        laws |= dict.fromkeys(terms, Law(far, 1.0))
+        expected = said if far > stats.norm.ppf(0.95) else "neither"
+        assert replace(found, grouping=1.0, _laws=laws).action == expected, (terms, far)

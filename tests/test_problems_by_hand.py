@@ -209,3 +209,14 @@ def test_a_monitor_watches_each_problem(kind):
     assert watched.log_e_value_ == pytest.approx(expected, rel=1e-9), kind
     if kind == "classwise":
         assert list(watched.e_values_.values()) == pytest.approx(np.exp(single)), kind
+
+
+def test_the_evidence_of_a_group_is_the_mean_of_that_of_its_classes():
+    y, proba, _ = rows_of_unequal_classes()
+    group = np.arange(len(y)) % 2
+    given = {"classes": range(K), "multiclass": "classwise"}
+    watched = CalibrationMonitor(groups=[0, 1], **given).update(y, proba, groups=group)
+    for name in (0, 1):
+        own = CalibrationMonitor(**given).update(y[group == name], proba[group == name])
+        expected = np.mean([*own.e_values_.values()])
+        assert watched.e_values_[name] == pytest.approx(expected), f"group {name}"

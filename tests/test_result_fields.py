@@ -11,7 +11,9 @@ import re
 from datetime import date
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from offered import offered
@@ -24,7 +26,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from words import QUICKER
 
-from sklearn_calib import __version__, decisions, decomposition, groups, inference, metrics
+from sklearn_calib import (
+    __version__,
+    decisions,
+    decomposition,
+    displays,
+    groups,
+    inference,
+    metrics,
+)
 from sklearn_calib import recalibrators as maps
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle
@@ -1347,3 +1357,32 @@ def test_every_attribute_of_fitted_recalibrators_is_declared_or_read():
         text = source_of(cls.__name__) + '"classes_" "n_features_in_" "floor_" "table_" "loo_"'
         unread = [one for one in names if not re.search(rf"""\.{one}\b|["']{one}["']""", text)]
         assert unread == [], f"{cls.__name__}: no test reads {unread}"
+
+
+def test_documents_of_results_say_what_the_fields_say():
+    member = np.where(np.arange(N) < 5, "few", "many")
+    audited = groups.group_calibration(Y, P, {"a": member}, min_rows=10, n_resamples=19)
+    graded = groups.grade_calibration(Y, P, [0.3, 0.6], n_resamples=9)
+    parts = decomposition.decompose_loss(Y, P)
+    for found, other in (
+        (audited, {"n_rows": N, "n_left_out": 1, "groups": [r._asdict() for r in audited.rows]}),
+        (graded, {"grades": [row._asdict() for row in graded.rows]}),
+        (parts, {name: getattr(parts, name) for name in ("risk", "calibration")}),
+    ):
+        for name, value in found.to_dict().items():
+            where = f"{type(found).__name__}.to_dict()[{name!r}]"
+            if isinstance(value, dict):
+                value = value["value"]
+            expected = other.get(name, getattr(found, name, value))
+            assert value == expected or value == [*np.ravel(expected)], where
+
+
+def test_a_picture_of_a_stack_shows_the_largest_weight_first():
+    losses = {"c": (0.3, 0.01), "a": (0.5, 0.02)}
+    stack = SimpleNamespace(weights_={"a": 0.2, "b": 0.5, "c": 0.3}, cv_losses_=losses)
+    shown = displays.StackDisplay.from_estimator(stack)
+    assert list(shown.weights) == ["b", "c", "a"]
+    ((weights, place),), ((means, beside),) = shown.points()
+    assert [*weights] == [0.5, 0.3, 0.2] and [*place] == [0, 1, 2]
+    assert [*means] == [0.3, 0.5] and [*beside] == [1, 2]
+    plt.close("all")

@@ -18,6 +18,7 @@ from words import QUICKER, same
 
 from sklearn_calib import decisions, groups, inference, metrics, monitoring
 from sklearn_calib._cli import main
+from sklearn_calib.decomposition._grouping import enough_for_features
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
@@ -413,3 +414,10 @@ def test_the_first_of_equal_classes_is_predicted(kind):
         expected = sum(share * measure(a, b, labels=[0, 1]) for a, b, share in problems)
         found = measure(y, proba, multiclass=kind)
         assert found == pytest.approx(expected, abs=1e-12), f"{name}, multiclass={kind!r}"
+
+
+@pytest.mark.parametrize(("n", "events", "fits"), [(50, 5, True), (49, 5, False), (50, 4, False)])
+def test_the_fewest_rows_for_features_are_enough(n, events, fits):
+    y, p = (np.arange(n) < events).astype(int), np.linspace(0.05, 0.4, n)
+    case = metrics.canonical_case("test", y, p)
+    assert enough_for_features(case) == fits, f"{n} rows with {events} events"

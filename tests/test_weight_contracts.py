@@ -7,6 +7,7 @@ another order, and four times the rows, each with every string that an option ca
 
 import inspect
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -19,8 +20,12 @@ from words import numbers
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, inference
 from sklearn_calib.decisions import CostSensitiveClassifier
+from sklearn_calib.decomposition import decompose_loss, variational_calibration_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedModel
+from sklearn_calib.linear import approximate_leave_one_out, logistic_intervals
+from sklearn_calib.recalibrators import MulticalibratedScores, PlattScaling, all_recalibrators
+from sklearn_calib.summary import CalibrationSummary
 
 N = 80
 #: Strongly unequal: one row in ten has half of the weight, and none is a whole number.
@@ -102,6 +107,31 @@ def test_a_common_factor_of_fractional_weights_changes_only_sums_of_weights(name
             if (name, field.rpartition(".")[2]) in TOTALS:
                 found[field] = found[field] / FACTOR
         check_equal(name, option, found, expected)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in TOTALS}))
+def test_sums_of_weights_keep_the_unit_of_weights_of_any_size(name):
+    """Weights that are divided before they are added up are multiplied again."""
+    data = rows_of(2)
+    expected = found_by(name, data, WEIGHT, {})
+    for factor in (2.0**-500, 2.0**500):
+        found = found_by(name, data, factor * WEIGHT, {})
+        for field in expected:
+            if (name, field.rpartition(".")[2]) in TOTALS:
+                found[field] = found[field] / factor
+        check_equal(name, f"weights times {factor:g}", found, expected)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_weights_beside_a_penalty_are_refused_if_they_cannot_be_added_up(size):
+    """To divide them would change what they are beside the penalty."""
+    data = rows_of(2)
+    X, y = np.column_stack([data["first"], data["second"]]), data["y"]
+    model = LogisticRegression().fit(X, y)
+    for function in (logistic_intervals, approximate_leave_one_out):
+        rest = X if function is logistic_intervals else y
+        with pytest.raises(ValueError, match=r"from 1e-100 to 1e\+100"):
+            function(model, X, rest, sample_weight=size * WEIGHT)
 
 
 @pytest.mark.parametrize("name", weighted())
@@ -252,3 +282,121 @@ def test_a_model_of_very_unequal_weights_is_that_of_repeated_rows(model):
             one.fit(X[rows], y[rows], sample_weight=weight)
             found.append(one.predict_proba(X))
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=2e-5, err_msg=repr(model))
+
+
+def test_features_are_judged_by_maps_and_trees_of_very_unequal_weights():
+    rng, n = np.random.default_rng(4), 300
+    feature, weight = rng.integers(0, 2, n), np.where(np.arange(n) % 7 == 2, 6.3, 0.4)
+    right = np.where(np.arange(n) % 7 == 2, 0.95, 0.7)  # of heavy rows more
+    y = np.where(rng.random(n) < right, feature, 1 - feature)
+    p = 0.3 + 0.4 * rng.random(n)
+    proba = np.column_stack([1 - p, p])
+    folds = [(np.flatnonzero(np.arange(n) % 3 != f), np.arange(f, n, 3)) for f in range(3)]
+    how = {"features": {"a": feature}, "cv": folds, "recalibrator": PlattScaling()}
+    found = decompose_loss(y, proba, sample_weight=weight, **how).gain_of_features
+    gain = np.empty(n)
+    for train, test in folds:
+        given = {"classes": [0, 1], "sample_weight": weight[train]}
+        mapped = PlattScaling().fit(proba[train], y[train], **given).predict_proba(proba)
+        trees = MulticalibratedScores()
+        trees.fit(mapped[train], y[train], groups={"a": feature[train]}, **given)
+        used = trees.predict_proba(mapped, groups={"a": feature})
+        gain[test] = np.log(used / mapped)[test, y[test]]
+    assert np.abs(gain).max() > 0.01
+    assert found == pytest.approx(np.average(gain, weights=weight), rel=1e-9)
+
+
+def test_maps_of_folds_of_cells_are_fitted_to_the_weights_that_are_left():
+    data = rows_of(2)
+    summary = CalibrationSummary().update(data["y"], data["first"], sample_weight=WEIGHT)
+    (sample,) = summary.samples()
+    folds = sample.folds(3, np.random.default_rng(0))
+    method = PlattScaling()
+    found, _ = sample.held_out(method, folds)
+    codes, rows = np.tile([0, 1], len(sample.proba)), np.repeat(sample.proba, 2, axis=0)
+    expected = []
+    for fold in folds:
+        left = (sample.weight - fold.weight).ravel()
+        kept, judged = left > 1e-12, fold.weight.ravel() > 0
+        fitted = clone(method).fit(rows[kept], codes[kept], sample_weight=left[kept])
+        expected.append(fitted.predict_proba(rows[judged]))
+    np.testing.assert_allclose(found.proba, np.vstack(expected), rtol=1e-9)
+
+
+#: Options that need another one beside them, or a solver of seconds.
+SLOW_MAPS = ("auto", "restricted_polynomial", "trend_filtering", "trend_filtering_ensemble")
+NOT_ALONE = {("noise", "laplace"), ("solver", "cvxpy"), ("solver", "clarabel")}
+
+
+def options_of_maps():
+    """Each method that takes counts, with each string that one of its options can be."""
+    for name, cls in sorted(all_recalibrators().items()):
+        if not cls.capabilities.sample_weight:
+            continue
+        default = inspect.signature(cls).parameters
+        for option, rule in getattr(cls, "__annotations__", {}).items():
+            values = re.findall(r"'(\w+)'", str(rule)) if "Literal" in str(rule) else []
+            for value in values:
+                if option in default and (option, value) not in NOT_ALONE:
+                    mark = pytest.mark.slow if name in SLOW_MAPS else ()
+                    where = f"{name}-{option}-{value}"
+                    yield pytest.param(cls, {option: value}, id=where, marks=mark)
+
+
+@pytest.mark.parametrize(("cls", "option"), options_of_maps())
+def test_a_map_of_fractional_weights_does_not_depend_on_their_unit(cls, option):
+    data = rows_of(2)
+    found = []
+    for factor in (1.0, FACTOR):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = cls(**option).fit(data["first"], data["y"], sample_weight=factor * WEIGHT)
+            found.append(model.predict_proba(data["first"]))
+    if cls.capabilities.weights != "counts":
+        where = f"{cls.__name__}, {option}"
+        np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6, err_msg=where)
+
+
+@pytest.mark.parametrize("multiclass", ["canonical", "confidence", "classwise"])
+def test_a_variational_error_does_not_depend_on_the_unit_of_weights(multiclass):
+    data = rows_of(3)
+    given = {"multiclass": multiclass, "cv": FOLDS}
+    found = [
+        variational_calibration_error(data["y"], data["first"], sample_weight=w, **given)
+        for w in (WEIGHT, FACTOR * WEIGHT)
+    ]
+    assert found[1] == pytest.approx(found[0], abs=1e-7), multiclass
+
+
+class Recorder:
+    """A splitter that keeps the labels that it is given."""
+
+    def split(self, X, y, groups=None):
+        self.labels = np.asarray(y)
+        yield from FOLDS
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return len(FOLDS)
+
+
+def test_folds_of_shares_are_stratified_by_the_largest_share():
+    data = rows_of(2)
+    shares = np.random.default_rng(2).dirichlet(np.ones(2), N)
+    recorder, X = Recorder(), data["first"][:, 1:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        CalibratedModel(LR, "platt", cv=recorder).fit(X, shares, soft_labels=True)
+    np.testing.assert_array_equal(recorder.labels, shares.argmax(axis=1))
+
+
+@pytest.mark.parametrize(("cls", "option"), options_of_maps())
+def test_a_map_of_counts_is_that_of_repeated_rows(cls, option):
+    data, found = rows_of(2), []
+    for rows, weight in ((np.arange(N), COPIES), (AGAIN, None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = cls(**option).fit(data["first"][rows], data["y"][rows], sample_weight=weight)
+            found.append(model.predict_proba(data["first"]))
+    if cls.capabilities.weights != "ratios":
+        where = f"{cls.__name__}, {option}"
+        np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-5, err_msg=where)
