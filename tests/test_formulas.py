@@ -22,9 +22,11 @@ from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
+from sklearn_calib.recalibrators import IsotonicCalibration
 from sklearn_calib.shift import covariate_weights, prior_shift_test
 from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.summary._bounds import CellSums, binned
+from sklearn_calib.theory import GaussianLogisticModel
 
 N, LEVEL = 150, 0.8
 RNG = np.random.default_rng(5)
@@ -861,21 +863,24 @@ def test_a_bound_holds_for_every_norm():
             assert abs(value - exact) <= bound + 1e-12, f"{given}"
 
 
-def test_evidence_of_a_safe_test_with_scores_of_0_and_1():
+@pytest.mark.parametrize("k", [2, 3])
+def test_evidence_of_a_safe_test_with_scores_of_0_and_1(k):
     """Of k events in n rows of a certain score the first half says (k + 1/2) / (n + 1)."""
-    found = safe_calibration_test(Y, P, recalibrator="isotonic", n_splits=1, random_state=3)
+    rng = np.random.default_rng(2)
+    proba = rng.dirichlet(np.full(k, 0.5), N).clip(0.01)
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (rng.random(N)[:, None] > np.cumsum(proba, axis=1)[:, :-1]).sum(axis=1)
+    found = safe_calibration_test(y, proba, recalibrator="isotonic", n_splits=1, random_state=3)
     fit, judge = np.array_split(np.random.default_rng(3).permutation(N), 2)
-    model = IsotonicRegression(out_of_bounds="clip").fit(P[fit], Y[fit])
-    told, at = model.predict(P[judge]), model.predict(P[fit])
-    q = np.column_stack([1 - told, told])
-    for value in (0.0, 1.0):
-        rows = at == value
-        assert rows.any() and (told == value).any()
-        for column, hit in enumerate((1 - Y[fit], Y[fit])):
-            q[told == value, column] = (hit[rows].sum() + 0.5) / (rows.sum() + 1)
+    model = IsotonicCalibration().fit(proba[fit], y[fit])
+    at, q = model.predict_proba(proba[fit]), np.array(model.predict_proba(proba[judge]))
+    assert (q == 0).any()
+    for column, value in itertools.product(range(k), (0.0, 1.0)):
+        rows = at[:, column] == value
+        said = ((y[fit] == column)[rows].sum() + 0.5) / (rows.sum() + 1)
+        q[q[:, column] == value, column] = said
     q /= q.sum(axis=1, keepdims=True)
-    before = np.column_stack([1 - P, P])[judge]
-    gain = np.log(q / before)[np.arange(len(judge)), Y[judge]].sum()
+    gain = np.log(q / proba[judge])[np.arange(len(judge)), y[judge]].sum()
     check(found.log_e_values, [gain], "log_e_values", 1e-6)
 
 
@@ -888,3 +893,16 @@ def test_the_action_of_a_decomposition_is_that_of_one_sided_tests(far):
         laws |= dict.fromkeys(terms, Law(far, 1.0))
         expected = said if far > stats.norm.ppf(0.95) else "neither"
         assert replace(found, grouping=1.0, _laws=laws).action == expected, (terms, far)
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.3])
+def test_the_population_of_a_theory_has_means_of_its_scale(ratio):
+    """Coordinates of a normal law of variance scale^2 / d, after the eigenvalues."""
+    model = GaussianLogisticModel(ratio=ratio, error_rate=0.1, spectrum=(1, 1), smallest=0.2)
+    X, _, _, mean, eigenvalues = model.sample(40, np.random.RandomState(3))
+    rng, d = np.random.RandomState(3), round(ratio * 40)
+    assert X.shape == (40, d)
+    check(eigenvalues, 0.2 + rng.beta(1, 1, d), "eigenvalues")
+    check(mean, rng.normal(size=d) * model.scale_ / np.sqrt(d), "mean")
+    inverse = np.log(1.2 / 0.2)  # the mean of 1 / (0.2 + u) of a uniform u
+    check(model.scale_, -stats.norm.ppf(0.1) / np.sqrt(inverse), "scale", 1e-6)
