@@ -83,10 +83,11 @@ def to_onnx(
     ValueError
         A classifier without `X`; an opset or dtype that is not allowed; as in `to_dict`.
     RuntimeError
-        A converted classifier that does not run, or differs from ``predict_proba`` by more than
-        1e-4 on any row of X, as random forests with a map of steps may. To be expected are 1e-12 of
-        linear models and float64 rows, 2e-7 of trees or float32 rows with smooth or constant
-        pieces, and up to 2e-5 if the map is steep between knots, such as an isotonic one.
+        A converted classifier that does not run, or differs from ``predict_proba`` on any row of X
+        by more than 1e-7 if ONNX computes it in float64 and without `tabulate`, otherwise 1e-4. To
+        be expected are 1e-12 of linear models and float64 rows, 2e-7 of trees or float32 rows with
+        smooth or constant pieces, and up to 2e-5 if the map is steep between knots, such as an
+        isotonic one.
 
     See Also
     --------

@@ -29,6 +29,7 @@ METADATA = "sklearn_calib_maps"
 _FLOAT = 1  # of onnx.TensorProto
 _ROWS = 1000  # of X that are compared at once
 _FAR = 1e-4  # a difference that no row may have
+_FAR_IN_DOUBLE = 1e-7  # the same if all is in float64, and no map a table
 #: What scores may be off, relative to their size, if something computes them in float32 or nothing.
 _SINGLE_SLACK, _DOUBLE_SLACK = 2.0**-19, 2.0**-34
 
@@ -108,7 +109,7 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     documents = [document_of(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
     text = json.dumps(documents, allow_nan=False, ensure_ascii=False)
     found.metadata_props.add(key=METADATA, value=text)
-    _compare(found, fitted, X)
+    _compare(found, fitted, X, tabulate)
     return found
 
 
@@ -192,13 +193,14 @@ def _scores(model, pair, scope, operator, container, graph):
     graph.slack = _SINGLE_SLACK if of_trees or not double else _DOUBLE_SLACK
     if kind == "margins":
         estimator, last = _plain(pair.estimator, boosted.BoostedMargins)
+    k, own = len(model.classes_), len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     options = {name: v for name, v in options.items() if container.has_options(last, name)}
     for place in (scope, container):
         place.add_options(id(last), options)
+    graph.second_only = of_trees and own == 2
     outputs = _parse_sklearn(scope, estimator, operator.inputs)
     scores = graph.add("Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE)
-    k, own = len(model.classes_), len(last.classes_)
     if kind == "proba":
         p = np.clip(scores, 0.0, 1.0)
         rows = GraphRows(p / p.sum(), own)
@@ -305,11 +307,12 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare(found, fitted, X):
+def _compare(found, fitted, X, tabulate=None):
     """Refuse a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
-    farthest = 0.0
+    exact = tabulate is None and _is_in_double(found)
+    farthest, limit = 0.0, _FAR_IN_DOUBLE if exact else _FAR
     for start in range(0, np.shape(X)[0], _ROWS):
         part = X[start : start + _ROWS]
         expected = fitted.predict_proba(part)
@@ -321,17 +324,26 @@ def _compare(found, fitted, X):
             refuse("to_onnx", rule, got, cure, error=RuntimeError)
         far = np.abs(proba - expected).max(axis=1)
         farthest = max(farthest, float(far.max()))
-        if not far.max() <= _FAR:
+        if not far.max() <= limit:
             refuse(
                 "to_onnx",
                 rule,
                 f"differences up to {far.max():.2g}",
                 "The classifier's own conversion is wrong, or rounds to float32 where a tree or "
                 f"the map has a step: {alone}, and give it the scores of the classifier",
-                row=start + int(np.argmax(~(far <= _FAR))),
+                row=start + int(np.argmax(~(far <= limit))),
                 error=RuntimeError,
             )
     found.metadata_props.add(key="largest_difference_in_sample", value=f"{farthest:.3g}")
+
+
+def _is_in_double(found):
+    """Whether rows and all operations are in float64."""
+    for node in found.graph.node:
+        in_single = node.op_type == "Cast" and node.attribute[0].i == _FLOAT
+        if in_single or node.op_type.startswith(("TreeEnsemble", "SVM")):
+            return False
+    return found.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE
 
 
 def run_onnx(found: Any, X: Features) -> list[Any]:

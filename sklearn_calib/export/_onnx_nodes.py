@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._typing import AnyArray
 from ._functions import Curve, Function, entries
-from ._lower import Origin, Rows
+from ._lower import Origin, Rows, of_probability
 from ._nodes import Cells
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
@@ -38,6 +38,9 @@ class Graph:
     slack : float, default=0.0
         What its scores may be off, relative to their size. A score that close below a step, or to
         a knot, counts as at it.
+    second_only : bool, default=False
+        Whether the first of two probabilities is 1 less the second, as ONNX writes those of trees,
+        so that the second alone tells which step a row is at.
 
     Attributes
     ----------
@@ -49,6 +52,7 @@ class Graph:
     opset: int
     prefix: str = "t"
     slack: float = 0.0
+    second_only: bool = False
     constants: dict[str, AnyArray] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict)
 
@@ -247,6 +251,11 @@ class GraphRows(Rows):
     @property
     def double(self) -> bool:
         return self.p.graph.dtype == np.float64
+
+    def pair_origin(self) -> Origin:
+        if self.p.graph.second_only and self.exact is None:
+            return of_probability(self.p.column(1))
+        return super().pair_origin()
 
     def placed(self, edges: AnyArray, origin: Origin) -> AnyArray:
         # a fitted score lies exactly at its step, or in a cell of its own that is very narrow:
