@@ -8,7 +8,7 @@ from .._files.columns import Coded, array_of, label_values, values_of_text
 from .._typing import AnyArray
 from ..canonical import canonical_labels
 from ..exceptions import placed, refuse
-from ._parts import SummaryPart, parts_of
+from ._parts import SummaryPart, check_form, parts_of
 
 _WHERE = "find_classes"
 _MOST = 10_000
@@ -63,15 +63,14 @@ def find_classes(
         refuse(_WHERE, "data that can be read twice", f"a {type(data).__name__}", cure, TypeError)
     if not isinstance(label, str):
         refuse(_WHERE, "label as the name of a column", repr(label)[:60], "Pass a text")
-    if csv is not None and not isinstance(csv, dict):
-        refuse(_WHERE, "csv as a dict", repr(csv)[:60], "Pass for instance {'sep': ';'}")
+    csv = check_form(csv, _WHERE)
     from ._summary import CalibrationSummary
 
     found: dict[Any, None] = {}
     texts: dict[str, None] = {}
     decimal = None
     with placed(where=_WHERE):
-        for part in parts_of(data, (label,), csv or {}, _WHERE):
+        for part in parts_of(data, (label,), csv, _WHERE):
             if isinstance(part, SummaryPart):
                 known = CalibrationSummary.from_parquet(part.path).classes
                 found |= dict.fromkeys([] if known is None else known.tolist())

@@ -110,10 +110,15 @@ class Labels:
         try:
             return classes, canonical_labels(labels, classes=classes, _where=where)[1]
         except Refusal as error:
-            if self.guessed and is_single and "all_classes" in error.settings:
+            if self.guessed and "all_classes" in error.settings:
                 names = canonical_labels(labels, _where=where)[0].tolist()
-                one = "Name the class of the column with " + setting("pos_label")
-                error.place(cure=describe_choice(names, "pos_label") if len(names) == 2 else one)
+                if is_single:
+                    one = "Name the class of the column with " + setting("pos_label")
+                    cure = describe_choice(names, "pos_label") if len(names) == 2 else one
+                    error.place(cure=cure)
+                elif len(names) == len(classes):
+                    words = f"Name the classes in the order of the columns, classes={names}"
+                    error.place(cure=setting("all_classes", words=words))
             raise
 
     def watch(

@@ -13,10 +13,10 @@ from .._files.arrow import split_records, split_schema
 from .._files.columns import Block, taken
 from .._files.opened import files_of
 from .._files.rows import ROWS, pieces_of
-from .._files.tables import check_columns, check_types, reading, table_blocks
+from .._files.tables import FORM, check_columns, check_types, reading, table_blocks
 from .._show import quoted
 from ..canonical import collected
-from ..exceptions import called, placed, refuse, require
+from ..exceptions import called, check_count, named, placed, refuse, require
 from ._storage import is_summary_file
 
 _ERRORS = OSError, ValueError  # of files; pyarrow's are kinds of these
@@ -145,6 +145,16 @@ def folder_values(path: str) -> dict[str, Any]:
             value = unquote(value)
             found[name] = int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
     return found
+
+
+def check_form(csv: Any, where: str) -> dict[str, Any]:
+    """Return how csv files are written, with `skip_rows`, or raise ValueError."""
+    if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
+        got = repr(sorted(csv) if isinstance(csv, dict) else csv)
+        refuse(where, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
+    csv = {**(csv or {})}
+    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", where, 0)
+    return csv
 
 
 def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -> list[Any]:

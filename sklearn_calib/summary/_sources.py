@@ -11,13 +11,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from .._files.columns import Block, coded, in_percent, label_values, number_values
 from .._files.rows import Counting, queried
-from .._files.tables import FORM
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, find_columns, votes_of
 from ..exceptions import (
     caution,
-    check_count,
     check_flag,
     check_jobs,
     check_progress,
@@ -33,6 +31,7 @@ from ._parts import (
     StreamPart,
     SummaryPart,
     anywhere,
+    check_form,
     folder_values,
     part_size,
     parts_of,
@@ -243,11 +242,7 @@ def summarize(
     >>> sum(groups.values()) == summary
     True
     """
-    if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
-        got = repr(sorted(csv) if isinstance(csv, dict) else csv)
-        refuse(_WHERE, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
-    csv = {**(csv or {})}
-    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", _WHERE, 0)
+    csv = check_form(csv, _WHERE)
     check_flag(drop_missing, "drop_missing", _WHERE)
     check_flag(soft_labels, "soft_labels", _WHERE)
     check_flag(in_database, "in_database", _WHERE)

@@ -398,3 +398,22 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     wrong.to_csv("t.csv", index=False)
     with refuses(ValueError, value="7", row=1803):
         summarize("t.csv", weight="w", drop_missing=True, **COLUMNS)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_text_labels_without_classes_are_named_in_the_error(n_classes):
+    names = ["high", "low", "mid"][:n_classes]
+    columns = [f"p{c}" for c in range(n_classes)]
+    table = pd.DataFrame({name: [1 / n_classes] * 6 for name in columns})
+    table["y"] = (names * 3)[:6]
+    cure = re.escape(f"Name the classes in the order of the columns, classes={names}")
+    with pytest.raises(ValueError, match=cure):
+        summarize(table, label="y", prob=columns)
+    assert summarize(table, label="y", prob=columns, classes=names).n_samples == 6
+
+
+@pytest.mark.parametrize("skip_rows", ["a", 1.5, -1])
+def test_classes_are_not_sought_below_lines_that_are_no_number(tmp_path, skip_rows):
+    (tmp_path / "a.csv").write_text("y,p\nno,0.1\nyes,0.9\n")
+    with pytest.raises(ValueError, match="whole number skip_rows >= 0"):
+        find_classes(tmp_path / "a.csv", label="y", csv={"skip_rows": skip_rows})
