@@ -29,7 +29,7 @@ LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss
 LIMITS = {
     "tokens": 477_200,
     "tokens per 100 code lines": 972,
-    "where parameters": 317,
+    "where parameters": 318,
     "tuples that are only unpacked": 111,
     "vague constants": 149,
     "percent of function names of one word": 51.6,
