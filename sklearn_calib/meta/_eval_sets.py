@@ -8,6 +8,7 @@ from .._sklearn_compat import safe_split
 from .._typing import AnyArray, Estimator, IntArray
 from ..canonical import canonical_labels, check_same_length
 from ..exceptions import refuse
+from ._scores import count_rows
 
 _PAIRS = "eval_set"
 _APART = {"eval_y": "eval_X", "y_val": "X_val"}  # labels apart from their features
@@ -99,7 +100,7 @@ def _coded(estimator, pair, params, name, number, labelling):
     X, y = pair
     where = f"{labelling.where}, labels of {name}"
     _, codes = canonical_labels(y, classes=labelling.classes, _where=where)
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    rows = count_rows(X)
     check_same_length(codes, range(rows), where)
     kept = np.flatnonzero(np.isin(codes, labelling.present))
     if not len(kept):

@@ -32,7 +32,13 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
-from ..canonical import align_columns, canonical_labels, canonical_weight, check_several
+from ..canonical import (
+    align_columns,
+    canonical_labels,
+    canonical_weight,
+    check_several,
+    ordered_categories,
+)
 from ..exceptions import caution, check_sizes, refuse
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (
@@ -44,7 +50,7 @@ from ..recalibrators import (
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
 from ._eval_sets import Labelling, with_own_labels
-from ._scores import aligned_scores, is_boosted, refuse_prefit
+from ._scores import aligned_scores, count_rows, is_boosted, refuse_prefit
 
 GivesScores: TypeAlias = Annotated[
     Estimator,
@@ -104,6 +110,7 @@ class Job(AnyJob):
     codes: IntArray
     classes: AnyArray
     weight: FloatArray  # what the recalibrator weighs the rows with
+    scale: Any = None  # the labels as they were given, if they have an order of their own
 
     def split_by(self, groups: IntArray) -> Self:
         """The same with folds that keep groups together, those of the recalibrator too."""
@@ -193,7 +200,7 @@ class Job(AnyJob):
 
     def scores(self, estimator: Estimator, columns: IntArray, X: Features) -> FloatArray:
         """Canonical scores of a fitted estimator, a column for each of all classes."""
-        n_rows, n_classes = X.shape[0] if hasattr(X, "shape") else len(X), len(self.classes)
+        n_rows, n_classes = count_rows(X), len(self.classes)
         if n_rows == 0:
             return np.empty((0, n_classes))
         return aligned_scores(estimator, columns, n_classes, X, self.response_method, self.where)
@@ -216,7 +223,8 @@ class Job(AnyJob):
             params.setdefault("groups", self.items[rows])
         recalibrator = clone(self.recalibrator)
         arguments = fit_arguments(recalibrator, classes=self.classes, **params)
-        fitted = recalibrator.fit(scores, self.classes[self.codes[rows]], **arguments)
+        y = self.classes[self.codes[rows]] if self.scale is None else self.scale[rows]
+        fitted = recalibrator.fit(scores, y, **arguments)
         if watch:
             warn_of_harm(
                 self.where,
@@ -366,7 +374,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         cure = "There is nothing to classify; check the selection of the rows"
         check_several(classes, where, cure)
         (X,) = indexable(X)
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_rows = count_rows(X)
         if n_rows != len(codes):
             got = f"{len(codes)} labels and {n_rows} rows (inconsistent numbers of samples)"
             cure = "Check that both come from the same selection"
@@ -387,6 +395,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             estimator=estimator,
             recalibrator=resolve_recalibrator(self.recalibrator, where),
             response_method=self.response_method,
+            scale=None if ordered_categories(y, classes) is None else getattr(y, "array", y),
             **params,
         )
 

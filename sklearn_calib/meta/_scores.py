@@ -18,6 +18,11 @@ Class = TypeVar("Class", bound=type)
 ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
 
 
+def count_rows(X: Features) -> int:
+    """Return how many rows a table, or a list of rows, has."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def classifier_scores(
     estimator: Estimator, X: Features, response_method: str, where: str
 ) -> FloatArray:
@@ -28,7 +33,7 @@ def classifier_scores(
     """
     n_classes = np.shape(estimator.classes_)[0]
     if n_classes == 1:
-        return np.ones((X.shape[0] if hasattr(X, "shape") else len(X), 1))
+        return np.ones((count_rows(X), 1))
     logits = own_logits(estimator, X) if response_method == "auto" else None
     if logits is None and response_method != "predict_proba":
         logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None

@@ -14,6 +14,7 @@ from ..canonical import soft_rows
 from ..exceptions import refuse
 from ._brought import frozen_with_classes
 from ._pairs import Job
+from ._scores import count_rows
 
 
 def start_shares(
@@ -32,7 +33,7 @@ def start_shares(
     """
     where, estimator = f"{type(model).__name__}.fit", model.estimator
     (X,) = indexable(X)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = count_rows(X)
     classes = None
     if isinstance(estimator, FrozenEstimator):
         k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
