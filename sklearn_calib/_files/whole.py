@@ -28,7 +28,9 @@ SECONDS = 60  # that the other end of a named pipe may take
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write bytes, or text as UTF-8, by `whole_file`. Raises OSError."""
     with whole_file(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.write(
+            content.encode(errors="backslashreplace") if isinstance(content, str) else content
+        )
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     )
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
     documents = [document_of(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
-    text = json.dumps(documents, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(documents, allow_nan=False)
     found.metadata_props.add(key=METADATA, value=text)
     _compare(found, fitted, X, tabulate)
     return found
@@ -307,12 +307,12 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare(found, fitted, X, tabulate=None):
+def _compare(found, fitted, X, tabulate):
     """Refuse a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
-    exact = tabulate is None and _is_in_double(found)
-    farthest, limit = 0.0, _FAR_IN_DOUBLE if exact else _FAR
+    limit = _FAR if tabulate or not _is_in_double(found) else _FAR_IN_DOUBLE
+    farthest = 0.0
     for start in range(0, np.shape(X)[0], _ROWS):
         part = X[start : start + _ROWS]
         expected = fitted.predict_proba(part)
@@ -340,8 +340,9 @@ def _compare(found, fitted, X, tabulate=None):
 def _is_in_double(found):
     """Whether rows and all operations are in float64."""
     for node in found.graph.node:
-        in_single = node.op_type == "Cast" and node.attribute[0].i == _FLOAT
-        if in_single or node.op_type.startswith(("TreeEnsemble", "SVM")):
+        if node.op_type.startswith(("TreeEnsemble", "SVM")):
+            return False
+        if node.op_type == "Cast" and node.attribute[0].i == _FLOAT:
             return False
     return found.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE
 

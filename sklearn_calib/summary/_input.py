@@ -114,8 +114,9 @@ class Labels:
                 names = canonical_labels(labels, _where=where)[0].tolist()
                 if is_single:
                     one = "Name the class of the column with " + setting("pos_label")
-                    cure = describe_choice(names, "pos_label") if len(names) == 2 else one
-                    error.place(cure=cure)
+                    error.place(
+                        cure=describe_choice(names, "pos_label") if len(names) == 2 else one
+                    )
                 elif len(names) == len(classes):
                     words = f"Name the classes in the order of the columns, classes={names}"
                     error.place(cure=setting("all_classes", words=words))

@@ -14,7 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import CalibratingFunctionDisplay
-from sklearn_calib.export import ExportedMap, from_dict, skops_trusted, to_dict, to_onnx
+from sklearn_calib.export import (
+    ExportedMap,
+    from_dict,
+    from_json,
+    skops_trusted,
+    to_dict,
+    to_json,
+    to_onnx,
+)
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     OneVsRest,
@@ -194,3 +202,10 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
     pytest.importorskip("skl2onnx")
     with refuses(TypeError, value="bytes", cure=r".*y\.astype\(str\)"):
         to_onnx(texts, X)
+
+
+def test_a_label_with_half_a_character_is_written_and_read(tmp_path):
+    names = ["a\ud800", "b"]
+    fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [names[0], names[1]] * 2, classes=names)
+    to_json(fitted, tmp_path / "map.json")
+    assert from_json(tmp_path / "map.json").classes_.tolist() == names
