@@ -414,6 +414,6 @@ def test_text_labels_without_classes_are_named_in_the_error(n_classes):
 
 @pytest.mark.parametrize("skip_rows", ["a", 1.5, -1])
 def test_classes_are_not_sought_below_lines_that_are_no_number(tmp_path, skip_rows):
-    (tmp_path / "a.csv").write_text("y,p\nno,0.1\nyes,0.9\n")
+    (tmp_path / "a.csv").write_text("y,p\nno,0.1\nyes,0.9\n", encoding="utf-8")
     with pytest.raises(ValueError, match="whole number skip_rows >= 0"):
         find_classes(tmp_path / "a.csv", label="y", csv={"skip_rows": skip_rows})
