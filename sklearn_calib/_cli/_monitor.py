@@ -317,7 +317,7 @@ def monitor(options: Request) -> int:
             now = _read_state(options, again=True)
             if _labels_of(now) != _labels_of(known):  # another process has been there
                 batches = Batches(files, options, now)
-            checksums = _checksums_of(files, options)
+            checksums = _read_checksums(files, options)
             found = _updated(batches, options)
             batches.say_what_is_left_out()
             if options.state is not None:
@@ -346,7 +346,7 @@ def _has_rows(file, options):
     return True
 
 
-def _checksums_of(files, options):
+def _read_checksums(files, options):
     """Return those that the state remembers, and those of `files`; refuse one that comes again.
 
     With ``--time`` rows that come again are refused by their times.

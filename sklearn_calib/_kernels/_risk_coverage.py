@@ -13,11 +13,11 @@ def risk_by_coverage(confidence, error, weight):
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
-    least, place = places_of_levels(confidence)
+    least, place = find_level_positions(confidence)
     return least, np.bincount(place, weight), np.bincount(place, weight * error)
 
 
-def places_of_levels(confidence):
+def find_level_positions(confidence):
     """Return the distinct confidences, the largest first, and which of them each row has."""
     rounded = np.round(confidence, ROUNDING)
     order = np.argsort(-rounded)

@@ -46,11 +46,11 @@ from ._label_tables import named_label_tables as named_label_tables
 from ._labels import canonical_labels as canonical_labels
 from ._labels import check_columns_of as check_columns_of
 from ._labels import check_several as check_several
-from ._labels import columns_of_scale as columns_of_scale
+from ._labels import get_category_order as get_category_order
 from ._labels import has_own_order as has_own_order
 from ._labels import hint_at_survival as hint_at_survival
 from ._labels import is_label_table as is_label_table
-from ._labels import ordered_categories as ordered_categories
+from ._labels import order_scale_columns as order_scale_columns
 from ._rounded import SLACK as SLACK
 from ._rounded import slack_of as slack_of
 from ._scores import LARGEST_LOGIT as LARGEST_LOGIT

@@ -198,7 +198,7 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str, where: str
 
 
 def describe_choice(names: list[Any], argument: str) -> Words:
-    """Return the cure for a column that nobody owns: the argument with either class."""
+    """Return the hint for a column without an owner: the argument with either class."""
     first, second = names
     owner = setting(argument, second if argument == "pos_label" else names)
     other = setting(argument, first if argument == "pos_label" else [second, first])

@@ -102,7 +102,7 @@ def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
         return False
 
 
-def ordered_categories(y: Any, classes: ArrayLike | None) -> list[Any] | None:
+def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     """Return the classes in the order of an ordered Categorical; None for other labels."""
     dtype: Any = getattr(y, "dtype", None)
     if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):  # of polars
@@ -111,7 +111,7 @@ def ordered_categories(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     return [label for label in dtype.categories if label in known]
 
 
-def columns_of_scale(order: ArrayLike | None, classes: AnyArray, where: str) -> IntArray:
+def order_scale_columns(order: ArrayLike | None, classes: AnyArray, where: str) -> IntArray:
     """Return the column of each class from the lowest to the highest.
 
     Without `order` numbers have their own, and text that of `classes` if that is not the

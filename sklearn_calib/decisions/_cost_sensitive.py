@@ -47,9 +47,9 @@ class DecidingClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
-        return self._ordered_proba(self.estimator_, X, self.classes_, where)
+        return self._predict_ordered_proba(self.estimator_, X, self.classes_, where)
 
-    def _ordered_proba(self, estimator, X, classes, where):
+    def _predict_ordered_proba(self, estimator, X, classes, where):
         """Probabilities by a fitted classifier, columns in the order of `classes`."""
         known = estimator.classes_
         proba = canonical_proba(estimator.predict_proba(X), n_classes=len(known), _where=where)

@@ -203,7 +203,7 @@ class SelectiveClassifier(DecidingClassifier):
             part, _ = safe_split(estimator, X, codes, train)
             held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fitted_estimator(part, classes[codes[train]], params)
-        proba = self._ordered_proba(estimator, held_out, classes, where)
+        proba = self._predict_ordered_proba(estimator, held_out, classes, where)
         check_same_length(codes[rows], proba, where)
         own = None if given is None else given[rows]
         self._choose(np.asarray(proba), codes[rows], weight[rows], own, where)

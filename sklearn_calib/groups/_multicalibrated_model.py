@@ -145,7 +145,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             if isinstance(new.estimator, FrozenEstimator):
                 estimator, columns = job.estimator, np.arange(len(job.classes))
                 rows, cv = np.arange(len(job.codes)), new.cv
-                features = _features_of(estimator, job.X, new.groups)
+                features = _choose_features(estimator, job.X, new.groups)
                 scores = job.scores(estimator, columns, features)
             else:
                 scores, rows, cv = new._out_of_fold(job)
@@ -176,7 +176,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        features = _features_of(self.estimator_, X, self.groups)
+        features = _choose_features(self.estimator_, X, self.groups)
         [(correction, scores)] = self._scored(features, "predict_proba")
         table = group_table(X, self.groups, len(scores), f"{type(self).__name__}.predict_proba")
         return correction.predict_proba(scores, groups=table)
@@ -235,7 +235,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         return tags
 
 
-def _features_of(estimator, X, groups):
+def _choose_features(estimator, X, groups):
     """Return X without columns of groups that a frozen estimator was fitted without."""
     if not isinstance(estimator, FrozenEstimator):
         return X

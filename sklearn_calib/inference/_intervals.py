@@ -295,7 +295,7 @@ def confidence_interval(
     else:
         law = _recalibrated(seen, recalibrator, where, unit, case)
         observed, simulate = _simulation(case, function, options, sample, draws)
-        line = partial(_Line, case, partial(function.of_all_labels, **options), simulate)
+        line = partial(_Line, case, partial(function.evaluate_all_labels, **options), simulate)
         found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
@@ -469,8 +469,8 @@ def _shifted(case, size):
 class _Line:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
-    def __init__(self, case, of_all_labels, simulate, law):
-        self.case, self.of_all_labels = case, of_all_labels
+    def __init__(self, case, evaluate_all_labels, simulate, law):
+        self.case, self.evaluate_all_labels = case, evaluate_all_labels
         self.plain = np.asarray(case.proba)
         self.step = law - self.plain
         self.simulated = cache(lambda t: simulate(self.truth(t)))
@@ -489,7 +489,7 @@ class _Line:
             self.case.classes,
         )
         everything.items = np.tile(np.arange(len(self.plain)), k)  # copies are no further rows
-        value = self.of_all_labels(everything)
+        value = self.evaluate_all_labels(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
     def first(self, too_small):

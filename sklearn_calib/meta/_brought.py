@@ -49,7 +49,7 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         try:
             proba = getattr(self.model, name)(X)
         except TypeError as error:
-            if not _is_of_torch(self.model):
+            if not _is_torch_module(self.model):
                 raise
             rule, got = "a model that takes X", f"a module of torch ({error})"
             refuse(self.where, rule, got, _TORCH, error=TypeError)
@@ -74,7 +74,7 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         return proba
 
 
-def _is_of_torch(model):
+def _is_torch_module(model):
     packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
     return "torch" in packages
 
@@ -96,7 +96,7 @@ def frozen_with_classes(
             where,
             "a fitted classifier, a model whose predict returns probabilities, or a function of X",
             repr(inner),
-            _TORCH if _is_of_torch(inner) else _OUTLIERS,
+            _TORCH if _is_torch_module(inner) else _OUTLIERS,
             error=TypeError,
         )
     return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))

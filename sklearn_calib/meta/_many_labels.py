@@ -157,7 +157,7 @@ def scores_of_labels(
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         table = np.asarray(estimator.decision_function(X))
         pairs = [canonical_proba(column, kind="logits", _where=where) for column in table.T]
-        pairs = _ordered_pairs(pairs, estimator)
+        pairs = _order_pairs(pairs, estimator)
         if len(pairs) == n_labels:
             return LabelScores(pairs, False)
         refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
@@ -166,7 +166,7 @@ def scores_of_labels(
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))
         proba = [_both(part, own) for part, own in zip(proba, known, strict=True)]
-        proba = _ordered_pairs(proba, estimator)
+        proba = _order_pairs(proba, estimator)
     return canonical_label_scores(proba, where, n_labels)
 
 
@@ -178,7 +178,7 @@ def _both(part, own):
     return np.hstack([1 - part, part] if own[0] else [part, 1 - part])
 
 
-def _ordered_pairs(pairs, estimator):
+def _order_pairs(pairs, estimator):
     """Return two columns for each label, that of 0 first, whatever the estimator's order."""
     known = getattr(estimator, "classes_", ())
     if len(known) != len(pairs) or np.ndim(known[0]) != 1:

@@ -37,7 +37,7 @@ from ..canonical import (
     canonical_labels,
     canonical_weight,
     check_several,
-    ordered_categories,
+    get_category_order,
 )
 from ..exceptions import caution, check_sizes, refuse
 from ..linear import LinearFit, read_linear
@@ -395,7 +395,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             estimator=estimator,
             recalibrator=resolve_recalibrator(self.recalibrator, where),
             response_method=self.response_method,
-            scale=None if ordered_categories(y, classes) is None else getattr(y, "array", y),
+            scale=None if get_category_order(y, classes) is None else getattr(y, "array", y),
             **params,
         )
 

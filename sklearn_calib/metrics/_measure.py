@@ -11,7 +11,7 @@ import numpy as np
 
 from .._sklearn_compat import threads_for
 from .._typing import ArrayLike, FloatArray, Function
-from ..canonical import hint_at_survival, is_label_table, ordered_categories
+from ..canonical import get_category_order, hint_at_survival, is_label_table
 from ..exceptions import check_flag, equals, meant, named, nearest, refuse
 from ._case import BINARY, canonical_case, label_cases
 
@@ -185,7 +185,7 @@ class Measure:
             )
         pos_label = options.pop("pos_label", None)
         if "order" in self.option_names and options.get("order") is None:
-            options["order"] = ordered_categories(y_true, labels)
+            options["order"] = get_category_order(y_true, labels)
         self.check_options(options)
         rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
         case = canonical_case(*rows, validate=self._validate, soft_labels=soft)
@@ -237,7 +237,7 @@ class Measure:
                 value += problem.share * self._function(problem, **options)
             return float(value)
 
-    def of_all_labels(self, case: "Case", **options: Any) -> float:
+    def evaluate_all_labels(self, case: "Case", **options: Any) -> float:
         """The value of these predictions with all labels that they may have, each with its weight.
 
         In its plug-in form: of a law nothing has to be subtracted for chance.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
 from .._typing import ArrayLike, FloatArray, IntArray
-from ..canonical import columns_of_scale
+from ..canonical import order_scale_columns
 from ._loss import ProperLoss
 from ._measure import metric
 
@@ -257,7 +257,7 @@ def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) ->
     >>> round(ranked_probability_score(["good", "poor"], proba, labels=alphabet, order=grades), 4)
     0.0425
     """
-    columns = columns_of_scale(order, case.classes, "ranked_probability_score")
+    columns = order_scale_columns(order, case.classes, "ranked_probability_score")
     below = np.cumsum(np.asarray(case.proba)[:, columns], axis=1)[:, :-1]
     below -= np.argsort(columns)[case.codes][:, None] <= np.arange(below.shape[1])
     return case.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])

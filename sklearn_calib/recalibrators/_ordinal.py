@@ -6,7 +6,7 @@ from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import better_order, columns_of_scale, has_own_order, ordered_categories
+from ..canonical import better_order, get_category_order, has_own_order, order_scale_columns
 from ..exceptions import caution, setting
 from ._base import Capabilities, Recalibrator, check_converged, falling_by
 from ._describe import chain
@@ -122,13 +122,13 @@ class OrdinalCalibration(Recalibrator):
         return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
     def _checked(self, X, y, sample_weight, classes, where, **options):
-        self._categories = ordered_categories(y, classes)
+        self._categories = get_category_order(y, classes)
         return super()._checked(X, y, sample_weight, classes, where, **options)
 
     def _columns_of_order(self):
         """The column of each class from the lowest to the highest."""
         order = self._categories if self.order is None else self.order
-        return columns_of_scale(order, self.classes_, "OrdinalCalibration.fit, order")
+        return order_scale_columns(order, self.classes_, "OrdinalCalibration.fit, order")
 
     def _are_of_the_scale(self, proba, codes):
         """Whether columns are in the order of the scale where that of the labels is expected."""

@@ -205,7 +205,7 @@ def _of_draws(title, model, part, values, level):
             low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
-            low, high = _interval_of_loss(function.spec.loss, model, level) or (low, high)
+            low, high = _make_loss_interval(function.spec.loss, model, level) or (low, high)
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
@@ -253,7 +253,7 @@ def _of_totals(name, function, model, level):
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
     loss, case = function.spec.loss, model.case
     ends = value - half, value + half
-    ends = _interval_of_loss(loss, model, level) or ends
+    ends = _make_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
         losses = loss.of_rows(case.proba, case.codes)
         expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
@@ -264,7 +264,7 @@ def _of_totals(name, function, model, level):
     return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
 
 
-def _interval_of_loss(loss, model, level):
+def _make_loss_interval(loss, model, level):
     """Return the ends that need no draws, of few events or clusters; None for other rows."""
     case, counts = model.case, None
     if loss is None or (case is None and not model.two_classes):

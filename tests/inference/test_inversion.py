@@ -45,7 +45,7 @@ def simulation(case, measure, n_resamples=50):
     """The observed value, and what a line is made of."""
     given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
     observed, simulate = _simulation(case, measure, {}, None, given)
-    return observed, (case, measure.of_all_labels, simulate)
+    return observed, (case, measure.evaluate_all_labels, simulate)
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
@@ -268,7 +268,9 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     p = rng.dirichlet(np.ones(k), 60)
     case = canonical_case("case", np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
-    line = _Line(case, partial(function.of_all_labels, **options), None, np.roll(p, 1, axis=1))
+    line = _Line(
+        case, partial(function.evaluate_all_labels, **options), None, np.roll(p, 1, axis=1)
+    )
     assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
     assert line.limit(1.0) > 1e-3
     found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
@@ -291,9 +293,12 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
         options, given = ({"multiclass": "canonical", **one} for one in (options, given))
     case = canonical_case("case", np.arange(200) % 2, p)
     function = all_metrics()[measure]
-    of_all_labels, law = partial(function.of_all_labels, **options), np.full((200, 2), 0.5)
-    line = _Line(case, of_all_labels, None, law)
-    direct = _Line(case, partial(function.of_all_labels, **given), None, law)
+    evaluate_all_labels, law = (
+        partial(function.evaluate_all_labels, **options),
+        np.full((200, 2), 0.5),
+    )
+    line = _Line(case, evaluate_all_labels, None, law)
+    direct = _Line(case, partial(function.evaluate_all_labels, **given), None, law)
     assert line.limit(1.0) == direct.limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (function(shares, p, soft_labels=True, **one) for one in (options, given))
