@@ -185,7 +185,7 @@ def _in_arena(classes):
 
 def _arena_table(best=10):
     """The best registered methods for two classes, where combinators are "default", and several."""
-    rows, combinators = [], ("one_vs_one", "one_vs_rest", "top_label")
+    rows, combinators = [], ("one_vs_rest", "top_label")
     for classes in ("two", "several"):
         kept = [
             pair

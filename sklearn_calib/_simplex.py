@@ -510,9 +510,3 @@ def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:
         return plain
     lowest = np.minimum(proba._log.min(axis=-1, keepdims=True), np.log(SMALLEST_PROBABILITY))
     return with_log(plain, np.where(columns >= 0, proba._log[..., columns], lowest))
-
-
-def one_against_one(proba: FloatArray, first: int, second: int) -> FloatArray:
-    """The two-class problem "second, given first or second", of shape (n_samples, 2)."""
-    log = log_proba(proba)
-    return two_classes_of_margin(log[:, second] - log[:, first])

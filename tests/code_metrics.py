@@ -27,17 +27,17 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 477_200,
+    "tokens": 475_200,
     "tokens per 100 code lines": 971,
     "where parameters": 318,
     "tuples that are only unpacked": 111,
     "vague constants": 149,
-    "percent of function names of one word": 51.5,
-    "percent of function names with a participle": 14.1,
+    "percent of function names of one word": 51.4,
+    "percent of function names with a participle": 14.0,
     "percent of function names with of": 9.3,
-    "percent of docstrings that are not imperative": 84.6,
-    "files": 360,
-    "public names": 160,
+    "percent of docstrings that are not imperative": 84.5,
+    "files": 358,
+    "public names": 159,
     "sub-packages": 30,
     "layers": 11,
     "import cycles": 0,

@@ -13,7 +13,6 @@ from sklearn_calib._simplex import (
     SimplexArray,
     log_odds,
     log_proba,
-    one_against_one,
     one_against_rest,
     stack_rows,
     take_columns,
@@ -125,16 +124,13 @@ def test_softmax():
     np.testing.assert_allclose(canonical_proba([2.0], kind="logits")[0, 1], special.expit(2.0))
 
 
-def test_pairs_of_classes():
+def test_one_class_against_the_rest():
     logits = np.random.default_rng(1).normal(size=(9, 4)) * 800
     scores = canonical_proba(logits, kind="logits")
     for column in range(4):
         pair = one_against_rest(scores, column)
         rest = special.logsumexp(np.delete(logits, column, axis=1), axis=1)
         np.testing.assert_allclose(log_odds(pair), logits[:, column] - rest, rtol=1e-12)
-    np.testing.assert_allclose(
-        log_odds(one_against_one(scores, 0, 2)), logits[:, 2] - logits[:, 0], rtol=1e-12
-    )
     top = logits.argmax(axis=1)
     expected = log_odds(one_against_rest(scores, 3))[top == 3]
     np.testing.assert_allclose(log_odds(top_against_rest(scores, top))[top == 3], expected)

@@ -34,7 +34,6 @@ CASES = (
     ("restricted_polynomial", 2),
     ("multiclass_binning", 3),
     ("ordinal", 3),
-    ("one_vs_one", 3),
     ("top_label", 3),
     ("beta", 2),
     ("structured_matrix", 3),

@@ -30,7 +30,6 @@ from sklearn_calib.recalibrators import (
     BetaCalibration,
     HistogramBinning,
     IsotonicCalibration,
-    OneVsOne,
     OneVsRest,
     OnlineCalibration,
     OrdinalCalibration,
@@ -73,7 +72,6 @@ VARIANTS = [
     HistogramBinning(strategy="uniform"),
     IsotonicCalibration(centred=True),
     OneVsRest(make_pipeline(PlattScaling(), HistogramBinning(5))),
-    OneVsOne("temperature"),
     TopLabel("isotonic", per_class=True),
     PriorShift("uniform"),
 ]
@@ -134,7 +132,6 @@ OWN_READING = (
     PlattScaling,
     TemperatureScaling,
     AdaptiveCalibration,
-    OneVsOne,
     OneVsRest,
     OnlineCalibration,
     OrdinalCalibration,

@@ -1047,7 +1047,6 @@ BY_ATTRIBUTES = {
     "MatrixScaling": softmax_affine,
     "NearIsotonicCalibration": between_knots,
     "ENIR": between_knots,
-    "OneVsOne": lambda m, p: m.recalibrators_[0, 1].predict_proba(p)[:, 1],
     "OneVsRest": lambda m, p: m.recalibrators_[0].predict_proba(p)[:, 1],
     "OrdinalCalibration": lambda m, p: expit(m.slope_ * logit(p) + m.shifts_[0]),
     "PlattScaling": lambda m, p: expit(m.slope_ * logit(p) + m.intercept_),

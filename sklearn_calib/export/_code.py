@@ -75,7 +75,7 @@ def to_code(
     both near 0 and near 1.
 
     Cost of a row: O(k) for most methods, a table of m entries takes log2(m) comparisons, a matrix
-    k^2 multiplications, `OneVsOne` k^3.
+    k^2 multiplications.
 
     Examples
     --------

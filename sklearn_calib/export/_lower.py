@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._kernels._float_order import first_beyond, keys_of, numbers_of
 from .._kernels._log_odds import gap
 from .._simplex import (
@@ -219,10 +218,6 @@ class Rows:
         """As the thresholds of ordered classes: the log-odds of being above each but the last."""
         raise NotImplementedError
 
-    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
-        """As `couple_pairs`, from the probability of i against j at (i, j)."""
-        raise NotImplementedError
-
     def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Any:
         """The results of the cells that levels are in, and `other` where they are in none."""
         raise NotImplementedError
@@ -330,28 +325,6 @@ class ProgramRows(Rows):
             sums = (itertools.accumulate(part, ops.log_sum) for part in (terms, terms[::-1]))
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
-
-    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
-        """The matrix is positive definite, so elimination needs no pivots."""
-        k, low, high = self.k, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
-        r = {at: np.clip(p, low, high) for at, p in pairwise.items()}
-        table = [[1.0 - r[j, i] * r[i, j] if i != j else 1.0 for j in range(k)] for i in range(k)]
-        for i in range(k):
-            squares = [r[j, i] * r[j, i] for j in range(k) if j != i]
-            table[i][i] = 1.0 + np.column_stack(squares).sum()
-        right: list[Any] = [Columns([ops.number(1.0)])] * k
-        for pivot, i in itertools.combinations(range(k), 2):
-            factor = table[i][pivot] / table[pivot][pivot]
-            for j in range(pivot + 1, k):
-                table[i][j] = table[i][j] - factor * table[pivot][j]
-            right[i] = right[i] - factor * right[pivot]
-        p: list[Any] = []
-        for i in reversed(range(k)):
-            known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
-            rest = right[i] - np.column_stack(known).sum() if known else right[i]
-            p.append(rest / table[i][i])
-        positive = np.maximum(np.column_stack(p[::-1]), 0.0)
-        return positive / positive.sum()
 
     def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Columns:
         known = (node.keys <= node.n_levels).all(axis=1)

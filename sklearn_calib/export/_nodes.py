@@ -28,7 +28,7 @@ from .._simplex import (
     top_against_rest,
 )
 from .._typing import FloatArray, IntArray
-from ..recalibrators import coupled, joined_against_rest, normalised_rows, with_confidence
+from ..recalibrators import joined_against_rest, normalised_rows, with_confidence
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import NODES as NODES
 from ._functions import Node as Node
@@ -243,44 +243,6 @@ class OneVsRest(Node):
 
     def _of_each(self, k):
         return self.parts * (k if len(self.parts) == 1 else 1)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OneVsOne(Node):
-    """A part for each pair of classes i < j, given p_i and p_j alone, joined by pairwise coupling.
-
-    The part sees the log-odds l_j - l_i, exact. r_ij and r_ji are its probabilities of i and j,
-    moved into [1e-12, 1 - 1e-12]. With Q_ij = -r_ij r_ji, and Q_ii the sum over j of r_ji^2, P
-    solves (Q + J) P = 1, J a matrix of ones; negative entries become 0, and P is divided by its
-    sum. For two classes P is what the part gives.
-    """
-
-    parts: tuple[Node | None, ...] = entry(
-        Parts(
-            "One node for each pair, in the order (0, 1), (0, 2), ..., (1, 2), ...; null for a "
-            "pair that keeps its ratio.",
-            gaps=True,
-        )
-    )
-    splits: ClassVar[bool] = True
-
-    def check(self, k: int, at: str) -> None:
-        if len(self.parts) != k * (k - 1) // 2:
-            wrong(f"{at}.parts", f"{k * (k - 1) // 2} nodes", f"{len(self.parts)}")
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        return coupled(self.parts, rows, lambda part, pair: part(pair))
-
-    def written(self, rows: Any) -> Any:
-        pairwise = {}
-        pairs = itertools.combinations(range(rows.k), 2)
-        for part, (first, second) in zip(self.parts, pairs, strict=True):
-            pair = rows.of_margin(rows.log.column(second) - rows.log.column(first))
-            p = pair.p if part is None else pair.after(part).p
-            pairwise[first, second], pairwise[second, first] = p.column(0), p.column(1)
-        if rows.k == 2:
-            return rows.of(np.column_stack([pairwise[0, 1], pairwise[1, 0]]))
-        return rows.of(rows.coupled(pairwise))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.special import expit, log_expit
 
-from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._typing import AnyArray
 from ._functions import Curve, Function, entries
 from ._lower import Origin, Rows, of_probability
@@ -304,23 +303,6 @@ class GraphRows(Rows):
             )
         )
         return above - below
-
-    def coupled(self, pairwise: dict[tuple[int, int], Any]) -> Any:
-        """The matrix is positive definite, so elimination needs no exchange of rows."""
-        k, eye, zero = self.k, np.eye(self.k), pairwise[0, 1] * 0.0
-        flat: Any = np.column_stack([pairwise.get(place, zero) for place in np.ndindex(k, k)])
-        r = np.clip(flat.reshaped(0, k, k), MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY)
-        r = r * (1.0 - eye)
-        add = r.graph.add
-        q = -(add("Transpose", r, perm=[0, 2, 1]) * r) + (r * r).reduced("Sum") * eye
-        system = add("Concat", q + 1.0, q.reduced("Sum", 2) * 0.0 + 1.0, axis=2)
-        for i in range(k):
-            row = add("Gather", system, np.array([i]), axis=1)
-            factor = add("Gather", system, np.array([i]), axis=2)
-            row = row / add("Gather", row, np.array([i]), axis=2)
-            system = system - (factor - eye[:, [i]]) * row
-        p = np.maximum(add("Gather", system, np.array([k]), axis=2).reshaped(0, k), 0.0)
-        return p / p.sum()
 
     def in_cells(self, node: Cells, levels: Any, other: Any) -> Any:
         graph = levels.graph

@@ -54,8 +54,6 @@ from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
-from ._one_vs_one import OneVsOne as OneVsOne
-from ._one_vs_one import coupled as coupled
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._online import OnlineCalibration as OnlineCalibration
 from ._ordinal import OrdinalCalibration as OrdinalCalibration

@@ -15,7 +15,6 @@ from .._kernels._log_odds import gap
 from .._simplex import (
     log_odds,
     log_proba,
-    one_against_one,
     one_against_rest,
     raised,
     score_of,
@@ -110,7 +109,6 @@ _DIRECTIONS: dict[str, Callable[[Any], int | None]] = {
     "sigmoid_poly": _of_polynomial,
     "clipped_chebyshev": _of_chebyshev,
     "mixture": _of_parts,
-    "one_vs_one": _of_parts,
     "one_vs_rest": lambda tree: 1 if {*map(direction, tree["parts"])} <= {0, 1} else None,
     "chain": _of_chain,
 }
@@ -368,12 +366,6 @@ def _unit(part):
     return None
 
 
-def _cut_one_vs_one(ranges, tree, rows, every):
-    (part,) = tree["parts"]
-    if part is not None:
-        ranges.cut(part, lambda x: one_against_one(rows(x), 0, 1), every=every)
-
-
 def _cut_one_vs_rest(ranges, tree, rows, every):
     """Each part sees its class as the second; the ratio of what they give is searched."""
     for column, part in enumerate(tree["parts"] * (3 - len(tree["parts"]))):
@@ -393,7 +385,6 @@ _CUTS: dict[str, Callable[[Ranges, Any, Rows, bool], None]] = {
     "clipped_chebyshev": _cut_function(_turns_of_chebyshev),
     "cells": _cut_cells,
     "mixture": _cut_mixture,
-    "one_vs_one": _cut_one_vs_one,
     "chain": _cut_chain,
     "one_vs_rest": _cut_one_vs_rest,
 }

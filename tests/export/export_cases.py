@@ -20,7 +20,6 @@ from sklearn_calib.recalibrators import (
     HistogramBinning,
     IsotonicCalibration,
     MulticlassBinning,
-    OneVsOne,
     OneVsRest,
     PlattScaling,
     PriorShift,
@@ -45,7 +44,6 @@ VARIANTS = {
     "spline.any": SplineCalibration(monotone=False),
     "multiclass_binning.rounded": MulticlassBinning(keep=False),
     "one_vs_rest.shared": OneVsRest("isotonic", shared=True),
-    "one_vs_one.isotonic": OneVsOne("isotonic"),
     "top_label.per_class": TopLabel("isotonic", per_class=True, rest="proportional"),
     "angular.clipped_relu": AngularCalibration(link="clipped_relu"),
     "adaptive.interval": AdaptiveCalibration("interval"),
@@ -128,7 +126,6 @@ QUICK = {
         "isotonic",
         "matrix",
         "multiclass_binning",
-        "one_vs_one",
         "top_label.per_class",
     ),
 }
@@ -144,4 +141,4 @@ ONE_OF_EACH_KIND = [
 #: (method, classes) of the slow tests of texts: what OneVsRest makes of more classes is one node,
 #: and those of "online" are 325 times those of other methods.
 IN_FULL = [(name, 2) for name in METHODS if name != "online"] + [(name, 3) for name in QUICK[3]]
-IN_FULL += [("one_vs_one", 10), ("top_label.per_class", 10)]
+IN_FULL += [("top_label.per_class", 10)]

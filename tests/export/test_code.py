@@ -116,7 +116,6 @@ def uncommon():
     poly = {"node": "sigmoid_poly", "input": "logit", "coef": [0.1, -2.0, 0.3, 0.01], "spread": 2.0}
     yield poly, 2
     yield {"node": "top_label", "parts": [poly, None, poly], "rest": -0.7}, 3
-    yield {"node": "one_vs_one", "parts": [None, poly, falling]}, 3
     yield (
         {
             "node": "one_vs_rest",

@@ -34,7 +34,6 @@ EXACT = 1e-8
 LARGE = {"online", "trend_filtering_ensemble"}  # of ten classes more than ten seconds each
 # kinds of nodes that more than two classes bring
 OF_MORE_CLASSES = {
-    "one_vs_one.isotonic": 3,
     "isotonic": 3,
     "top_label.per_class": 3,
     "multiclass_binning": 3,
@@ -111,7 +110,7 @@ def test_other_opsets(name, opset):
         assert worst(name, k, 200, opset) <= EXACT
 
 
-@pytest.mark.parametrize("name", ["isotonic", "multiclass_binning", "one_vs_one"])
+@pytest.mark.parametrize("name", ["isotonic", "multiclass_binning", "top_label.per_class"])
 def test_4000_rows(name):
     method, rows = fitted(name, 3), probabilities(3, 4000)
     got = run(to_onnx(method), rows)

@@ -81,7 +81,7 @@ def test_a_second_fit_forgets_the_first():
     assert not hasattr(model, "one_vs_rest_") and model.predict_proba([0.3]).shape == (1, 2)
 
 
-@pytest.mark.parametrize("name", ["matrix", "dirichlet", "one_vs_one", "restricted_polynomial"])
+@pytest.mark.parametrize("name", ["matrix", "dirichlet", "restricted_polynomial"])
 def test_many_classes_are_refused_at_once(name):
     """50 rows of 1000 classes ran for minutes."""
     proba = np.full((50, 1000), 1e-3)
