@@ -22,6 +22,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_indexes,
     check_several,
 )
 from ..exceptions import refuse
@@ -215,6 +216,7 @@ default=None
         self : object
         """
         where = f"{type(self).__name__}.fit"
+        check_indexes(where, X, y, sample_weight)
         classes, codes = self._check_estimator(y, where)
         actions = canonical_actions(self.actions, classes, where)
         given = self.costs if costs is None else costs
@@ -286,6 +288,7 @@ default=None
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
         where = f"{type(self).__name__}.score"
+        check_indexes(where, X, y, sample_weight)
         proba, table = self._believed(X, costs, "score")
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         weight = canonical_weight(sample_weight, len(codes), _where=where)

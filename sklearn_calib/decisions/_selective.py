@@ -14,7 +14,7 @@ from .._random import legacy_generator
 from .._show import plain
 from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from ..canonical import canonical_labels, canonical_weight, check_same_length
+from ..canonical import canonical_labels, canonical_weight, check_indexes, check_same_length
 from ..exceptions import caution, check_between, equals, is_number, named, refuse
 from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names
@@ -187,6 +187,7 @@ class SelectiveClassifier(DecidingClassifier):
         """
         where = f"{type(self).__name__}.fit"
         self._check_arguments(where)
+        check_indexes(where, X, y, groups, fit_params.get("sample_weight"))
         classes, codes = self._check_estimator(y, where)
         if any(equals(self.abstain_label, label) for label in classes.tolist()):
             cure = "Leave it out, or choose another word"
@@ -226,6 +227,7 @@ class SelectiveClassifier(DecidingClassifier):
             type, else of dtype object.
         """
         check_is_fitted(self)
+        check_indexes(f"{type(self).__name__}.predict", X, groups)
         chosen, answered = self._answers(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
@@ -252,6 +254,7 @@ class SelectiveClassifier(DecidingClassifier):
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.score"
+        check_indexes(where, X, y, groups)
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         chosen, answered = self._answers(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))

@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
+from ..canonical import check_indexes
 from ..exceptions import no_cautions, refuse
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
@@ -133,6 +134,7 @@ def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
     Rows of weight 0, which a case does not hold, are left out.
     """
     where = case.where
+    check_indexes(where, features, first=case.index)
     columns = table_columns(features, case.n_given, where, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"

@@ -10,7 +10,7 @@ import numpy as np
 from .._kernels._logit_axis import LogitAxis
 from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
-from ..canonical import align_columns
+from ..canonical import align_columns, check_indexes
 from ..exceptions import refuse, refuse_unknown, require
 from ..meta import check_gives_proba
 
@@ -299,6 +299,7 @@ class ResultDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
+        check_indexes(f"{cls.__name__}.from_estimator", X, y)
         if not (cls._several and isinstance(estimator, dict)):
             estimator = {options.pop("name", None) or type(estimator).__name__: estimator}
         for model in estimator.values():

@@ -11,7 +11,7 @@ from .._kernels._logit_axis import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
-from ..canonical import align_columns
+from ..canonical import align_columns, check_indexes
 from ..exceptions import check_known, named, refuse
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square
@@ -112,6 +112,7 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a class.
         """
         where = f"{cls.__name__}.from_cv_results"
+        check_indexes(where, X, y)
         if missing := {"estimator", "indices"} - set(cv_results):
             rule = named("cv_results") + " with 'estimator' and 'indices'"
             got = f"no {' and no '.join(repr(m) for m in sorted(missing))}"

@@ -14,7 +14,7 @@ from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from .._typing import AnyArray, ArrayLike, Self
-from ..canonical import canonical_labels, check_same_length, soft_rows
+from ..canonical import canonical_labels, check_indexes, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._describe import description
@@ -153,6 +153,7 @@ class ExportedMap(Recalibrator):
                     f"{given.tolist()}",
                     "Pass labels and columns in the order of classes_",
                 )
+        check_indexes(where, X, y, sample_weight)
         proba = self._rows_to_map(X, where)
         if soft_labels:
             soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)  # type: ignore[arg-type]

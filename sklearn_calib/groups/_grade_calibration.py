@@ -11,7 +11,7 @@ from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import canonical_labels
+from ..canonical import canonical_labels, check_indexes
 from ..exceptions import check_between, check_count, check_level, is_number, named, refuse
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
@@ -301,6 +301,7 @@ def grade_calibration(
             labels = np.array([0, 1], dtype=classes.dtype)
     case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
     check_two_classes(case, where)
+    check_indexes(where, counts, first=case.index)
     number = _checked_counts(counts, len(case.codes), where)
     score = np.asarray(case.proba)[:, case.positive]
     hit = case.codes == case.positive

@@ -300,6 +300,7 @@ def calibrated_mean(
     scores = _scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given, _WHERE)
     check_indexes(_WHERE, y, score, sample_weight, groups)
+    check_indexes(_WHERE, score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
         refuse(_WHERE, "no " + named("bounds") + " where a class is counted", f"{bounds!r}", cure)

@@ -10,7 +10,7 @@ from .._kernels._batch_measures import NAMES
 from .._random import spawned
 from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
-from ..canonical import canonical_labels, canonical_weight, check_several, naming
+from ..canonical import canonical_labels, canonical_weight, check_indexes, check_several, naming
 from ..decomposition import integrated_calibration_index
 from ..exceptions import (
     caution,
@@ -258,6 +258,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
 
 def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Rows of weight above 0: features, a `Case` without predictions, and groups."""
+    check_indexes(_WHERE, X, y, sample_weight, groups)
     classes, codes = canonical_labels(y, _where=_WHERE)
     check_several(classes, _WHERE, "There is nothing to judge; check the selection of the rows")
     X = _table(X, len(codes))

@@ -12,7 +12,7 @@ from scipy.stats import t
 from .._kernels._cluster_sums import mean_of_clusters
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
-from ..canonical import check_weights, read_numbers
+from ..canonical import check_indexes, check_weights, read_numbers
 from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
@@ -126,6 +126,7 @@ class PairedLosses:
         from .._kernels._exact_sums_compiled import sums_of
 
         where = "PairedLosses.add"
+        check_indexes(where, first, second, sample_weight, groups)
         one, two = (
             np.asarray(read_numbers(losses, "losses", where), dtype=np.float64)
             for losses in (first, second)

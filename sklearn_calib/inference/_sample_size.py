@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri
 from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..canonical import canonical_proba, canonical_weight
+from ..canonical import canonical_proba, canonical_weight, check_indexes
 from ..exceptions import check_between, check_level, named, number_or_nan, refuse, require, setting
 
 _OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
@@ -351,6 +351,7 @@ def _law_of_sample(y_proba, sample_weight, where):
     if proba.shape[1] != 2:
         cure = "Pass the column of one class, proba[:, c], or the largest of each row"
         refuse(where, "probabilities of two classes", f"{proba.shape[1]} columns", cure)
+    check_indexes(where, y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba), _where=where)
     kept = weight > 0
     p, weight = np.asarray(proba)[kept, 1], weight[kept]

@@ -22,7 +22,7 @@ from .._kernels._leverage import leverage_blocks, leverages
 from .._kernels._newton import damped_newton
 from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_labels, canonical_weight, read_numbers
+from ..canonical import canonical_labels, canonical_weight, check_indexes, read_numbers
 from ..exceptions import caution, refuse
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
@@ -116,6 +116,7 @@ def read_linear(
     model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None, where: str
 ) -> list[LinearFit]:
     """The penalised fits of a fitted classifier: one, or one per class."""
+    check_indexes(where, X, y, sample_weight)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
     reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)

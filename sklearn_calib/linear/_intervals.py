@@ -7,7 +7,7 @@ from scipy.stats import norm
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_weight, read_numbers
+from ..canonical import canonical_weight, check_indexes, read_numbers
 from ..exceptions import check_level, refuse
 
 
@@ -78,6 +78,7 @@ def logistic_intervals(
     if len(model.classes_) != 2:
         refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
     check_level(level, where)
+    check_indexes(where, X_train, sample_weight)
     X_train, X = _numbers(X_train, "X_train", where), _numbers(X, "X", where)
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True, _where=where)

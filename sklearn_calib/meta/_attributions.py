@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, ArrayLike, Estimator, FloatArray
-from ..canonical import align_columns, canonical_proba, read_numbers
+from ..canonical import align_columns, canonical_proba, check_indexes, read_numbers
 from ..exceptions import check_known, equals, named, refuse
 from ._pairs import CalibratedClassifier
 
@@ -118,6 +118,7 @@ def calibrated_attributions(
         if base is None:
             cure = "Pass expected_value of shap, or the last column of pred_contrib as base"
             refuse(_WHERE, "the base that the attributions start from", "None", cure)
+        check_indexes(_WHERE, values, base)
         return _carried(values, base, value)
     if base is not None:
         cure = "Pass None as base"

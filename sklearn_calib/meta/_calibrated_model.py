@@ -19,7 +19,13 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
-from ..canonical import canonical_labels, canonical_proba, is_label_table, place_columns
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    check_indexes,
+    is_label_table,
+    place_columns,
+)
 from ..exceptions import check_flag, equals, refuse
 from ..linear import leave_one_out_scores, settled
 from ..recalibrators import whole_or_not_at_all
@@ -279,6 +285,7 @@ class CalibratedModel(CalibratedClassifier):
             As the recalibrator's ``partial_fit``; the model is then as it was.
         """
         where = f"{type(self).__name__}.partial_fit_recalibrator"
+        check_indexes(where, X, y, sample_weight)
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         learned = []

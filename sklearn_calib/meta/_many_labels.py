@@ -18,6 +18,7 @@ from ..canonical import (
     canonical_label_table,
     canonical_proba,
     canonical_weight,
+    check_indexes,
 )
 from ..exceptions import equals, refuse
 from ..recalibrators import MultilabelCalibration, check_pairs, resolve_recalibrator
@@ -124,6 +125,8 @@ def start_labels(
     n_samples, n_labels = np.shape(y)
     table = canonical_label_table(y, n_samples, n_labels, where)
     estimator, frozen = model._given_estimator(lambda: np.arange(n_labels), where)
+    check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
+    check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
     X, table = indexable(X, table)
     if sample_weight is not None:
         canonical_weight(sample_weight, len(table), _where=where)

@@ -35,7 +35,9 @@ from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, S
 from ..canonical import (
     align_columns,
     canonical_labels,
+    check_indexes,
     canonical_weight,
+    check_indexes,
     check_several,
     get_category_order,
 )
@@ -371,6 +373,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         )
         known = estimator.classes_ if frozen else None
         classes, codes = canonical_labels(y, classes=known, _where=where)
+        check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
+        check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
         cure = "There is nothing to classify; check the selection of the rows"
         check_several(classes, where, cure)
         (X,) = indexable(X)

@@ -10,7 +10,7 @@ from sklearn.utils import indexable
 
 from .._sklearn_compat import check_method_params, routing_enabled, safe_indexing
 from .._typing import ArrayLike, Features
-from ..canonical import soft_rows
+from ..canonical import check_indexes, soft_rows
 from ..exceptions import refuse
 from ._brought import frozen_with_classes
 from ._pairs import Job
@@ -32,6 +32,7 @@ def start_shares(
         A fit that does not take the shares as weights.
     """
     where, estimator = f"{type(model).__name__}.fit", model.estimator
+    check_indexes(where, X, y, sample_weight)
     (X,) = indexable(X)
     n_rows = count_rows(X)
     classes = None

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
-from ..canonical import align_columns
+from ..canonical import align_columns, check_indexes
 
 if TYPE_CHECKING:
     from . import Measure
@@ -63,6 +63,7 @@ class ProbabilityScorer(BaseScorer):
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
+        check_indexes("a scorer", X, y_true)
         if "multilabel" in options:  # scikit-learn takes two labels for one with two classes
             proba = estimator.predict_proba(X)
         else:

@@ -75,7 +75,7 @@ def read_rows(
     if columns != len(classes):
         cure = setting("columns", words="Pass one column per class") + _OR_SECOND
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
-    check_indexes(where, y, y_proba, groups)
+    check_indexes(where, y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
     label = _shares(y, proba, classes, y_proba, where) if soft else _codes(y, proba, classes, where)
     every, hits, pairs = np.arange(len(proba)), [], []

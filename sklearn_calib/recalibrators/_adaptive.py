@@ -14,7 +14,7 @@ from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex import log_odds, rank_score
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import ArrayLike, FloatArray, Self
-from ..canonical import rows_per_weight
+from ..canonical import check_indexes, rows_per_weight
 from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import curve
@@ -159,6 +159,7 @@ class AdaptiveCalibration(Recalibrator):
                     f"{np.shape(X)[1]} columns of scores",
                     "Leave intervals out",
                 )
+            check_indexes(where, X, intervals)
             intervals = _checked_intervals(intervals, np.shape(X)[0], where)
         self._intervals = intervals
         try:
@@ -197,6 +198,7 @@ class AdaptiveCalibration(Recalibrator):
                 f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
                 "Leave intervals out",
             )
+        check_indexes(where, X, intervals)
         ends = _given_ends(_checked_intervals(intervals, len(proba), where))
         return two_columns(self._cells.share(rank_score(proba), *ends))
 

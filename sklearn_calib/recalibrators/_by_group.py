@@ -135,6 +135,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
+        check_indexes(where, X, groups)
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
         columns = table_columns(groups, len(proba), where)

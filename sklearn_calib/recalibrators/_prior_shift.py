@@ -23,7 +23,13 @@ from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from ..canonical import canonical_labels, canonical_proba, canonical_weight, match_columns
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_indexes,
+    match_columns,
+)
 from ..exceptions import caution, check_level, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
@@ -421,6 +427,7 @@ class PriorShift(Recalibrator):
                 "predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
         check_level(level, where)
+        check_indexes(where, X, sample_weight)
         proba = self._rows_to_map(X, where)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)

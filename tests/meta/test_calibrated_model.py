@@ -235,6 +235,7 @@ def test_class_missing_in_a_fold(ensemble):
     assert max(t) < 5  # the unseen class does not spoil the temperature
 
 
+@pytest.mark.filterwarnings("ignore:.*expected one index for labels")  # rows are taken in order
 def test_tables():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y = make_classification(200, n_features=4, flip_y=0.2, random_state=0)
