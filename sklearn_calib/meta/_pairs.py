@@ -35,7 +35,6 @@ from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, S
 from ..canonical import (
     align_columns,
     canonical_labels,
-    check_indexes,
     canonical_weight,
     check_indexes,
     check_several,
