@@ -89,7 +89,9 @@ def test_a_wrapper_follows_the_order_of_the_classifier(name, k, order, names, sc
     expected, found = proba_by_class(plain, X), proba_by_class(moved, X)
     assert_allclose(found, expected, atol=1e-6, err_msg=f"{name}, classes in the order {order}")
     assert moved.score(X, y) == pytest.approx(plain.score(X, y), abs=0.02)
-    assert np.mean(moved.predict(X) == y) > 0.6
+    answers = moved.predict(X)
+    answered = [label is not None for label in answers.tolist()]  # some abstain
+    assert np.mean((answers == y)[answered]) > 0.6
 
 
 @pytest.mark.parametrize("name", [name for name, make in MAKERS.items() if make])

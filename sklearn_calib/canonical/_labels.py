@@ -128,7 +128,9 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray, where: str) 
                 "Name them from the lowest to the highest",
             )
         return columns
-    if len(names) > 2 and isinstance(names[0], str | bytes) and not has_own_order(classes):
+    if not isinstance(names[0], str | bytes):
+        return np.argsort(classes)
+    if len(names) > 2 and not has_own_order(classes):
         refuse(
             where,
             "the order of a scale",

@@ -39,6 +39,7 @@ from ..canonical import (
     check_indexes,
     check_several,
     get_category_order,
+    order_scale_columns,
 )
 from ..exceptions import caution, check_sizes, refuse
 from ..linear import LinearFit, read_linear
@@ -389,6 +390,11 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         if not routing_enabled():  # groups, for a recalibrator that takes them
             params["recalibrator_params"] |= params["split_params"]
         self.classes_ = classes
+        recalibrator = resolve_recalibrator(self.recalibrator, where)
+        scale = None if get_category_order(y, classes) is None else getattr(y, "array", y)
+        if scale is None and getattr(recalibrator, "order", ...) is None:
+            # the order of a classifier's own classes_ is that of its columns, not a scale
+            order_scale_columns(None, np.sort(classes), where)
         return Job(
             where=where,
             X=X,
@@ -396,9 +402,9 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             weight=weight,
             classes=classes,
             estimator=estimator,
-            recalibrator=resolve_recalibrator(self.recalibrator, where),
+            recalibrator=recalibrator,
             response_method=self.response_method,
-            scale=None if get_category_order(y, classes) is None else getattr(y, "array", y),
+            scale=scale,
             **params,
         )
 

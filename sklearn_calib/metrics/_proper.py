@@ -213,8 +213,8 @@ def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) ->
 
     The mean of the Brier losses of the questions "is the class at most k?", one for each class but
     the last. The order of the classes is `order`, or that of an ordered Categorical as labels; by
-    default that of numbers, or the one in which `labels` names the columns. Three or more classes
-    of text, with columns in the order of the alphabet, are an error without `order`.
+    default that of numbers, and of text the one in which `labels` names the columns. Three or more
+    classes of text, with columns in the order of the alphabet, are an error without `order`.
 
     Parameters
     ----------

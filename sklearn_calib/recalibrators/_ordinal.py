@@ -22,9 +22,9 @@ class OrdinalCalibration(Recalibrator):
     for K classes, which know that a class next to the true one is a smaller mistake.
 
     The order of the scale is `order`, or that of an ordered Categorical as labels. By default it is
-    that of numbers, or the order in which ``fit(..., classes=)`` names the columns. Labels that are
-    text, with columns in the order of the alphabet, are an error: "fair" < "good" < "poor" is no
-    scale.
+    that of numbers, and of text the order in which ``fit(..., classes=)`` names the columns. Text
+    with columns in the order of the alphabet, or in that of a classifier inside a model, is an
+    error: "fair" < "good" < "poor" is not a scale.
 
     Parameters
     ----------

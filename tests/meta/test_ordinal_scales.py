@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from own_order import OwnOrder
+from refused import refuses
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -32,3 +34,22 @@ def test_a_model_keeps_the_order_of_an_ordered_categorical(kind, frozen):
     expected = named.fit(X, text).predict_proba(X)
     assert model.recalibrator_.order_.tolist() == SCALE
     assert np.array_equal(model.predict_proba(X), expected)
+
+
+def test_the_order_of_a_classifiers_columns_is_no_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = np.array(SCALE)[np.digitize(X[:, 0] + rng.normal(size=120), [-0.5, 0.5])]
+    estimator = FrozenEstimator(OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, y))
+    with refuses(ValueError, rule="the order of a scale", cure="Pass order="):
+        CalibratedModel(estimator, OrdinalCalibration()).fit(X, y)
+    model = CalibratedModel(estimator, OrdinalCalibration(order=SCALE)).fit(X, y)
+    assert model.recalibrator_.order_.tolist() == SCALE
+    numbers = np.array([SCALE.index(label) for label in y])
+    estimator = FrozenEstimator(OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, numbers))
+    plain = CalibratedModel(estimator, OrdinalCalibration()).fit(X, numbers)
+    assert plain.recalibrator_.order_.tolist() == [0, 1, 2]
+    columns = [plain.classes_.tolist().index(SCALE.index(label)) for label in model.classes_]
+    np.testing.assert_allclose(
+        model.predict_proba(X), plain.predict_proba(X)[:, columns], rtol=0, atol=1e-9
+    )

@@ -70,6 +70,12 @@ def test_the_scorer_moves_columns_into_the_order_of_the_scale():
         plain(model, p, names[y])
 
 
+def test_numbers_have_their_own_order_whatever_that_of_the_columns():
+    p, y = make_overconfident(3, 300)
+    found = ranked_probability_score(y, p[:, [2, 0, 1]], labels=[2, 0, 1])
+    assert found == pytest.approx(ranked_probability_score(y, p), abs=1e-15)
+
+
 def test_the_order_of_the_classes_matters_and_labels_name_it():
     p, y = make_overconfident(3, 300)
     names = np.array(["poor", "fair", "good"])
