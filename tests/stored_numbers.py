@@ -1,0 +1,572 @@
+"""Numbers of all public calls, as they were when somebody last looked at them.
+
+Which calls there are is read from signatures and registries, so that a new function, option,
+attribute or property comes by itself. ``python tests/stored_numbers.py`` writes the numbers to
+`tests/data/stored_numbers.json` after an intended change and names the fields that have changed:
+each needs a reason. What a number should be is in the other tests; this file finds changes that
+nobody intended, with rows that meet many branches at once: ties, scores at edges, unequal weights
+that are no whole numbers, rows of weight 0, several problems of unequal shares.
+"""
+
+import dataclasses
+import doctest
+import functools
+import inspect
+import json
+import time
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import test_functions
+import test_methods
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from test_functions import FUNCTIONS, TWO_CLASSES, call
+from words import strings
+
+from sklearn_calib import (
+    CalibratedModel,
+    RefineThenCalibrateCV,
+    displays,
+    inference,
+    linear,
+    shift,
+)
+from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, find_groups
+from sklearn_calib.meta import AngularCalibratedClassifier
+from sklearn_calib.metrics import all_metrics
+from sklearn_calib.monitoring import CalibrationMonitor
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
+
+FILE = Path(__file__).parent / "data" / "stored_numbers.json"
+#: Calls that take longer than this many seconds are left to other tests.
+LONGEST = 0.25
+N = test_functions.N
+#: From 0.002 to 300, one row in nine has none.
+WEIGHT = np.where(np.arange(N) % 9 == 4, 0.0, np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013)
+REFUSED = "refused"
+#: Fields that are not compared: when, how long, and what is rounding alone.
+LEFT_OUT = ("created", "version", "case", "problem", "moved", "cv_results_")
+
+
+# --- the rows -----------------------------------------------------------------------------------
+
+
+def tied_rows(k):
+    """Rows of `test_functions` whose scores are sixteenths, so that many are equal or at edges."""
+    data = test_functions.rows(k)
+    for name in ("first", "second"):
+        counts = np.floor(16 * data[name] + 1e-9)
+        counts[:, 0] += 16 - counts.sum(axis=1)
+        data[name] = 0.75 * counts / 16 + 0.25 / k
+    return data
+
+
+# --- the numbers of a result --------------------------------------------------------------------
+
+
+def fields_of(result, name="", depth=0):
+    """(path, array or word) of all that a result holds, with its properties."""
+    if isinstance(result, str):
+        if len(result) < 20 and " " not in result:
+            yield name, result
+        return
+    if depth > 6:
+        return
+    if isinstance(result, dict):
+        parts = [(key, one) for key, one in result.items() if key not in LEFT_OUT]
+    elif isinstance(result, np.ndarray) and type(result) is not np.ndarray:
+        parts = [("", np.asarray(result))]
+    elif type(result).__module__.startswith("sklearn_calib."):
+        parts = parts_of_object(result)
+    elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
+        parts = parts_of_list(result, depth)
+    else:
+        try:
+            array = np.asarray(result)
+        except ValueError:
+            return
+        if array.dtype.kind in "fiub" and array.size:
+            yield name, array.astype(float)
+        return
+    for part, one in parts:
+        yield from fields_of(one, f"{name}.{part}" if part != "" else name, depth + 1)
+
+
+def parts_of_list(result, depth):
+    """(number or name, value) of the entries; of many entries (field, column)."""
+    if len(result) < 4:
+        return [(getattr(one, "quantity", str(i)), one) for i, one in enumerate(result)]
+    columns = {}
+    for one in result:
+        for field, value in fields_of(one, "", depth + 1):
+            if not isinstance(value, str):
+                columns.setdefault(field.lstrip("."), []).append(value.ravel())
+    return [(field, np.concatenate(column)) for field, column in columns.items()]
+
+
+def parts_of_object(result):
+    """(name, value) of the public fields, attributes and properties of one of our objects."""
+    if hasattr(result, "_fields"):
+        names = set(result._fields)
+    elif dataclasses.is_dataclass(result):
+        names = {one.name for one in dataclasses.fields(result)}
+    else:
+        names = set(vars(result))
+    if isinstance(result, BaseEstimator):
+        names -= set(result.get_params(deep=False))
+    for cls in type(result).__mro__:
+        if cls.__module__.startswith("sklearn_calib."):
+            names |= {key for key, one in vars(cls).items() if isinstance(one, property)}
+    for name in sorted(names):
+        if name[0] != "_" and name not in LEFT_OUT:
+            try:
+                yield name, getattr(result, name)
+            except (AttributeError, ValueError, TypeError, NotImplementedError):
+                yield name, REFUSED
+
+
+def number_of(array):
+    """One number that changes if an entry does, and a size that tells how large changes are."""
+    flat = np.nan_to_num(array.ravel(), nan=0.7531, posinf=1e3, neginf=-1e3)
+    factor = np.cos(1.7 * np.arange(len(flat))) + 1.5
+    return float(factor @ flat), float(factor @ np.abs(flat))
+
+
+# --- the calls ----------------------------------------------------------------------------------
+
+#: Values of options that have no default to vary, or a default that cannot be halved.
+VALUES = {
+    "threshold": 0.4,
+    "prevalence": 0.3,
+    "resolution": 0.05,
+    "bandwidth": 0.1,
+    "harms": 0.02,
+    "norm": 2.0,
+    "p": 3.0,
+    "depth": 2,
+    "stages": [3, 5],
+    "start": 1.5,
+    "counts": [3, 2] * (N // 2),
+    "soft_labels": None,  # tested with soft labels
+    "multilabel": None,
+    "n_jobs": None,
+    "random_state": None,
+    "progress": None,
+    "validate": None,
+    "order": None,
+}
+
+
+def options_of(name, function):
+    """Each string, switch and number of an option by itself, beside its defaults."""
+    yield from test_functions.options(name)
+    for option, parameter in inspect.signature(function).parameters.items():
+        default = parameter.default
+        if option in test_functions.QUICK or strings(parameter.annotation):
+            continue
+        if option in VALUES:
+            if VALUES[option] is not None:
+                yield {option: VALUES[option]}
+        elif isinstance(default, bool):
+            yield {option: not default}
+        elif isinstance(default, int):
+            yield {option: max(1, default // 2)}
+        elif isinstance(default, float):
+            yield {option: 0.8 * default}
+
+
+def calls_of_functions():
+    for name, function in sorted(FUNCTIONS.items()):
+        weighs = "sample_weight" in inspect.signature(function).parameters
+        for option in options_of(name, function):
+            for k in (2,) if name in TWO_CLASSES else (2, 3):
+                how = {"sample_weight": WEIGHT} if weighs else {}
+                title = f"{option}, {k} classes"
+                yield (
+                    name,
+                    title,
+                    lambda f=function, k=k, o=option | how: call(f, tied_rows(k), **o),
+                )
+            if weighs:
+                title = f"{option}, without weights"
+                yield name, title, lambda f=function, o=option: call(f, tied_rows(2), **o)
+        for title, ask in other_calls_of(name, function):
+            yield name, title, ask
+
+
+def other_calls_of(name, function):
+    """(title, function): without clusters, with shares as labels, with a class without rows."""
+    known = inspect.signature(function).parameters
+    classes = (2,) if name in TWO_CLASSES else (2, 3)
+    if "groups" in known and known["groups"].default is None and name != "group_calibration":
+        for k in classes:
+            yield (
+                f"without clusters, {k} classes",
+                lambda k=k: call(function, tied_rows(k), groups=None),
+            )
+        if "sample_weight" in known:
+            yield (
+                "weights without clusters",
+                lambda: call(function, tied_rows(2), groups=None, sample_weight=WEIGHT),
+            )
+    if "soft_labels" in known:
+        more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
+        for k in classes:
+            yield (
+                f"soft labels, {k} classes",
+                lambda k=k: call(function, shares_of(k), soft_labels=True, **more),
+            )
+    if "labels" in known and 3 in classes:
+        yield "without a class", lambda: call(function, without_a_class(), labels=range(3))
+
+
+def shares_of(k):
+    data = tied_rows(k)
+    return data | {"y": 0.5 * data["second"] + 0.5 * np.eye(k)[data["y"]]}
+
+
+def without_a_class():
+    data = tied_rows(3)
+    kept = data["y"] != 1
+    return {key: one[kept] for key, one in data.items()}
+
+
+def calls_of_maps():
+    for parameter in test_methods.instances():
+        cls, option, k = parameter.values
+        title = f"{dict(option)}, {k} classes"
+        yield cls.__name__, title, lambda p=parameter.values: results_of_map(*p)
+    for cls in test_methods.CLASSES:
+        for k in (2, 3):
+            yield (
+                cls.__name__,
+                f"soft labels, {k} classes",
+                lambda c=cls, k=k: results_of_shares(c, k),
+            )
+
+
+def results_of_shares(cls, k):
+    """A map of shares as labels, with rows of weight 0."""
+    proba, y = test_methods.rows(k)
+    shares = 0.6 * np.eye(k)[y] + 0.4 * np.roll(proba, 3, axis=0)
+    model, more = test_methods.build(cls), {}
+    if getattr(cls, "capabilities", None) is None or cls.capabilities.sample_weight:
+        more = {"sample_weight": np.resize(WEIGHT, len(y))}
+    model.fit(proba, shares, soft_labels=True, **more)
+    return model, model.predict_proba(proba)
+
+
+def results_of_map(cls, option, k):
+    """Predictions, attributes and what the methods give that take scores alone."""
+    proba, y = test_methods.rows(k)
+    n = len(y)
+    between = 0.6931 * proba + 0.3069 * np.roll(proba, 1, axis=0)
+    model, given, at = test_methods.build(cls, option), {}, {}
+    if "groups" in inspect.signature(model.predict_proba).parameters:
+        given, at = {"groups": test_methods.GROUPS}, {"groups": test_methods.GROUPS}
+    if getattr(cls, "capabilities", None) is None or cls.capabilities.sample_weight:
+        given["sample_weight"] = np.resize(WEIGHT, n)
+    model.fit(proba, y, **given)
+    found = {
+        "seen": model.predict_proba(proba, **at),
+        "between": model.predict_proba(between, **at),
+        "self": model,
+    }
+    for name, method in inspect.getmembers(model, inspect.ismethod):
+        if name.startswith(("predict_", "posterior")) and name != "predict_proba":
+            try:
+                found[name] = method(between[:9], **{key: one[:9] for key, one in at.items()})
+            except (TypeError, ValueError, AttributeError):
+                found[name] = REFUSED
+    if k == 2 and hasattr(model, "threshold") and not at:
+        try:
+            found["threshold"] = [model.threshold(target) for target in (0.3, 0.5)]
+        except (TypeError, ValueError):
+            found["threshold"] = REFUSED
+    return found
+
+
+LR = LogisticRegression(tol=1e-12, max_iter=1000)
+MODELS = {
+    CalibratedModel: [{"recalibrator": "platt"}, {"recalibrator": "isotonic"}],
+    RefineThenCalibrateCV: [{"param_grid": {"C": [0.01, 1.0]}}],
+    AngularCalibratedClassifier: [{}],
+    CostSensitiveClassifier: [{"costs": [[0.0, 1.0], [3.0, 0.5]]}],
+    SelectiveClassifier: [{}, {"coverage": 0.7}],
+    MulticalibratedModel: [{"groups": [0], "n_rounds": 1, "n_trees": 3}],
+}
+
+
+def calls_of_models():
+    for cls, settings in MODELS.items():
+        for setting in settings:
+            for option in [{}, *options_of_class(cls)]:
+                title = str({key: str(one) for key, one in (setting | option).items()})
+                yield cls.__name__, title, lambda c=cls, o=setting | option: results_of_model(c, o)
+    yield "GroupRecalibration", "of many groups", results_of_groups
+
+
+def options_of_class(cls):
+    for option, parameter in inspect.signature(cls).parameters.items():
+        default = parameter.default
+        if option not in ("n_jobs", "random_state", "error_score"):
+            for value in strings(parameter.annotation):
+                if value != default:
+                    yield {option: value}
+            if isinstance(default, bool):
+                yield {option: not default}
+            elif isinstance(default, float):
+                yield {option: 0.8 * default}
+
+
+def features():
+    data = tied_rows(2)
+    logit = np.log(data["first"][:, 1] / data["first"][:, 0])
+    return np.column_stack([logit, data["second"][:, 1], np.arange(N) % 3]), data["y"]
+
+
+def results_of_model(cls, option):
+    X, y = features()
+    if cls is AngularCalibratedClassifier:
+        model = cls(LR, **option).fit(X, y)
+    else:
+        model = cls(LR, **option).fit(X, y, sample_weight=WEIGHT + 0.01)
+    found = {"self": model}
+    for name in ("predict_proba", "predict", "decision_function", "predict_actions", "confidence"):
+        try:
+            found[name] = getattr(model, name)(X)
+        except (AttributeError, TypeError, ValueError):
+            found[name] = REFUSED
+    return found
+
+
+def results_of_groups():
+    proba, y = test_methods.rows(2)
+    group = np.arange(len(y)) % 5
+    model = GroupRecalibration(strength=3.0)
+    model.fit(proba, y, groups=group, sample_weight=np.resize(WEIGHT, len(y)))
+    return model, model.predict_proba(proba, groups=np.roll(group, 1) + (group == 2) * 40)
+
+
+def calls_of_summaries():
+    for kind, k in (("auto", 2), ("auto", 3), ("classwise", 3), ("top_label", 3)):
+        name = f"CalibrationSummary {kind} of {k} classes"
+        for measure, one in sorted(all_metrics().items()):
+            if one.spec.cells:
+                for bits in ("exact", "coarse"):
+                    yield (
+                        name,
+                        f"measure({measure!r}), {bits}",
+                        lambda m=measure, a=(kind, k, bits): summary(*a).measure(m),
+                    )
+        for bits in ("exact", "coarse"):
+            for title, ask in SUMMARY.items():
+                yield (
+                    name,
+                    f"{title}, {bits}",
+                    lambda ask=ask, a=(kind, k, bits): ask(summary(*a)),
+                )
+
+
+SUMMARY = {
+    "fields": lambda found: {
+        "totals": found.totals,
+        "n_samples": found.n_samples,
+        "weight": found.weight,
+        "n_cells": found.n_cells,
+        "significant_bits": found.significant_bits,
+    },
+    "samples": lambda found: found.samples(),
+    "reliability_curve": lambda found: found.reliability_curve(n_bins=5),
+    "test": lambda found: found.test(n_resamples=19),
+    "fit": lambda found: found.fit("platt").predict_proba([[0.2, 0.8], [0.7, 0.3]]),
+    "cross_validate": lambda found: found.cross_validate(["platt", "isotonic"], cv=3),
+    "rows_across": lambda found: found.rows_across([0.25, 0.5]),
+    "ends": lambda found: inference.confidence_interval(found, measure="brier_loss"),
+}
+
+
+@functools.cache
+def summary(kind, k, bits):
+    data = tied_rows(k)
+    found = CalibrationSummary(multiclass=kind, classes=range(k))
+    for part in (slice(0, 31), slice(31, None)):
+        found.update(data["y"][part], data["first"][part], sample_weight=WEIGHT[part])
+    if bits == "coarse":
+        many = np.random.default_rng(2).dirichlet(np.ones(k), 4500)
+        found.update(np.arange(4500) % k, many, sample_weight=np.resize(WEIGHT, 4500))
+        found = found.coarsen(4096)
+    return found
+
+
+def calls_of_monitors():
+    for how in (
+        {},
+        {"alarm": "test"},
+        {"average_run_length": 200},
+        {"alpha": 0.2, "alarm": "test"},
+        {"groups": [0, 1]},
+        {"multiclass": "classwise"},
+        {"multiclass": "confidence"},
+    ):
+        yield "CalibrationMonitor", str(how), lambda how=how: results_of_monitor(how)
+
+
+def results_of_monitor(how):
+    k = 3 if "multiclass" in how else 2
+    data = tied_rows(k)
+    monitor = CalibrationMonitor(classes=range(k), **how)
+    for turn, (start, end) in enumerate([(0, 30), (30, 31), (31, N), (0, N), (0, N)]):
+        y = data["y"][start:end]
+        y = (y + 1) % k if turn > 2 else y
+        more = {"groups": data["groups"][start:end]} if "groups" in how else {}
+        monitor.update(y, data["first"][start:end], **more)
+    found = {"self": monitor}
+    for name in ("region", "diagnose"):
+        try:
+            found[name] = getattr(monitor, name)()
+        except ValueError:
+            found[name] = REFUSED
+    return found
+
+
+def calls_of_others():
+    X, y = features()
+    fitted = LR.fit(X, y, sample_weight=WEIGHT + 0.01)
+    first = tied_rows(2)["first"][:, 1]
+    table = {"a": np.arange(N) % 4, "b": np.round(first, 1), "c": np.repeat([*"xy"], N // 2)}
+    calls = {
+        "approximate_leave_one_out": lambda: linear.approximate_leave_one_out(
+            fitted, X, y, sample_weight=WEIGHT + 0.01
+        ),
+        "logistic_intervals": lambda: linear.logistic_intervals(
+            fitted, X, X[:9], sample_weight=WEIGHT + 0.01, level=0.8
+        ),
+        "estimate_angle": lambda: linear.estimate_angle(LogisticRegression().fit(X, y), X, y),
+        "find_groups": lambda: find_groups(table, N, depth=2, min_rows=10),
+        "prior_shift_test": lambda: shift.prior_shift_test(
+            first, y, first[::2] ** 1.2, n_resamples=19
+        ),
+        "calibration_report": lambda: calibration_report(
+            y, {"a": first, "b": first**2}, sample_weight=WEIGHT, n_resamples=19, groups=None
+        ),
+    }
+    for recalibrator in ("line", "platt", "isotonic", None):
+        for scale in ((0, 1), (-1, 3)):
+            for power in ("auto", 0.4):
+                title = f"calibrated_mean {recalibrator}, {scale}, {power}"
+                how = {"recalibrator": recalibrator, "scale": scale, "power": power, "level": 0.8}
+                calls[title] = lambda how=how: inference.calibrated_mean(
+                    y[:50], first[:50], first[50:], **how
+                )
+    yield from (("others", title, ask) for title, ask in calls.items())
+
+
+def calls_of_displays():
+    for name in displays.__all__:
+        cls = getattr(displays, name)
+        for option in [{}, *options_of_class(cls)]:
+            yield name, str(option), lambda c=cls, o=option: results_of_display(c, o)
+
+
+def results_of_display(cls, option):
+    """The points of the display of a docstring, and the data of everything that is drawn."""
+    known = {}
+    for example in doctest.DocTestParser().get_examples(cls.__doc__):
+        exec(example.source, known)
+    made = known["display"]
+    for name, value in option.items():
+        setattr(made, name, value)
+    plt.close("all")
+    made.plot()
+    figure = plt.gcf()
+    found = {"points": made.points()}
+    for number, ax in enumerate(figure.axes):
+        found[f"lines {number}"] = [np.ravel(line.get_xydata()) for line in ax.lines]
+        found[f"patches {number}"] = [
+            np.ravel(patch.get_patch_transform().transform(patch.get_path().vertices))
+            for patch in ax.patches
+        ]
+        found[f"collections {number}"] = [
+            np.ravel(np.concatenate([np.asarray(one.get_offsets(), float), *vertices_of(one)]))
+            for one in ax.collections
+        ]
+    plt.close("all")
+    return found
+
+
+def vertices_of(collection):
+    return [path.vertices for path in collection.get_paths()]
+
+
+ALL = (
+    calls_of_displays,
+    calls_of_functions,
+    calls_of_maps,
+    calls_of_models,
+    calls_of_summaries,
+    calls_of_monitors,
+    calls_of_others,
+)
+
+
+def calls():
+    """{name: {title: function}} of all calls."""
+    found = {}
+    for group in ALL:
+        for name, title, ask in group():
+            found.setdefault(name, {})[title] = ask
+    return found
+
+
+def answer(ask):
+    """{field: number or word} of a call, and the size of each number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = ask()
+        except (ValueError, TypeError, AttributeError):
+            return {"": REFUSED}, {}
+        values, sizes = {}, {}
+        for field, one in fields_of(result):
+            values[field] = one
+            if not isinstance(one, str):
+                values[field], sizes[field] = number_of(one)
+    return values, sizes
+
+
+def rounded(values):
+    return {
+        key: one if isinstance(one, str) else float(f"{one:.9g}") for key, one in values.items()
+    }
+
+
+def write():
+    stored, total = {}, 0.0
+    before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    for name, titles in calls().items():
+        stored[name] = {}
+        for title, ask in titles.items():
+            answer(ask)  # loads and compiles
+            start = time.process_time()
+            values, _ = answer(ask)
+            took = time.process_time() - start
+            if took > LONGEST:
+                stored[name][title] = None
+                continue
+            total += took
+            stored[name][title] = rounded(values)
+            if before.get(name, {}).get(title) not in (None, stored[name][title]):
+                print("changed:", name, title)
+    text = json.dumps(stored, indent=0, ensure_ascii=False)
+    FILE.write_text(text + "\n", encoding="utf-8")
+    print(f"{total:.1f} s, {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    write()

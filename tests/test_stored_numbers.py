@@ -1,0 +1,56 @@
+"""Every number of every public call is what it was when somebody last looked at it.
+
+After an intended change run ``python tests/stored_numbers.py``, and give the reason for each field
+that it names. Digits differ between processors and versions of numpy and scipy: the tolerances are
+relative to the size of the entries, and draws are compared where the numbers were written.
+"""
+
+import json
+import platform
+import sys
+
+import numpy as np
+import pytest
+from stored_numbers import FILE, answer, calls
+
+CALLS = calls()
+STORED = json.loads(FILE.read_text(encoding="utf-8"))
+pytestmark = pytest.mark.skipif(
+    np.__version__ < "2" or sys.platform != "linux" or platform.machine() != "x86_64",
+    reason="the numbers were written by numpy 2 on Linux and x86_64",
+)
+RTOL = 3e-6
+WRITE = "run `python tests/stored_numbers.py`"
+
+
+PER_TEST = 8  # calls
+
+
+def parameters():
+    """(name, titles): some calls of one function or class."""
+    for name in sorted(CALLS):
+        titles = sorted(CALLS[name])
+        for start in range(0, len(titles), PER_TEST):
+            yield pytest.param(name, titles[start : start + PER_TEST], id=f"{name}-{start}")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "titles"), parameters())
+def test_numbers_are_what_they_were(name, titles):
+    for title in titles:
+        stored = STORED.get(name, {})
+        assert title in stored, f"{name}, {title} is new: {WRITE}"
+        if stored[title] is not None:  # which takes too long
+            check_numbers(f"{name}, {title}", answer(CALLS[name][title]), stored[title])
+
+
+def check_numbers(call, answered, expected):
+    found, sizes = answered
+    assert found.keys() == expected.keys(), f"{call}: other fields, {WRITE}"
+    for field, value in expected.items():
+        got = found[field]
+        where = f"{call}, field {field or 'the value'}: expected {value}, got {got}"
+        if isinstance(value, str) or isinstance(got, str):
+            assert got == value, where
+        else:
+            assert abs(got - value) <= RTOL * sizes[field] + 1e-9, where
