@@ -216,6 +216,8 @@ LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
         ("t.csv", LINES, ["--prob", "p" * 5000], "ppp...ppp"),
         ("t.csv", LINES, ["--positive", "[/]"], "expected --positive among no, yes, got '[/]'"),
         ("t.csv", LINES, ["--classes", "a", "--classes", "b"], "expected labels among ['a', 'b']"),
+        ("t.csv", LINES.replace("yes", "no"), ["--positive", "yes"], "got 'yes'. Name both classes "
+         "with --classes"),
         ("t.csv", LINES.replace("no", "0").replace("yes", "1"), ["--positive", "x"], "a number"),
         ("t.csv", LINES, ["--out", "t.csv"], "got the table itself. Choose one with --out"),
         ("t.csv", LINES, ["--out", "./a/../t.csv"], "got the table itself"),

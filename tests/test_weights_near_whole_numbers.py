@@ -5,6 +5,7 @@ import pytest
 
 from sklearn_calib.canonical import are_counts, canonical_weight
 from sklearn_calib.recalibrators import IsotonicCalibration, StackedCalibration
+from sklearn_calib.summary import CalibrationSummary
 
 RNG = np.random.default_rng(0)
 P = RNG.random(60)
@@ -17,6 +18,10 @@ def test_almost_whole_weights_are_read_as_whole_ones(off):
     given = COUNTS + np.where(np.arange(60) % 2, off, 0.0)
     assert are_counts(given)
     assert canonical_weight(given, 60).tolist() == COUNTS.tolist()
+    summaries = [CalibrationSummary().update(Y, P, one) for one in (given, COUNTS)]
+    assert summaries[0].totals == summaries[1].totals
+    of_counts = summaries[1].fit("isotonic").predict_proba(P)
+    assert np.array_equal(summaries[0].fit("isotonic").predict_proba(P), of_counts)
 
 
 @pytest.mark.parametrize("given", [[1.0, 2.00001], [1.0, 1e-7], [1e-9, 2e-9]])

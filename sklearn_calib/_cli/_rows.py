@@ -59,11 +59,10 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
-            refuse(
-                f"--positive among {known}",
-                quoted(options.positive),
-                meant(options.positive, labels_as_text, "Name one of the labels"),
-            )
+            cure = "Name both classes with --classes, since the table shows one of them alone"
+            if len(labels_as_text) > 1:
+                cure = meant(options.positive, labels_as_text, "Name one of the labels")
+            refuse(f"--positive among {known}", quoted(options.positive), cure)
     return classes, positive
 
 

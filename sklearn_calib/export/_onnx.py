@@ -1,5 +1,6 @@
 """Maps as ONNX models."""
 
+import json
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._simplex import log_proba
 from .._typing import Features
 from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, document_of
-from ._exported import to_json
+from ._exported import to_dict
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
 from ._onnx_nodes import Graph, GraphRows, Tensor
 
@@ -138,7 +139,8 @@ def to_onnx(
     result = _calibrated(document, Tensor(graph, INPUT))
     nodes.append(make_node("Identity", [result.name], [OUTPUT], OUTPUT))
     model = _model(onnx, graph, nodes, document)
-    said = {METADATA: to_json(document)}
+    # escapes: ONNX holds no surrogates
+    said = {METADATA: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
         said[ERROR] = _error(model, document)
     onnx.helper.set_model_props(model, said)

@@ -96,9 +96,15 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     skl2onnx = require("skl2onnx", "export", "to_onnx")
     check_is_fitted(fitted)
     register_onnx_converters()
-    if np.asarray(getattr(fitted, "classes_", ())).dtype.kind == "S":
+    labels = np.asarray(getattr(fitted, "classes_", ()))
+    if labels.dtype.kind == "S":
         rule, cure = "labels that are text or whole numbers", "Fit with y.astype(str)"
         refuse("to_onnx", rule, "bytes, which ONNX does not have", cure, TypeError)
+    try:
+        "".join(map(str, labels.ravel().tolist())).encode()
+    except UnicodeEncodeError:
+        rule, cure = "labels whose characters UTF-8 has", "Fit with other names"
+        refuse("to_onnx", rule, ascii(labels.tolist()), cure)
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.DOMAIN: boosted.VERSION}

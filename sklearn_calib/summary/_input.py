@@ -8,6 +8,7 @@ import numpy as np
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import (
+    are_counts,
     canonical_labels,
     check_weights,
     collected,
@@ -320,7 +321,7 @@ def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> Float
         return None
     weight = _one_per_row(sample_weight, n, "sample_weight", where).astype(np.float64)
     check_weights(weight, where, keeps_unit=True)
-    return weight
+    return np.rint(weight) if n and are_counts(weight) else weight
 
 
 def checked_counts(counts: ArrayLike | None, n: int, where: str) -> AnyArray | None:

@@ -241,7 +241,7 @@ class CalibrationSummary(Storable):
     def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
         """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
         where = "CalibrationSummary.update"
-        check_indexes(where, y_true, y_proba, sample_weight if counts is None else counts)
+        check_indexes(where, y_true, y_proba, sample_weight, counts)
         scores = checked_scores(y_proba, where)
         y_true, n = one_label_per_row(y_true, len(scores.raw), where), len(scores.raw)
         weight = checked_weight(sample_weight, n, where)

@@ -172,6 +172,13 @@ def test_the_model_carries_the_map():
     assert np.abs(from_json(text).predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
 
 
+def test_a_surrogate_in_a_label_is_carried():
+    labels = ["a", "b\udc80"]
+    method = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], labels * 2, classes=labels)
+    text = properties(to_onnx(method))["sklearn_calib_map"]
+    assert from_json(text).classes_.tolist() == ["a", "b\udc80"]
+
+
 @pytest.mark.parametrize("of", ["dict", "map", "method"])
 def test_of_documents_too(of):
     method = fitted("isotonic", 2)

@@ -452,6 +452,13 @@ def test_probabilities_instead_of_raw_scores():
     assert differences(model, new).max() <= 1e-9
 
 
+def test_labels_with_characters_that_utf8_lacks_are_refused():
+    X, y, _ = data()
+    model = CalibratedModel(GaussianNB(), "platt", cv=2).fit(X, np.array(["a", "b\udc80"])[y])
+    with refuses(ValueError, rule="labels whose characters UTF-8 has", value=r".*b\\udc80.*"):
+        to_onnx(model, X)
+
+
 def test_rows_are_needed():
     X, y, _ = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
