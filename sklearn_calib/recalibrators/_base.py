@@ -105,7 +105,7 @@ def complete_with_absent(
     and classes only some rows stand for the absent ones.
     """
     chance = np.asarray(proba)[:, absent]
-    step = int(np.ceil(chance.size * proba.shape[1] / MAX_COMPLETED_ENTRIES))
+    step = max(1, -(-chance.size * proba.shape[1] // MAX_COMPLETED_ENTRIES))
     some = np.zeros_like(chance)
     some[::step] = chance[::step] * step
     mass = weight[:, None] * np.column_stack([1 - chance.sum(axis=1), some])
@@ -228,7 +228,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         record_ = RecordOnceAsked()
 
     capabilities = Capabilities()
-    _completes_rows = True  # unless it learns nothing but base rates, which rows would make up
+    _completes_rows = True  # unless these would make up the base rates, or count as rows
     _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
 
     # -- what a subclass writes -------------------------------------------------------------

@@ -22,7 +22,7 @@ from .._random import legacy_generator
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from ..exceptions import caution, named, refuse
-from ._base import Capabilities, Recalibrator, normalised_rows
+from ._base import Capabilities, Recalibrator, complete_with_absent, normalised_rows
 
 
 class CellGroup(NamedTuple):
@@ -180,6 +180,7 @@ class MulticlassBinning(Recalibrator):
     brier_before_: float = field(init=False)
     brier_after_: float = field(init=False)
 
+    _completes_rows = False  # the rows are split before others stand for absent classes
     capabilities = Capabilities(
         multiclass="native",
         flexible=True,
@@ -211,7 +212,11 @@ class MulticlassBinning(Recalibrator):
         k = proba.shape[1]
         n_pools = 1 if self.pools is None else max(1, len(heavy).bit_length())
         parts = np.array_split(rest, n_pools)
-        sums = [self._sums(proba[part], codes[part], weight[part]) for part in parts]
+        absent = np.setdiff1d(np.arange(k), codes)
+        sums = [
+            self._sums(*complete_with_absent(proba[part], codes[part], weight[part], absent))
+            for part in parts
+        ]
         labels, first, size = sums[0]
         if not self.keep:
             first = rounded(heavy, self.n_levels_)

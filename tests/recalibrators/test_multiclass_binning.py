@@ -269,6 +269,21 @@ def test_paper():
         MulticlassBinning.paper(1.2, 0.05).fit(P, y)
 
 
+def test_what_stands_for_an_absent_class_is_not_split():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 2000)
+    y = rng.integers(0, 3, 2000)
+    method = MulticlassBinning(split=True, n_levels=5, min_count=40)
+    expected = method.fit(P, y)
+    with pytest.warns(CalibrationWarning, match="none of 2"):
+        found = clone(method).fit(P, np.minimum(y, 1), classes=range(3))
+    np.testing.assert_array_equal(found.bins_, expected.bins_)  # which the labels do not choose
+    assert 0.1 < found.mass_in_bins_ == expected.mass_in_bins_ < 0.8
+    assert abs(found.predict_proba(P)[:, 2].mean() - P[:, 2].mean()) < 0.03
+    with refuses(ValueError, rule="4 rows to split", value="3"), pytest.warns(CalibrationWarning):
+        clone(method).fit(P[:3], [0, 1, 0], classes=range(3))
+
+
 @pytest.mark.slow
 def test_pools_and_noise():
     P, y, truth = leaves(60_000, seed=2)
