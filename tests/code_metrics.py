@@ -27,16 +27,16 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 475_200,
+    "tokens": 472_500,
     "tokens per 100 code lines": 971,
     "where parameters": 318,
     "tuples that are only unpacked": 111,
-    "vague constants": 149,
+    "vague constants": 146,
     "percent of function names of one word": 51.4,
-    "percent of function names with a participle": 14.0,
-    "percent of function names with of": 9.3,
-    "percent of docstrings that are not imperative": 84.5,
-    "files": 358,
+    "percent of function names with a participle": 13.9,
+    "percent of function names with of": 9.0,
+    "percent of docstrings that are not imperative": 84.4,
+    "files": 356,
     "public names": 159,
     "sub-packages": 30,
     "layers": 11,
@@ -45,7 +45,7 @@ LIMITS = {
     "most options of another command": 21,
 }
 #: Of the way of a call: (files, depth) at most.
-WAYS = {"audit": (79, 19), "report": (62, 14), "fit": (23, 13), "predict_proba": (8, 10)}
+WAYS = {"audit": (79, 19), "report": (62, 14), "fit": (22, 13), "predict_proba": (8, 10)}
 #: Words that name no thing and no unit.
 VAGUE = set(
     """

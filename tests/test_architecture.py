@@ -163,7 +163,6 @@ SHARED = (
     "_booster",
     "_turning",
     "_frequencies",
-    "_record",
 )
 
 

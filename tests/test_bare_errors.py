@@ -69,8 +69,8 @@ def test_columns_of_one_name():
 
 def test_numbers_beyond_float64():
     document = to_dict(PlattScaling().fit(P, Y))
-    document["record"]["mean_before"] = [10**400, 1]
-    with refuses(ValueError, rule="2 numbers >= 0"):
+    document["scale"] = [0, 10**400]
+    with refuses(ValueError, rule="two numbers, the lower one first"):
         from_dict(document)
     for norm in (5e-324, 1e308):
         with pytest.raises(ValueError, match=r"a finite inner and a norm above 0, got"):

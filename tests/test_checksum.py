@@ -202,7 +202,7 @@ def test_documents_of_another_schema_or_without_a_checksum_are_refused():
             from_dict(document | {"schema": other})
     with refuses(ValueError, where="sklearn_calib.export, schema", value="2"):
         from_dict({"format": document["format"], "schema": 2})
-    for entry in ("sha256", "record"):
+    for entry in ("sha256", "map_sha256"):
         left = {key: value for key, value in document.items() if key != entry}
         with refuses(ValueError, rule="a value", value="nothing"):
             from_dict(left)

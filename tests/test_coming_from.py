@@ -141,7 +141,7 @@ def test_attributions_of_probcal(name, scale):
 
 
 HOMES = (decomposition, export, groups, inference, meta, metrics, recalibrators, reports)
-METHODS = {"fit", "threshold", "describe", "make_pipeline"}
+METHODS = {"fit", "threshold", "make_pipeline"}
 
 
 def test_names_on_our_side():

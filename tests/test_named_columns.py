@@ -359,7 +359,7 @@ def test_a_document_knows_the_names(kind):
     names = np.array(["pa", "pb", "pc"])
     fitted = VectorScaling().fit(table(proba, [0, 1, 2], kind, names), NAMES[y])
     document = to_dict(fitted)
-    assert document["record"]["columns"] == {"scores": names.tolist()}
+    assert document["columns"] == {"scores": names.tolist()}
     exported = from_dict(document)
     expected = fitted.predict_proba(table(proba, [0, 1, 2], kind, names))
     for known in (names, NAMES):

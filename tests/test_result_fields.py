@@ -1258,7 +1258,7 @@ READ_IN = {
     "MultilabelCalibration": "recalibrators/test_multilabel.py",
     "NearIsotonicCalibration": "recalibrators/test_near_isotonic.py",
     "OnlineCalibration": "recalibrators/test_online.py",
-    "PriorShift": "recalibrators/test_prior_shift.py export/test_records.py",
+    "PriorShift": "recalibrators/test_prior_shift.py recalibrators/test_mean_offset.py",
     "RestrictedPolynomialRegression": "recalibrators/test_constrained_polynomial.py",
     "SplineCalibration": "recalibrators/test_spline.py",
     "StackedCalibration": "recalibrators/test_auto.py",

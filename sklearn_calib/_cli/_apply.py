@@ -82,7 +82,7 @@ def apply(options: Request) -> int:
     found = read_map(options.map, edited=options.edited)
     check_kind(found, options.kind, options.map)
     if options.ends is None:
-        options.scale = found.document.get("record", {}).get("scale")
+        options.scale = found.document.get("scale")
     with local_files(options.files, options.allow_remote, copied=True) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])

@@ -1,4 +1,4 @@
-"""The command ``export``: a map as ONNX, SQL, C, JavaScript, Python or sentences."""
+"""The command ``export``: a map as ONNX, SQL, C, JavaScript or Python."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,8 @@ EXAMPLES = (
     "sklearn-calib export map.json --to onnx --out map.onnx",
     "sklearn-calib export map.json --to sql --dialect postgres --prob score",
     "sklearn-calib export map.json --to c --name calibrate --out calibrate.c",
-    "sklearn-calib export map.json --to sentences",
 )
-TARGETS = ("onnx", "sql", "c", "js", "python", "sentences")
+TARGETS = ("onnx", "sql", "c", "js", "python")
 _OF = {  # options, and the targets that they are for
     "dialect": ("sql",),
     "prob": ("sql",),
@@ -33,10 +32,9 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "export",
-        help="write a map as ONNX, SQL, C, JavaScript or Python, or describe it",
+        help="write a map as ONNX, SQL, C, JavaScript or Python",
         description="Write a map that fit, or sklearn_calib.export.to_json, has written in a "
-        "language that needs no Python, or no package; or describe it in sentences: its rows, its "
-        "mean before and after, its checksum.",
+        "language that needs no Python, or no package.",
         epilog=examples(*EXAMPLES),
     )
     add_map(parser)
@@ -44,8 +42,7 @@ def add_to(commands: Any) -> None:
         "--to",
         required=True,
         choices=TARGETS,
-        help="what to write; js is JavaScript, onnx needs the extra export, sentences describe the "
-        "map",
+        help="what to write; js is JavaScript, onnx needs the extra export",
     )
     parser.add_argument(
         "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
@@ -111,8 +108,6 @@ def _written(found: "ExportedMap", options: Request) -> bytes:
     if options.to == "onnx":
         dtype: Any = "float32" if options.float32 else "float64"
         return to_onnx(found, dtype=dtype).SerializeToString()
-    if options.to == "sentences":
-        return f"{found.describe()}\n".encode()
     if options.to != "sql":
         language: Any = {"js": "javascript"}.get(options.to, options.to)
         return to_code(found, language, options.name or "calibrate").encode()

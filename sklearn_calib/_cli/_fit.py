@@ -100,7 +100,7 @@ def add_to(commands: Any) -> None:
     results.add_argument(
         "--date",
         metavar="DATE",
-        help="a date for the record of the map, such as that of the rows: 2026-11-23 (default: "
+        help="a date for the map, such as that of the rows: 2026-11-23 (default: "
         "none; no clock is read, so the same rows give the same file)",
     )
     parser.set_defaults(run=fit, modules=("rich", "pandas"))
@@ -175,13 +175,11 @@ def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int
     return _judged_and_written(said, counts, judged, learned, options, rows.together)
 
 
-def _learned(method, proba, labels, *, sample_weight, **given):
-    """A map of rows, whose record has their mean."""
-    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
+def _learned(method, proba, labels, **given):
+    """A map of rows."""
+    from ..recalibrators import fit_recalibrator, get_recalibrator
 
-    how = {"sample_weight": sample_weight, **given}
-    found = fit_recalibrator(get_recalibrator(method), proba, labels, **how)
-    return with_whole_mean(found, proba, sample_weight)
+    return fit_recalibrator(get_recalibrator(method), proba, labels, **given)
 
 
 def _needs_rows(n_columns, options):
@@ -279,7 +277,7 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
 
 
 def _columns(options):
-    """The names of the columns that were read, for the record; none of a saved summary."""
+    """The names of the columns that were read, for the document; none of a saved summary."""
     roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
     found = {"label": options.label_columns()} if options.label else {}
     found |= {role: [name] for role, name in roles.items() if name is not None}

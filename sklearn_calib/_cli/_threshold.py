@@ -116,7 +116,7 @@ def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
 
     if options.json is not None:
         check_writable(options.json, [options.map], "--json")
-    scale = found.document.get("record", {}).get("scale")
+    scale = found.document.get("scale")
     if scale is not None:
         refuse(
             f"a map of probabilities or logits in {quoted(options.map)}",

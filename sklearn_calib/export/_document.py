@@ -18,13 +18,14 @@ from ..exceptions import called, check_flag, is_number, refuse, setting
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import Numbers, kinds_of, shown, wrong
 from ._nodes import NODES, Node
-from ._record import ENTRY as RECORD
-from ._record import MAP, checksum_of_map, read_record, record_of
+from ._notes import NOTE_NAMES, read_notes
 from ._tabulate import tabulated
 from ._tree import read_nodes
 
 FORMAT = "sklearn-calib-map"
 SCHEMA = 1
+#: The entry with the checksum of labels and nodes.
+MAP_CHECKSUM = "map_sha256"
 #: The largest difference that a reader may find at the check rows.
 TOLERANCE = 1e-9
 _ROUNDING = 1e-6  # enlarged by a steep map of nearly equal scores
@@ -32,9 +33,9 @@ N_CHECKS = 5
 KINDS = ("proba", "logits")
 _NEEDED = (
     *("format", "schema", "package", "classes", "classes_type", "input", "map", "check"),
-    *(RECORD, ENTRY),
+    *(MAP_CHECKSUM, ENTRY),
 )
-_KNOWN = (*_NEEDED, "estimator", "largest_error")
+_KNOWN = (*_NEEDED, "estimator", "largest_error", *NOTE_NAMES)
 _CHANGED = (
     "The map was changed or cut off: export it again; one that you changed on purpose is read with "
     + setting("edited", True)
@@ -70,8 +71,8 @@ class MapDocument:
         The version that wrote the document.
     largest_error : dict of str to float
         What "tabulate" and "simplify" may have changed P_1 of each table by, at most.
-    record : dict
-        What is known of the rows of the fit; the checksum of the map is added when it is written.
+    notes : dict
+        What the user notes about the rows: "date", "columns" and "scale".
     """
 
     root: Node
@@ -81,7 +82,7 @@ class MapDocument:
     estimator: dict[str, Any] = field(default_factory=dict)
     package: str = __version__
     largest_error: dict[str, float] = field(default_factory=dict)
-    record: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as a dict of JSON's types."""
@@ -97,8 +98,9 @@ class MapDocument:
             "input": self.input,
             "map": tree,
             "check": [[p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)],
-            RECORD: self.record | {MAP: checksum_of_map(names, kind, tree)},
+            MAP_CHECKSUM: compute_map_checksum(names, kind, tree),
         }
+        found |= self.notes
         found |= {"largest_error": self.largest_error} if self.largest_error else {}
         return found | {ENTRY: checksum(found)}
 
@@ -109,16 +111,11 @@ class MapDocument:
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
         return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
-    @property
-    def digest(self) -> str:
-        """The checksum of the map alone."""
-        return checksum_of_map(*written_classes(self.classes), self.root.tree())
-
     def check_scale(self, where: str) -> None:
         """Refuse a map of numbers on another scale, for programs that take probabilities."""
-        if "scale" not in self.record:
+        if "scale" not in self.notes:
             return
-        low, high = self.record["scale"]
+        low, high = self.notes["scale"]
         got = f"one fitted to numbers from {low:g} to {high:g}"
         cure = "Make a column of probabilities of them and fit to that; apply follows the scale"
         refuse(where, "a map of probabilities or logits", got, cure)
@@ -183,8 +180,13 @@ def _document_of_fitted(fitted, kind, tabulate):
             error=RuntimeError,
         )
     known = {"tabulate": error} if error else {}
-    said, record = _said_of(fitted), record_of(fitted)
-    return MapDocument(root, classes, kind, (scores, results), said, __version__, known, record)
+    check = scores, results
+    return MapDocument(root, classes, kind, check, _said_of(fitted), __version__, known)
+
+
+def compute_map_checksum(classes: list[Any], kind: str, tree: dict[str, Any]) -> str:
+    """Return the SHA-256 of what determines predictions: labels and nodes, nothing else."""
+    return checksum({"classes": classes, "classes_type": kind, "map": tree})
 
 
 def check_scores(k: int, kind: str) -> FloatArray:
@@ -213,19 +215,19 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     if (own := checksum(document)) != document[ENTRY]:
         stated = shown(document[ENTRY])
         wrong(ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED)
-    own = checksum_of_map(document["classes"], document["classes_type"], document["map"])
-    if own != document[RECORD][MAP]:
-        stated = shown(document[RECORD][MAP])
-        wrong(f"{RECORD}.{MAP}", f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
+    own = compute_map_checksum(document["classes"], document["classes_type"], document["map"])
+    if own != document[MAP_CHECKSUM]:
+        stated = shown(document[MAP_CHECKSUM])
+        wrong(MAP_CHECKSUM, f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
     return found
 
 
 def _check_names(document, tree):
     """Refuse labels that changed places while the map, whose columns are theirs, did not."""
     names, kind = document["classes"], document["classes_type"]
-    stated = document[RECORD].get(MAP)
+    stated = document[MAP_CHECKSUM]
     for other in (sorted(names), names[::-1]):
-        if other != names and checksum_of_map(other, kind, tree) == stated:
+        if other != names and compute_map_checksum(other, kind, tree) == stated:
             cure = "The columns do not move with the names: write them back as they were"
             wrong("classes", f"the order of the map's columns, {shown(other)}", shown(names), cure)
 
@@ -249,8 +251,7 @@ def _read(document):
     root = read_nodes(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
     said = document.get("estimator", {}), document["package"], document.get("largest_error", {})
-    record = read_record(document[RECORD], len(classes))
-    return MapDocument(root, classes, kind, check, *said, record)
+    return MapDocument(root, classes, kind, check, *said, read_notes(document))
 
 
 def _check_present(document, names):

@@ -17,11 +17,10 @@ from .._typing import AnyArray, ArrayLike, Self
 from ..canonical import canonical_labels, check_indexes, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
-from ._describe import description
 from ._document import Kind, document_of, read_document
 from ._fields import shown, wrong
 from ._nodes import takes_absent
-from ._record import Columns, Date, named
+from ._notes import Columns, Date, write_notes
 from ._tree import MAX_DEPTH, read_nodes
 
 
@@ -162,43 +161,9 @@ class ExportedMap(Recalibrator):
         check_same_length(codes, proba, where)
         return self
 
-    def describe(self) -> str:
-        """What the map is, in sentences: for a file of evidence, or before a signature.
-
-        Returns
-        -------
-        text : str
-            One line each for the method with its parameters and the version, the rows of the fit
-            with the (weighted) number of each class, names of columns and a date where
-            they were given, the mean probability before and after, what an offset does to
-            slope, intercept and mean, and the SHA-256 of the map. Control characters in labels and
-            names are written out.
-
-        Raises
-        ------
-        ValueError
-            A document that is damaged, see `from_dict`.
-
-        Examples
-        --------
-        >>> from sklearn_calib.export import from_dict, to_dict
-        >>> from sklearn_calib.recalibrators import PriorShift
-        >>> shift = PriorShift(mean=0.3).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
-        >>> text = from_dict(to_dict(shift, date="2026-11-23")).describe()
-        >>> from textwrap import fill
-        >>> print(*(fill(line) for line in text.splitlines()[1:5]), sep=" ")
-        It was fitted to 4 rows: 2 of '0' (0.5 of all), 2 of '1' (0.5 of all).
-        Date: 2026-11-23.
-        The mean probability of '1' on these rows is 0.5 as given and 0.3 by the map; observed is
-        0.5, so observed / expected goes from 1 to 1.667.
-        The map adds -1.2715 to the log-odds of '1': the odds are multiplied by 0.2804. The order of
-        the rows stays, and every measure of ranking.
-        """
-        return description(read_document(self.document))
-
     def _fitted_names(self):
         """Return the names of the scores that the document says the map was fitted to."""
-        return self.document.get("record", {}).get("columns", {}).get("scores")
+        return self.document.get("columns", {}).get("scores")
 
     def _maps_tensors(self):
         return self._is_arithmetic()
@@ -289,10 +254,9 @@ def to_dict(
     document : dict
         Entries "format", "schema", "package", "classes", "classes_type", "estimator", "input",
         "map", the tree of nodes, "check", five rows with their results, where `tabulate` or
-        `simplify` were used "largest_error", "record", what the recalibrator's ``record_`` says of
-        its rows with `date`, `columns` and "map_sha256", and "sha256", the checksum of all others.
-        "map_sha256" is that of labels and nodes alone: it depends on nothing but the predictions'
-        formula.
+        `simplify` were used "largest_error", where they are given "date", "columns" and "scale",
+        "map_sha256", the checksum of labels and nodes alone, which depends on nothing but the
+        predictions' formula, and "sha256", the checksum of all others.
 
     Raises
     ------
@@ -320,7 +284,7 @@ def to_dict(
     found = document_of(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
         columns = [*map(str, fitted.feature_names_in_)]
-    return replace(found, record=named(found.record, date, columns, scale)).to_dict()
+    return replace(found, notes=found.notes | write_notes(date, columns, scale)).to_dict()
 
 
 def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:

@@ -60,7 +60,6 @@ from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
-from ._record import with_whole_mean as with_whole_mean
 from ._refit import whole_or_not_at_all as whole_or_not_at_all
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,

@@ -35,7 +35,6 @@ from ..canonical import (
 )
 from ..exceptions import called, caution, refuse, setting
 from ._columns import is_nothing
-from ._record import without_records
 
 _ROWS, _SCORES = 5, 20  # of a score that counts; such scores at least
 _LEVEL = 1e-4
@@ -394,8 +393,7 @@ def cross_fitted_proba(
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state, together):
         beside = (None if part is None else part[train] for part in (sample_weight, together))
-        with without_records():
-            fitted = fit_copy(recalibrator, where, proba[train], codes[train], numbers, *beside)
+        fitted = fit_copy(recalibrator, where, proba[train], codes[train], numbers, *beside)
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
         refuse(

@@ -32,7 +32,6 @@ from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
-from ._record import without_records
 from ._row_program import RowProgram
 from ._spline import SplineCalibration
 from ._stacking import (
@@ -500,8 +499,7 @@ def _likelihoods(task, caller, chains, proba, codes, mass, left):
     """Probabilities of the true classes of the rows left out, for each candidate, or an error."""
     with callback_task(task, caller, None, proba, codes):
         test = left > 0
-        with without_records():
-            fitted, found = fit_chains(chains, proba, codes, mass)
+        fitted, found = fit_chains(chains, proba, codes, mass)
         share = 1 / (mass.sum() + 1)
         rows, given = np.flatnonzero(test), proba[test]
         own = np.asarray(given)[np.arange(len(rows)), codes[rows]]

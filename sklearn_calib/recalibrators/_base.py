@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -37,13 +37,6 @@ from ..canonical import (
 )
 from ..exceptions import caution, check_flag, check_sizes, named, refuse, setting, warn
 from ._device_map import device_map, is_arithmetic
-from ._record import (
-    RecordOnceAsked,
-    fit_record,
-    keep_record,
-    records_are_kept,
-    settle_record,
-)
 from ._refit import whole_or_not_at_all
 from ._row_program import RowProgram
 from ._threshold import ScoreKind, find_thresholds
@@ -209,23 +202,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         means "none of my trees", not "impossible". Logits have exact logarithms: they are never
         raised. To count zeros as 1.18e-38, pass
         ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
-    record_ : dict
-        What is known of the rows of `fit`: "rows", their number, without those of weight 0;
-        "events", the (weighted) number of each class; "mean_before" and "mean_after", the
-        (weighted) mean probability of each class as given and by the map. Of more than 8192
-        numbers, what the map adds to the mean is taken from evenly spaced rows,
-        "rows_of_mean_after" of them. Made when first read, pickled or written by `to_dict`. Absent
-        where the rows were never in memory at once.
     """
 
     classes_: AnyArray
     n_features_in_: int
     floor_: float
     one_vs_rest_: list[Any]
-    if TYPE_CHECKING:
-        record_: dict[str, Any]
-    else:
-        record_ = RecordOnceAsked()
 
     capabilities = Capabilities()
     _completes_rows = True  # unless these would make up the base rates, or count as rows
@@ -339,7 +321,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 cure = "Only class frequencies can be learned from it; check where the scores come "
                 caution(where, "at least two different rows of scores", got, cure + "from")
             new._remember_input(X, proba, reset=True)
-            given = proba
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
                 proba = raised(proba, new.floor_)
@@ -357,8 +338,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                     new._fit(*learned)
                 else:
                     new._fit_each_against_rest(*learned)
-                if records_are_kept():
-                    keep_record(new, given, proba, codes, weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -510,14 +489,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _fit_unread(self, X, y, sample_weight, classes, where):
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
-
-    def _recorded(self, *rows):
-        return fit_record(self, *rows)
-
-    def __getstate__(self) -> Any:
-        """With the record, and without rows: these are nobody's who reads the file."""
-        settle_record(self)
-        return super().__getstate__()
 
     def _kind_of_scores(self) -> ScoreKind:
         return "proba"

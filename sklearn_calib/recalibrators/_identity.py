@@ -3,7 +3,6 @@
 import numpy as np
 
 from ._base import Capabilities, Recalibrator
-from ._record import fit_record
 
 
 class Identity(Recalibrator):
@@ -37,9 +36,6 @@ class Identity(Recalibrator):
 
     def _predict_proba(self, proba):
         return np.array(proba)
-
-    def _recorded(self, *rows):
-        return fit_record(self, *rows, moves=False)
 
     def _nodes(self):
         return {"node": "identity"}

@@ -13,7 +13,6 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import refuse, restore_if_raised
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import mixture
-from ._record import settle_record
 
 _LARGEST = 30.0  # log-odds beyond count as that
 _BLOCK = 256  # rows whose likelihoods are made at once
@@ -135,7 +134,6 @@ class OnlineCalibration(Recalibrator):
         proba, codes, weight, said, _ = rows
         with restore_if_raised(self):
             self._remember_input(X, proba, reset=known is None)
-            settle_record(self)  # of the map as `fit` made it
             if known is None:
                 self.classes_ = said
                 self._begin(len(said))

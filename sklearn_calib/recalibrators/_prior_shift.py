@@ -33,7 +33,6 @@ from ..canonical import (
 from ..exceptions import caution, check_level, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
-from ._record import fit_record, keep_record, line_of
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
 EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled to equal ones
@@ -435,7 +434,6 @@ class PriorShift(Recalibrator):
         adapted = copy.copy(self)
         if to_mean:
             adapted._meet_mean(proba, weight, where)
-            keep_record(adapted, proba, proba, None, weight)
             return adapted
         if "offset_" in vars(self):
             refuse(where, "a fit without mean", "one with it", "Call fit again after set_params")
@@ -444,7 +442,6 @@ class PriorShift(Recalibrator):
             adapted.__dict__.pop(name, None)
         estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
         estimate(proba, weight, level, where)
-        keep_record(adapted, proba, proba, None, weight)
         if (adapted.prior_ == 0).any():
             absent = self.classes_[adapted.prior_ == 0][:5].tolist()
             caution(
@@ -540,7 +537,6 @@ class PriorShift(Recalibrator):
         self._remember_input(X, proba, reset=True)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         self._meet_mean(proba, weight, where)
-        keep_record(self, proba, proba, None, weight)
         return True
 
     def _meet_mean(self, proba, weight, where):
@@ -567,13 +563,6 @@ class PriorShift(Recalibrator):
                 "Pass the class frequencies after the resampling, for instance [0.5, 0.5]",
             )
         return observed
-
-    def _recorded(self, given, proba, codes, weight):
-        to_mean, moves = "offset_" in vars(self), not self._changes_nothing()
-        found = fit_record(self, given, proba, codes, weight, whole=to_mean, moves=moves)
-        if to_mean and codes is not None and proba.shape[1] == 2:
-            found |= line_of(proba, codes, weight)
-        return found
 
     def _changes_nothing(self):
         if "offset_" in vars(self):

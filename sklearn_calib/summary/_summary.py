@@ -45,7 +45,7 @@ from ..metrics import (
     all_metrics,
     curve_of,
 )
-from ..recalibrators import fit_recalibrator, resolve_recalibrator, with_whole_mean
+from ..recalibrators import fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._drawn import RowDraw, merged_draws
 from ._input import (
@@ -707,14 +707,9 @@ class CalibrationSummary(Storable):
             cure = "Fit it to the rows themselves, in the order of time"
             refuse(where, "a method that needs no order of the rows", type(model).__name__, cure)
         rows = self.rows()
-        weight = rows.sample_weight
-        found = fit_recalibrator(
-            model, rows.proba, rows.y, classes=self.classes, sample_weight=weight
+        return fit_recalibrator(
+            model, rows.proba, rows.y, classes=self.classes, sample_weight=rows.sample_weight
         )
-        if hasattr(found, "record_"):
-            with_whole_mean(found, rows.proba, weight)
-            found.record_ |= {"rows": self.n_samples}  # and not that of the cells
-        return found
 
     def cross_validate(
         self,

@@ -294,7 +294,7 @@ def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     text = inspect.getdoc(type(recalibrator)) or ""
     fitted = _fitted(recalibrator, k)
     public = [name for name in vars(fitted) if name[0] != "_" and name.endswith("_")]
-    ours = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_", "record_"}
+    ours = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_"}
     for name in [*recalibrator.get_params(deep=False), *sorted(set(public) - ours)]:
         entry = rf"(?m)^(\w+, )*{re.escape(name)}(, \w+)*( :|$)"
         assert re.search(entry, text), f"{name} has no entry in the docstring"

@@ -1,0 +1,89 @@
+"""What users note in a document about the rows: a date, names of columns, and a scale."""
+
+import datetime
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ..exceptions import called, refuse
+from ._fields import shown, wrong
+
+#: A date, or its text as ISO 8601 writes it.
+Date: TypeAlias = str | datetime.date
+#: Names of columns, or roles, such as "label", with a name or several.
+Columns: TypeAlias = list[str] | Mapping[str, str | list[str]]
+
+NOTE_NAMES = ("date", "columns", "scale")
+
+
+def write_notes(date: Date | None, columns: Columns | None, scale: Any) -> dict[str, Any]:
+    """Return the entries of a document for what its user notes."""
+    notes = {}
+    if scale is not None:
+        notes["scale"] = _write_scale(scale)
+    if date is not None:
+        notes["date"] = _write_date(date)
+    if columns is not None:
+        notes["columns"] = _write_columns(columns)
+    return notes
+
+
+def _write_scale(scale):
+    ends = list(scale) if isinstance(scale, list | tuple) else scale
+    if not _is_scale(ends):
+        rule = "scale as two numbers, the lower one first"
+        refuse("to_dict", rule, repr(scale)[:60], "Write (0, 100) for percentages")
+    return ends
+
+
+def _write_date(date):
+    text = date.isoformat() if isinstance(date, datetime.date) else date
+    try:
+        datetime.datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        hint = "Write year, month, day"
+        refuse(called("to_dict"), "a date such as '2026-11-23'", repr(date)[:60], hint)
+    return text
+
+
+def _write_columns(columns):
+    given = columns if isinstance(columns, Mapping) else {"scores": columns}
+    roles = {}
+    for role, names in given.items():
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(role, str) or not _are_names(names):
+            rule = "names of columns as texts, or a dict of roles with them"
+            hint = "Write {'label': 'y', 'scores': ['p']}"
+            refuse("to_dict", rule, repr(columns)[:60], hint)
+        roles[role] = list(names)
+    return roles
+
+
+def read_notes(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the notes of a document, each of them checked."""
+    notes = {name: document[name] for name in NOTE_NAMES if name in document}
+    if not isinstance(notes.get("date", ""), str):
+        wrong("date", "a text", shown(notes["date"]))
+    columns = notes.get("columns", {})
+    if not isinstance(columns, dict) or not all(map(_is_list_of_names, columns.values())):
+        wrong("columns", "lists of names", shown(columns))
+    if "scale" in notes and not _is_scale(notes["scale"]):
+        wrong("scale", "two numbers, the lower one first", shown(notes["scale"]))
+    return notes
+
+
+def _is_list_of_names(names):
+    return isinstance(names, list) and _are_names(names)
+
+
+def _are_names(names):
+    return isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+
+
+def _is_scale(ends):
+    are_two_numbers = isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends))
+    return are_two_numbers and ends[0] < ends[1]
+
+
+def _is_number(value):
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
