@@ -60,7 +60,6 @@ GIVEN = {
     "from_json": {"source": to_json(FITTED)},
     "simplify": {"source": to_dict(FITTED)},
     "estimate_angle": {"model": MODEL, "X": X, "y": Y},
-    "calibrated_attributions": {"values": X, "base": 0.0, "model_or_map": FITTED},
     "find_classes": {"data": {"y": Y}, "label": "y"},
 }
 #: Functions that are not looked at, each with its reason.

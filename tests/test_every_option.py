@@ -127,7 +127,6 @@ VALUES = {
     ("make_two_gaussians", "mean"): lambda _: [0.5, 2.0],
     ("make_two_gaussians", "covariance"): lambda _: [[2.0, 0.0], [0.0, 1.0]],
     ("make_uniform_shift", "epsilon"): 0.2,
-    ("calibrated_attributions", "pos_label"): 0,
 }
 
 CLUSTERS = np.arange(80) % 10
@@ -169,7 +168,6 @@ REFUSED = {
     "hosmer_lemeshow_test": "held_out",
     "validation_summary": "smoother",
     "validation_sample_size": "linear_predictor",
-    "calibrated_attributions": "input",
 }
 #: Options by which a row that weighs 2 is not two rows, beside those of `test_functions`.
 ROWS_COUNT = {"debias", "min_rows", "cv", "estimator", "n_bins", "n_resamples"}

@@ -22,7 +22,7 @@ from sklearn_calib.displays import ReliabilityDisplay
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedModel
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.meta import AngularCalibratedClassifier, calibrated_attributions
+from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer
 from sklearn_calib.shift import covariate_weights
 
@@ -257,17 +257,3 @@ def test_validation_inside_and_weights_of_rows_follow_the_order():
         for order in [(0, 1), (1, 0)]
     ]
     assert_allclose(weights[1], weights[0])
-
-
-def test_attributions_are_those_of_the_second_class_of_the_classifier():
-    X, y = make_rows(2)
-    plain, moved = (
-        fitted_quietly(CalibratedModel(OwnOrder(INNER, order), "platt", ensemble=False), X, y)
-        for order in [(0, 1), (1, 0)]
-    )
-    scores = moved.estimator_.decision_function(X)
-    values, base = calibrated_attributions(scores[:, None], 0.0, moved, "probability")
-    other, start = calibrated_attributions(-scores[:, None], 0.0, plain, "probability")
-    assert_allclose(values, -other, atol=1e-9)
-    assert base == pytest.approx(1 - start)
-    assert_allclose(base + values[:, 0], moved.predict_proba(X)[:, 0], atol=1e-9)

@@ -45,7 +45,6 @@ from sklearn_calib.meta import (
     AngularCalibratedClassifier,
     CalibratedModel,
     RefineThenCalibrateCV,
-    calibrated_attributions,
 )
 from sklearn_calib.metrics import get_scorer
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -253,10 +252,6 @@ CALLS = {
         lambda r: RefineThenCalibrateCV(LogisticRegression(), recalibrator="platt", cv=2).fit(
             r["X"], r["y"], **pick(r, BOTH)
         ),
-    ),
-    "calibrated_attributions": (
-        ("X", "p"),
-        lambda r: calibrated_attributions(r["X"], r["p"], fitted(PlattScaling)),
     ),
     "CalibrationMonitor.update": (
         ("y", "p", "groups", "time"),

@@ -1,7 +1,6 @@
 """Estimators on features: they wrap a classifier and its recalibrator."""
 
 from ._angular import AngularCalibratedClassifier
-from ._attributions import calibrated_attributions
 from ._brought import check_gives_proba as check_gives_proba
 from ._calibrated_model import CalibratedModel
 from ._pairs import CalibratedClassifier as CalibratedClassifier
@@ -13,7 +12,6 @@ __all__ = [
     "AngularCalibratedClassifier",
     "CalibratedModel",
     "RefineThenCalibrateCV",
-    "calibrated_attributions",
 ]
 
 
