@@ -27,17 +27,17 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 472_500,
+    "tokens": 471_000,
     "tokens per 100 code lines": 971,
     "where parameters": 318,
-    "tuples that are only unpacked": 111,
-    "vague constants": 146,
+    "tuples that are only unpacked": 110,
+    "vague constants": 144,
     "percent of function names of one word": 51.4,
     "percent of function names with a participle": 13.9,
     "percent of function names with of": 9.0,
     "percent of docstrings that are not imperative": 84.4,
-    "files": 356,
-    "public names": 159,
+    "files": 355,
+    "public names": 158,
     "sub-packages": 30,
     "layers": 11,
     "import cycles": 0,

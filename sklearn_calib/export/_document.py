@@ -180,8 +180,14 @@ def _document_of_fitted(fitted, kind, tabulate):
             error=RuntimeError,
         )
     known = {"tabulate": error} if error else {}
-    check = scores, results
-    return MapDocument(root, classes, kind, check, _said_of(fitted), __version__, known)
+    return MapDocument(
+        root,
+        classes,
+        kind,
+        (scores, results),
+        estimator=_said_of(fitted),
+        largest_error=known,
+    )
 
 
 def compute_map_checksum(classes: list[Any], kind: str, tree: dict[str, Any]) -> str:
@@ -250,8 +256,16 @@ def _read(document):
     classes = read_classes(document["classes"], document["classes_type"])
     root = read_nodes(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
-    said = document.get("estimator", {}), document["package"], document.get("largest_error", {})
-    return MapDocument(root, classes, kind, check, *said, read_notes(document))
+    return MapDocument(
+        root,
+        classes,
+        kind,
+        check,
+        estimator=document.get("estimator", {}),
+        package=document["package"],
+        largest_error=document.get("largest_error", {}),
+        notes=read_notes(document),
+    )
 
 
 def _check_present(document, names):
