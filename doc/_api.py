@@ -26,7 +26,6 @@ TASKS = {
     "Repair": {
         "meta": "Calibrated models",
         "recalibrators": "Recalibrators",
-        "shift": "When the world shifts",
         "linear": "Linear classifiers",
     },
     "Ship and scale": {

@@ -28,7 +28,6 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import monitoring as monitoring
     from . import recalibrators as recalibrators
     from . import report as report
-    from . import shift as shift
     from . import staging as staging
     from . import summary as summary
     from . import testing as testing

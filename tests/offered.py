@@ -23,9 +23,10 @@ RETURNED = {
     "export": "ExportedMap",
     "groups": "GradeCalibration GradeRow GroupCalibration GroupRow Grouping find_groups",
     "inference": "CalibratedMean ClusterSample ConfidenceInterval Instability InternalValidation "
-    "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest SampleSizeTarget "
-    "SignificanceResult TesterVerdict ValidationRow ValidationSampleSize ValidationSummary "
-    "ValidationTable bootstrap_distribution distribution_of_draws null_distribution",
+    "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest PriorShiftResult "
+    "SampleSizeTarget SignificanceResult TesterVerdict ValidationRow ValidationSampleSize "
+    "ValidationSummary ValidationTable bootstrap_distribution distribution_of_draws "
+    "null_distribution",
     "linear": "AngleEstimate",
     "meta": "CalibratedPair",
     "metrics": "BinaryProblem BrierLoss CalibrationWitness Case Cells CumulativeDifferences "
@@ -36,7 +37,6 @@ RETURNED = {
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
     "LabelReport Line ReportRow Run Sentence Verdict",
-    "shift": "CovariateWeights PriorShiftResult",
     "staging": "Staging own_logits staging_of",
     "summary": "BoundedValue CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
     "theory": "GaussianLoss LogisticLimit",

@@ -32,7 +32,6 @@ from sklearn_calib import (
     displays,
     inference,
     linear,
-    shift,
 )
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, find_groups
@@ -449,7 +448,7 @@ def calls_of_others():
         ),
         "estimate_angle": lambda: linear.estimate_angle(LogisticRegression().fit(X, y), X, y),
         "find_groups": lambda: find_groups(table, N, depth=2, min_rows=10),
-        "prior_shift_test": lambda: shift.prior_shift_test(
+        "prior_shift_test": lambda: inference.prior_shift_test(
             first, y, first[::2] ** 1.2, n_resamples=19
         ),
         "calibration_report": lambda: calibration_report(

@@ -27,7 +27,7 @@ FLOORS = (
     ("metrics", "recalibrators"),
     ("decisions", "decomposition", "linear", "monitoring"),
     ("inference", "meta", "testing"),
-    ("export", "groups", "shift", "summary", "theory"),
+    ("export", "groups", "summary", "theory"),
     ("_ahead", "displays"),
     ("report",),
     ("_cli",),

@@ -48,7 +48,6 @@ GIVEN = {
     "calibrated_mean": {"y": Y, "score": PROBA[:, 1], "score_unlabelled": PROBA[:, 0]},
     "internal_validation": {"estimator": LogisticRegression(), "X": X, "y": Y, "n_resamples": 2},
     "logistic_intervals": {"model": MODEL, "X_train": X, "X": X},
-    "covariate_weights": {"X_source": X, "X_target": X},
     "prior_shift_test": {"proba_source": PROBA, "y": Y, "proba_target": PROBA},
     "summarize": {"data": {"p": PROBA[:, 1], "y": Y}, "label": "y", "prob": "p"},
     "to_code": {"fitted": FITTED, "language": "c"},

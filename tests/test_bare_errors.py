@@ -17,7 +17,6 @@ from sklearn_calib.metrics import (
     lower_distance_to_calibration,
 )
 from sklearn_calib.recalibrators import PlattScaling, cross_fitted_proba
-from sklearn_calib.shift import covariate_weights
 from sklearn_calib.theory import GaussianLogisticModel
 
 RNG = np.random.default_rng(0)
@@ -80,7 +79,5 @@ def test_numbers_beyond_float64():
 
 
 def test_rows_that_are_none():
-    with pytest.raises(ValueError, match="rows of one length, got "):
-        covariate_weights(X, [[1, 2], [3]])
     with refuses(ValueError, rule=".*folds as cv", value="5"):
         regret_curve(Y, P, "platt", sample_weight=np.eye(80)[0])

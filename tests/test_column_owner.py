@@ -19,7 +19,7 @@ from words import same
 from sklearn_calib import displays
 from sklearn_calib.exceptions import Refusal
 from sklearn_calib.groups import Grades, GroupRecalibration, MulticalibratedScores
-from sklearn_calib.inference import CalibrationTester, calibrated_mean
+from sklearn_calib.inference import CalibrationTester, calibrated_mean, prior_shift_test
 from sklearn_calib.metrics import get_scorer
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
@@ -30,7 +30,6 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, find_column_order
-from sklearn_calib.shift import prior_shift_test
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 CLASSES = np.array(["bad", "good"])

@@ -12,7 +12,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 from test_argument_names import FUNCTIONS, GIVEN
 from test_functions import (
     BY_CLASS,
@@ -112,8 +111,6 @@ VALUES = {
     ("estimate_angle", "covariance"): lambda _: np.diag([1.0, 2.0, 3.0]),
     ("estimate_angle", "link_slope"): 2.0,
     ("estimate_angle", "link_intercept"): 0.5,
-    ("covariate_weights", "quantile"): 0.5,
-    ("covariate_weights", "estimator"): LogisticRegression(C=0.01),
     "n_samples": 70,
     ("make_high_dimensional", "n_features"): 20,
     ("make_high_dimensional", "covariance"): "identity",

@@ -19,11 +19,11 @@ from sklearn_calib import decisions, decomposition, groups, inference, metrics, 
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.decomposition._intervals import Law
+from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.shift import covariate_weights, prior_shift_test
 from sklearn_calib.summary import CalibrationSummary
 from sklearn_calib.summary._bounds import CellSums, binned
 from sklearn_calib.theory import GaussianLogisticModel
@@ -690,7 +690,7 @@ def test_intervals_of_a_logistic_regression(penalty):
 
 def test_the_mean_of_labels():
     """Student's t of the effective number of rows, less one."""
-    y = RNG_OF_MEANS.normal(size=40)
+    y = np.random.default_rng(8).normal(size=40)
     w = np.where(np.arange(40) % 5 == 0, 4.0, 0.5)
     share = w / w.sum()
     found = inference.calibrated_mean(
@@ -708,18 +708,6 @@ def test_the_mean_of_labels():
     values = [found.labels_estimate, found.labels_se, found.labels_low, found.labels_high]
     check(values, [mean, error, mean - half, mean + half], "labels")
     check([found.estimate, found.se], [mean, error], "power 0")
-
-
-RNG_OF_MEANS = np.random.default_rng(8)
-
-
-def test_weights_of_covariates():
-    X, moved = RNG_OF_MEANS.normal(size=(60, 1)), RNG_OF_MEANS.normal(0.5, size=(90, 1))
-    found = covariate_weights(X, moved, quantile=0.7)
-    w = found.weights
-    check(found.effective_rows, kish(w), "effective_rows")
-    check([w.mean(), w.max()], [1.0, found.limit], "mean, limit")
-    assert found.n_limited == 18 == np.sum(w >= found.limit * (1 - 1e-12)), "n_limited"
 
 
 # -- p-values of draws, evidence, levels -----------------------------------------------------------

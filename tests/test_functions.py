@@ -21,7 +21,7 @@ from sklearn_calib.metrics import Measure
 WORDS = {"pos_label", "labels", "sample_weight", "random_state"}
 ROOMS = (
     *("decisions", "decomposition", "groups", "inference", "linear", "metrics", "monitoring"),
-    *("report", "shift", "summary"),
+    *("report", "summary"),
 )
 N = 80
 
@@ -36,11 +36,10 @@ EXEMPT = {
     "canonical_weight": "is one of the words: tests/test_canonical.py",
     "approximate_leave_one_out": "takes a fitted model: tests/linear/test_leave_one_out.py",
     "logistic_intervals": "takes a fitted model: tests/recalibrators/test_adaptive.py",
-    "covariate_weights": "takes features: tests/shift/test_covariate_weights.py",
     "calibrated_mean": "takes few labels, weights are chances: "
     "tests/inference/test_calibrated_mean.py",
     "internal_validation": "takes features: tests/inference/test_internal_validation.py",
-    "prior_shift_test": "takes a second sample: tests/shift/test_prior_shift_test.py",
+    "prior_shift_test": "takes a second sample: tests/inference/test_prior_shift_test.py",
     "summarize": "takes a table: tests/summary/test_sources.py",
     "find_column_order": "gives words: tests/test_report_columns.py",
     "calibration_report": "has its own tests of every word: tests/test_report*.py",

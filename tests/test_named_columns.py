@@ -19,6 +19,7 @@ from sklearn_calib.canonical import canonical_proba, find_columns
 from sklearn_calib.decisions import expected_cost_test, expected_metrics
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.export import from_dict, to_dict
+from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.metrics import brier_loss, log_loss, reliability_curve
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
@@ -29,7 +30,6 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, find_column_order
-from sklearn_calib.shift import prior_shift_test
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 NAMES = np.array(["a", "b", "c"])

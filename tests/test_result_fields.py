@@ -37,11 +37,11 @@ from sklearn_calib import (
 )
 from sklearn_calib import recalibrators as maps
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.report import calibration_report
-from sklearn_calib.shift import covariate_weights, prior_shift_test
 from sklearn_calib.summary import CalibrationSummary, CellSample
 
 TESTS = Path(__file__).parent
@@ -652,23 +652,6 @@ def test_flagged_groups_are_the_largest_number_that_their_evidence_allows():
         assert found == expected, f"alpha={alpha}: expected {expected}, got {found}"
         sizes.add(len(found))
     assert len(sizes) > 1
-
-
-@known("CovariateWeights")
-def weights_of_a_shift():
-    source, target = X[:60], X[30:] + 0.3
-    found = covariate_weights(source, target, quantile=0.9)
-    w = found.weights
-    yield (
-        found,
-        {
-            "effective_rows": w.sum() ** 2 / (w**2).sum(),
-            "limit": w.max(),
-            "n_limited": (w >= w.max() * (1 - 1e-12)).sum(),
-        },
-    )
-    assert w.mean() == pytest.approx(1.0)
-    yield covariate_weights(source, target, quantile=1.0), {"n_limited": 0}  # the largest stays
 
 
 @known("PriorShiftResult")
@@ -1282,7 +1265,6 @@ READ_IN = {
     "Run": "test_report_verdict.py",
     "Sentence": "test_report_groups.py",
     "Verdict": "test_report_verdict.py",
-    "CovariateWeights": "shift/test_covariate_weights.py",
     "BoundedValue": "summary/test_bounds.py",
     "CalibrationSummary": "test_every_constructor.py",
     "CellSample": "test_options_in_other_rooms.py",

@@ -38,6 +38,7 @@ from sklearn_calib.inference import (
     PairedLosses,
     calibrated_mean,
     internal_validation,
+    prior_shift_test,
     validation_sample_size,
 )
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
@@ -57,7 +58,6 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, find_column_order
-from sklearn_calib.shift import prior_shift_test
 from sklearn_calib.summary import CalibrationSummary
 
 N = 60

@@ -9,8 +9,8 @@ from scipy.special import logsumexp, softmax
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.recalibrators import PlattScaling, PriorShift
-from sklearn_calib.shift import prior_shift_test
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner

@@ -13,9 +13,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict, train_test_split
 
 from sklearn_calib.displays import ReliabilityDisplay
+from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import PlattScaling, PriorShift
-from sklearn_calib.shift import prior_shift_test
 
 X, y = load_breast_cancer(return_X_y=True)
 y = 1 - y  # 1 is malignant: 37 %

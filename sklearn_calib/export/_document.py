@@ -250,9 +250,11 @@ def _read(document):
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
         wrong("input", "'proba' or 'logits'", shown(kind))
-    for name, of in (("package", str), ("estimator", dict), ("largest_error", dict)):
-        if not isinstance(document.get(name, of()), of):
-            wrong(name, f"a {of.__name__}", type(document[name]).__name__)
+    expected_types = {"package": str, "estimator": dict, "largest_error": dict}
+    for name, expected in expected_types.items():
+        value = document.get(name, expected())
+        if not isinstance(value, expected):
+            wrong(name, f"a {expected.__name__}", type(value).__name__)
     classes = read_classes(document["classes"], document["classes_type"])
     root = read_nodes(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
@@ -292,11 +294,11 @@ def _read_check(check, k):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             wrong(f"check[{i}]", "a row and its result", shown(pair))
     row = Numbers(length=k)
-    sides = [
-        np.vstack([row.read(pair[side], f"check[{i}][{side}]") for i, pair in enumerate(check)])
-        for side in range(2)
-    ]
-    return sides[0], sides[1]
+    scores, results = [], []
+    for i, (given, result) in enumerate(check):
+        scores.append(row.read(given, f"check[{i}][0]"))
+        results.append(row.read(result, f"check[{i}][1]"))
+    return np.vstack(scores), np.vstack(results)
 
 
 def _run_check(document):

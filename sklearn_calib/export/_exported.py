@@ -284,7 +284,9 @@ def to_dict(
     found = document_of(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
         columns = [*map(str, fitted.feature_names_in_)]
-    return replace(found, notes=found.notes | write_notes(date, columns, scale)).to_dict()
+    notes = found.notes | write_notes(date, columns, scale)
+    noted = replace(found, notes=notes)
+    return noted.to_dict()
 
 
 def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:

@@ -81,8 +81,9 @@ def _are_names(names):
 
 
 def _is_scale(ends):
-    are_two_numbers = isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends))
-    return are_two_numbers and ends[0] < ends[1]
+    if not isinstance(ends, list) or len(ends) != 2:
+        return False
+    return all(map(_is_number, ends)) and ends[0] < ends[1]
 
 
 def _is_number(value):

@@ -27,6 +27,8 @@ from ._paired import PairedLosses, paired_difference
 from ._paired import hits as hits
 from ._polynomial import PolynomialTest as PolynomialTest
 from ._polynomial import polynomial_test
+from ._prior_shift_test import PriorShiftResult as PriorShiftResult
+from ._prior_shift_test import prior_shift_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
 from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
@@ -54,6 +56,7 @@ __all__ = [
     "lp_calibration_bound",
     "paired_difference",
     "polynomial_test",
+    "prior_shift_test",
     "spiegelhalter_test",
     "validation_sample_size",
     "validation_summary",

@@ -316,7 +316,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 return self
             proba, codes, weight, new.classes_, _ = new._checked(*rows, soft_labels=soft_labels)
             first = np.asarray(proba)[0]
-            if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
+            ends_differ = bool((proba[-1] != first).any())  # which is seen at once
+            if len(proba) > 1 and not ends_differ and not (proba != first).any():
                 got = f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times"
                 cure = "Only class frequencies can be learned from it; check where the scores come "
                 caution(where, "at least two different rows of scores", got, cure + "from")

@@ -19,7 +19,7 @@ from ..canonical import (
     match_columns,
 )
 from ..exceptions import check_count, refuse
-from ..inference import MonteCarloResult
+from ._monte_carlo import MonteCarloResult
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def prior_shift_test(
     --------
     >>> import numpy as np
     >>> from sklearn_calib.datasets import make_overconfident
-    >>> from sklearn_calib.shift import prior_shift_test
+    >>> from sklearn_calib.inference import prior_shift_test
     >>> proba, y = make_overconfident(2, 1000)
     >>> p, source = proba[:, 1], np.arange(1000) % 2 == 0
     >>> rarer = ~source & ((y == 0) | (np.arange(1000) % 5 == 0))
@@ -157,23 +157,35 @@ def prior_shift_test(
     source = give_to_owner(source, proba_source, positive)
     target = give_to_owner(target, proba_target, positive)
     n, m = len(source), len(target)
-    both = RankedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
+    both_scores = np.vstack([source, target])
+    unknown_codes = np.zeros(m, dtype=np.intp)
+    both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
     found = both.distance(np.arange(n), np.arange(n, n + m))
     rng = generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
     null = np.empty(int(n_resamples))
     for number in range(len(null)):
-        labelled = _drawn(members, sizes, rng)
-        unlabelled = _drawn(members, rng.multinomial(m, found.prior), rng)
+        labelled = _draw_rows(members, sizes, rng)
+        target_sizes = rng.multinomial(m, found.prior)
+        unlabelled = _draw_rows(members, target_sizes, rng)
         null[number] = both.distance(labelled, unlabelled, rng).distance
     pvalue = MonteCarloResult.of_draws(found.distance, null, where).pvalue
-    label = classes[found.column : found.column + 1].tolist()[0]
-    return PriorShiftResult(found.distance, pvalue, found.prior, label, null)
-
-
-def _drawn(members, sizes, rng):
-    """Rows of each class, so many, drawn with replacement."""
-    return np.concatenate(
-        [rows[rng.integers(0, len(rows), size)] for rows, size in zip(members, sizes, strict=True)]
+    labels = classes.tolist()
+    label = labels[found.column]
+    return PriorShiftResult(
+        statistic=found.distance,
+        pvalue=pvalue,
+        prior=found.prior,
+        label=label,
+        null_distribution=null,
     )
+
+
+def _draw_rows(members, sizes, rng):
+    """Return so many rows of each class, drawn with replacement."""
+    drawn = []
+    for rows, size in zip(members, sizes, strict=True):
+        positions = rng.integers(0, len(rows), size)
+        drawn.append(rows[positions])
+    return np.concatenate(drawn)

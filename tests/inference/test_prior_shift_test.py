@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import ks_2samp
 
 from sklearn_calib._kernels._score_mixture import RankedScores
-from sklearn_calib.shift import prior_shift_test
+from sklearn_calib.inference import prior_shift_test
 
 
 def scores(n, rate, rng, distance=2.0, shift=0.0):
