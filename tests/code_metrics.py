@@ -27,17 +27,17 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 470_000,
+    "tokens": 469_100,
     "tokens per 100 code lines": 971,
     "where parameters": 315,
     "tuples that are only unpacked": 110,
     "vague constants": 142,
-    "percent of function names of one word": 51.4,
+    "percent of function names of one word": 51.3,
     "percent of function names with a participle": 13.9,
     "percent of function names with of": 9.0,
     "percent of docstrings that are not imperative": 84.4,
-    "files": 353,
-    "public names": 157,
+    "files": 352,
+    "public names": 156,
     "sub-packages": 29,
     "layers": 11,
     "import cycles": 0,

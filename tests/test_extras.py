@@ -15,7 +15,6 @@ PLOTS = {
     ),
     "DecompositionDisplay.plot": "displays.DecompositionDisplay.from_predictions(y, p)",
     "RefinementCurveDisplay.plot": "displays.RefinementCurveDisplay.from_predictions(y, [p, p])",
-    "HeatmapDisplay.plot": "displays.HeatmapDisplay([[1.0]], [0], [0]).plot()",
     "CalibratingFunctionDisplay.plot": "displays.CalibratingFunctionDisplay([0], {1: [0]}).plot()",
     "NullDistributionDisplay.plot": "displays.NullDistributionDisplay(None).plot()",
     "CalibrationWitness.plot": "metrics.calibration_witness(y, p).plot()",

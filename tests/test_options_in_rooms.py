@@ -19,7 +19,6 @@ from sklearn_calib._cli import main
 from sklearn_calib._files.columns import Block
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import _curve, refinement_curve
-from sklearn_calib.displays import HeatmapDisplay
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.inference import (
     CalibrationTester,
@@ -352,12 +351,3 @@ def test_weights_of_labels_in_two_files(tmp_path, capsys):
         found.append((content["labels"], content["averages"]))
     capsys.readouterr()
     assert found[0] == found[1]
-
-
-def test_of_a_cell_that_comes_twice_the_better_score_is_shown():
-    """The smallest loss, the largest score."""
-    table = {"a": [1, 1, 2], "b": [1, 1, 1], "criterion": [0.3, 0.2, 0.5]}
-    table["mean_test_score"] = [0.3, 0.2, 0.5]
-    losses = HeatmapDisplay.from_cv_results(table, "a", "b").values
-    scores = HeatmapDisplay.from_cv_results(table, "a", "b", value="mean_test_score").values
-    assert losses.tolist() == [[0.2], [0.5]] and scores.tolist() == [[0.3], [0.5]]

@@ -1163,7 +1163,6 @@ READ_IN = {
     "CalibratingFunctionDisplay": "displays/test_other_displays.py",
     "DecompositionDisplay": "displays/test_group_display.py",
     "GroupReliabilityDisplay": "displays/test_curve_kwargs.py",
-    "HeatmapDisplay": "displays/test_other_displays.py",
     "InstabilityDisplay": "displays/test_instability_display.py",
     "MonitorDisplay": "displays/test_curve_kwargs.py",
     "MurphyDisplay": "displays/test_murphy_and_plane.py",

@@ -30,7 +30,6 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
     DecompositionDisplay,
-    HeatmapDisplay,
     ReliabilityDisplay,
 )
 from sklearn_calib.report import _pictures, calibration_report
@@ -77,7 +76,6 @@ def test_pictures_show_names_as_they_are(name):
     displays = [
         ReliabilityDisplay.from_predictions(y, {name: proba, "other": proba}),
         DecompositionDisplay.from_predictions(y, {name: proba}),
-        HeatmapDisplay([[1.0]], [name], [name], row_name=name, value_name=name).plot(),
         CalibratingFunctionDisplay(np.array([0.0, 1.0]), {name: np.array([0.0, 1.0])}).plot(),
     ]
     with warnings.catch_warnings():
@@ -86,7 +84,7 @@ def test_pictures_show_names_as_they_are(name):
             display.figure_.canvas.draw()
     legend = [text.get_text() for text in displays[0].axes_[0].get_legend().get_texts()]
     assert legend == [in_legend(name), "other"], "a name is missing"
-    titles = displays[3].axes_[0].get_title(), displays[1].ax_.get_yticklabels()[0].get_text()
+    titles = displays[2].axes_[0].get_title(), displays[1].ax_.get_yticklabels()[0].get_text()
     assert titles == (in_picture(name),) * 2
     for display in displays:
         plt.close(display.figure_)

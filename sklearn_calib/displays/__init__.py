@@ -7,7 +7,6 @@ from ._decision_curve import DecisionCurveDisplay
 from ._decomposition import DecompositionDisplay
 from ._grades import GradeDisplay
 from ._group_reliability import GroupReliabilityDisplay
-from ._heatmap import HeatmapDisplay
 from ._instability import InstabilityDisplay
 from ._monitor import MonitorDisplay
 from ._murphy import MurphyDisplay
@@ -25,7 +24,6 @@ __all__ = [
     "DecompositionDisplay",
     "GradeDisplay",
     "GroupReliabilityDisplay",
-    "HeatmapDisplay",
     "InstabilityDisplay",
     "MonitorDisplay",
     "MurphyDisplay",

@@ -148,8 +148,6 @@ def test_an_unknown_option_is_refused_by_the_display():
     with refuses(TypeError, rule=f"{rule}.*", value="'colour'") as raised:
         displays.RiskCoverageDisplay.from_predictions(Y, MODELS, curve_kwargs={"colour": "red"})
     assert str(raised.value).startswith("RiskCoverageDisplay.plot: ")
-    with refuses(TypeError, rule="an option of curve_kwargs among alpha, cmap.*", value="'color'"):
-        displays.HeatmapDisplay([[1]], [0], [0]).plot(curve_kwargs={"color": "red"})
 
 
 def test_a_display_without_curves_takes_none():

@@ -51,10 +51,6 @@ def test_several_panels_models_and_names():
     for options in ({"multiclass": "classwise"}, {"strategy": "isotonic"}, {"bands": "both"}):
         check_contract(displays.ReliabilityDisplay.from_predictions(label, models, **options))
     check_contract(displays.WitnessDisplay.from_predictions(y, proba))
-    table = displays.HeatmapDisplay(
-        [[1, np.nan, 2], [3, 4, 5]], ["r", "s"], [0.5, "u", "v"], row_name="rows", value_name="z"
-    )
-    check_contract(table)
     known = displays.CalibratingFunctionDisplay.from_predictions(
         y == 1, proba[:, 1], ["platt", "beta", "isotonic", "temperature", "identity"],
         truth=lambda s: s**2,
@@ -66,9 +62,9 @@ def test_several_panels_models_and_names():
 def test_without_a_display_server():
     windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
     code = (
-        "from sklearn_calib.displays import HeatmapDisplay;"
+        "from sklearn_calib.displays import CalibratingFunctionDisplay;"
         "from sklearn_calib.testing import check_contract;"
-        "check_contract(HeatmapDisplay([[1, 2]], ['a'], ['b', 'c']));"
+        "check_contract(CalibratingFunctionDisplay([0, 1], {'a': [0, 1]}));"
         "print('drawn')"
     )
     out = subprocess.run(
@@ -87,6 +83,6 @@ def test_how_many_figures_are_open_is_the_callers(made):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.close("all")
     mine = [plt.figure().number for _ in range(20)]  # one more would be a warning
-    check_contract(made[displays.HeatmapDisplay])
+    check_contract(made[displays.CalibratingFunctionDisplay])
     assert plt.get_fignums() == mine
     plt.close("all")

@@ -5,7 +5,6 @@ from golden_sets import golden_set
 from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_calib import RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
@@ -14,7 +13,6 @@ from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
     CumulativeDifferenceDisplay,
     DecompositionDisplay,
-    HeatmapDisplay,
     NullDistributionDisplay,
     RefinementCurveDisplay,
     WitnessDisplay,
@@ -78,35 +76,6 @@ def test_decomposition_bars():
     bare = DecompositionDisplay.from_predictions(y, proba, recalibrator="isotonic").ax_
     assert bare.get_xlabel() == "log loss [nats]"  # no interval is known: no whisker, and no word
     assert not [line for line in bare.lines if line.get_marker() == "|"]
-
-
-@pytest.mark.slow
-def test_heat_map_of_a_search(search):
-    results = search.cv_results_
-    display = HeatmapDisplay.from_cv_results(results, "param_max_depth", "param_learning_rate")
-    assert display.rows == [1, 3]
-    assert display.columns == [0.1, 0.5, 1.0]
-    at = (results["param_max_depth"] == 3) & (results["param_learning_rate"] == 0.5)
-    assert display.values[1, 1] == results["criterion"][at].min()
-    assert len(display.ax_.texts) == 6
-    by_stage = HeatmapDisplay.from_cv_results(results, "param_max_depth", "stage", fmt="")
-    assert by_stage.values.shape == (2, 8)
-    assert not by_stage.ax_.texts
-    with refuses(ValueError, rule="a column among .*stage", value="'depth'"):
-        HeatmapDisplay.from_cv_results(results, "depth", "stage")
-    with refuses(ValueError, rule=r"values of shape \(1, 2\)", value=r"shape \(2, 2\)"):
-        HeatmapDisplay(np.zeros((2, 2)), ["a"], [1, 2]).plot()
-
-
-def test_heat_map_of_scikit_learns_search(search):
-    X, y = make_classification(200, random_state=0)
-    grid = {"max_depth": [1, None], "n_estimators": [2, 4]}
-    results = GridSearchCV(GradientBoostingClassifier(), grid, cv=2).fit(X, y).cv_results_
-    display = HeatmapDisplay.from_cv_results(
-        results, "param_max_depth", "param_n_estimators", value="mean_test_score"
-    )
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["1", "None"]
-    assert display.values.max() == results["mean_test_score"].max()
 
 
 @pytest.mark.slow
@@ -181,11 +150,3 @@ def test_calibrating_functions():
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with refuses(ValueError, rule="3 axes, one per panel", value="1"):
         display.plot(ax=[display.axes_[0]])
-
-
-def test_numbers_of_a_heatmap_are_dark_on_light_and_light_on_dark():
-    display = HeatmapDisplay([[0.1, 0.9]], ["a"], [1, 2]).plot()
-    colours = display.ax_.collections[0] if display.ax_.collections else display.ax_.images[0]
-    for text, value in zip(display.ax_.texts, (0.1, 0.9), strict=True):
-        light = np.dot(colours.cmap(colours.norm(value))[:3], [0.3, 0.6, 0.1]) > 0.5
-        assert text.get_color() == ("k" if light else "w")

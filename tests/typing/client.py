@@ -48,7 +48,6 @@ from sklearn_calib.displays import (
     CumulativeDifferenceDisplay,
     DecisionCurveDisplay,
     DecompositionDisplay,
-    HeatmapDisplay,
     NullDistributionDisplay,
     RefinementCurveDisplay,
     RegretDisplay,
@@ -337,7 +336,6 @@ def pictures(model: object, X: Floats, y: Integers, p: Floats) -> None:
     RefinementCurveDisplay.from_predictions(y, [p, p], loss="log")
     search = RefineThenCalibrateCV(model, {"C": [0.1, 1.0]}, stages=None).fit(X, y)
     RefinementCurveDisplay(search.refinement_curve_, chosen=0).plot()
-    HeatmapDisplay.from_cv_results(search.cv_results_, "C", "stage").plot(fmt="{:.2f}")
     report = calibration_report(y, {"model": p}, measures=["brier_loss"], n_resamples=99)
     print(report, report.rows[0].value, report.accuracy["model"], report.to_frame())
     report.to_html("report.html", title="Calibration")

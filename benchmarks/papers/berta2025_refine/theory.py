@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.displays import HeatmapDisplay
 from sklearn_calib.theory import GaussianLogisticModel
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -109,16 +108,14 @@ def figure_8():
     figure, axes = plt.subplots(3, 3, figsize=(13, 11), layout="constrained")
     for column, (name, values) in enumerate(tables.items()):
         for row, (which, title) in enumerate(titles.items()):
-            display = HeatmapDisplay(
-                values[which],
-                [f"{100 * rate:g} %" for rate in RATES],
-                [f"{ratio:.2g}" for ratio in RATIOS],
-                row_name="error rate at best",
-                column_name="features per row",
-            )
-            kind = {"cmap": "RdYlGn_r", "vmin": -6, "vmax": 6} if row == 0 else {}
             ax = axes[row, column]
-            display.plot(ax=ax, colorbar=False, fmt="{:.1f}", **kind)
+            colours = {"cmap": "RdYlGn_r", "vmin": -6, "vmax": 6} if row == 0 else {}
+            ax.imshow(values[which], aspect="auto", **colours)
+            for (r, c), number in np.ndenumerate(values[which]):
+                ax.text(c, r, f"{number:.1f}", ha="center", va="center", fontsize="small")
+            ax.set_xticks(range(len(RATIOS)), [f"{ratio:.2g}" for ratio in RATIOS])
+            ax.set_yticks(range(len(RATES)), [f"{100 * rate:g} %" for rate in RATES])
+            ax.set(xlabel="features per row", ylabel="error rate at best")
             ax.set_title(f"{name}: {title}", fontsize="medium")
     figure.savefig(HERE / "figure_8.png", dpi=70)
 
