@@ -269,7 +269,9 @@ def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, 
             cure = "Pass groups=[...] with positions of the columns that matter"
             refuse(where, "a dense X with groups='all'", "a sparse matrix", cure, error=TypeError)
         return table_columns(X, n_rows, where)
-    wanted = [groups] if np.ndim(groups) == 0 else list(groups)
+    # lists are told apart first: numpy raises an error for the size of [[1], [2, 3]]
+    is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
+    wanted = [groups] if is_one else list(groups)
     if any(isinstance(name, bool | np.bool_) for name in wanted):
         cure = "Pass np.flatnonzero(mask)"
         refuse(where, "names or positions of columns as groups", "booleans", cure)

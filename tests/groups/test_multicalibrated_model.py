@@ -187,3 +187,9 @@ def test_mistakes(data):
         MulticalibratedModel(LogisticRegression(), lambda X: X[:5], **QUICK).fit(numbers, y)
     with refuses(TypeError, rule="a table of groups", value="none"):
         MulticalibratedModel(LogisticRegression(), lambda X: None, **QUICK).fit(numbers, y)
+
+
+def test_lists_of_unequal_lengths_as_groups():
+    X, y = np.arange(80.0).reshape(40, 2), np.arange(40) % 2
+    with refuses(ValueError, rule=r"a column '\[1\]' of X for the groups"):
+        MulticalibratedModel(LogisticRegression(), groups=[[1], [0, 1]]).fit(X, y)
