@@ -48,6 +48,5 @@ RefinementCurveDisplay.from_estimator(search)
 # %%
 # All candidates and epochs are rows of a table.
 
-table.sort_values("rank")[
-    ["param_select__k", "param_net__alpha", "stage", "risk", "refinement"]
-].head()
+shown = ["param_select__k", "param_net__alpha", "stage", "risk", "refinement"]
+table.sort_values("rank")[shown].head()
