@@ -23,6 +23,7 @@ import test_functions
 import test_methods
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from stored_calls import OTHERS, WEIGHT, tied_rows
 from test_functions import FUNCTIONS, TWO_CLASSES, call
 from words import strings
 
@@ -31,38 +32,22 @@ from sklearn_calib import (
     RefineThenCalibrateCV,
     displays,
     inference,
-    linear,
 )
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
-from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, find_groups
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 FILE = Path(__file__).parent / "data" / "stored_numbers.json"
-#: Calls that take longer than this many seconds are left to other tests.
-LONGEST = 0.25
+#: Calls that take longer than so many seconds are left to other tests.
+LONGEST = {"commands": 0.5, "paired_difference": 0.3, "calibration_report": 0.2}
+USUALLY = 0.12
 N = test_functions.N
-#: From 0.002 to 300, one row in nine has none.
-WEIGHT = np.where(np.arange(N) % 9 == 4, 0.0, np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013)
 REFUSED = "refused"
 #: Fields that are not compared: when, how long, and what is rounding alone.
 LEFT_OUT = ("created", "version", "case", "problem", "moved", "cv_results_")
-
-
-# --- the rows -----------------------------------------------------------------------------------
-
-
-def tied_rows(k):
-    """Rows of `test_functions` whose scores are sixteenths, so that many are equal or at edges."""
-    data = test_functions.rows(k)
-    for name in ("first", "second"):
-        counts = np.floor(16 * data[name] + 1e-9)
-        counts[:, 0] += 16 - counts.sum(axis=1)
-        data[name] = 0.75 * counts / 16 + 0.25 / k
-    return data
 
 
 # --- the numbers of a result --------------------------------------------------------------------
@@ -434,38 +419,6 @@ def results_of_monitor(how):
     return found
 
 
-def calls_of_others():
-    X, y = features()
-    fitted = LR.fit(X, y, sample_weight=WEIGHT + 0.01)
-    first = tied_rows(2)["first"][:, 1]
-    table = {"a": np.arange(N) % 4, "b": np.round(first, 1), "c": np.repeat([*"xy"], N // 2)}
-    calls = {
-        "approximate_leave_one_out": lambda: linear.approximate_leave_one_out(
-            fitted, X, y, sample_weight=WEIGHT + 0.01
-        ),
-        "logistic_intervals": lambda: linear.logistic_intervals(
-            fitted, X, X[:9], sample_weight=WEIGHT + 0.01, level=0.8
-        ),
-        "estimate_angle": lambda: linear.estimate_angle(LogisticRegression().fit(X, y), X, y),
-        "find_groups": lambda: find_groups(table, N, depth=2, min_rows=10),
-        "prior_shift_test": lambda: inference.prior_shift_test(
-            first, y, first[::2] ** 1.2, n_resamples=19
-        ),
-        "calibration_report": lambda: calibration_report(
-            y, {"a": first, "b": first**2}, sample_weight=WEIGHT, n_resamples=19, groups=None
-        ),
-    }
-    for recalibrator in ("line", "platt", "isotonic", None):
-        for scale in ((0, 1), (-1, 3)):
-            for power in ("auto", 0.4):
-                title = f"calibrated_mean {recalibrator}, {scale}, {power}"
-                how = {"recalibrator": recalibrator, "scale": scale, "power": power, "level": 0.8}
-                calls[title] = lambda how=how: inference.calibrated_mean(
-                    y[:50], first[:50], first[50:], **how
-                )
-    yield from (("others", title, ask) for title, ask in calls.items())
-
-
 def calls_of_displays():
     for name in displays.__all__:
         cls = getattr(displays, name)
@@ -510,7 +463,7 @@ ALL = (
     calls_of_models,
     calls_of_summaries,
     calls_of_monitors,
-    calls_of_others,
+    *OTHERS,
 )
 
 
@@ -555,7 +508,7 @@ def write():
             start = time.process_time()
             values, _ = answer(ask)
             took = time.process_time() - start
-            if took > LONGEST:
+            if took > LONGEST.get(name, USUALLY):
                 stored[name][title] = None
                 continue
             total += took
