@@ -508,7 +508,7 @@ def write():
             start = time.process_time()
             values, _ = answer(ask)
             took = time.process_time() - start
-            if took > LONGEST.get(name, USUALLY):
+            if took > LONGEST.get(name, 0.3 if name.endswith("Display") else USUALLY):
                 stored[name][title] = None
                 continue
             total += took
