@@ -12,8 +12,10 @@ import warnings
 
 import numpy as np
 import pytest
+import test_methods
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from stored_numbers import fields_of
 from test_functions import FUNCTIONS, SLOW, TWO_CLASSES, call, options
 from test_functions import rows as rows_of
 from words import numbers
@@ -343,18 +345,82 @@ def options_of_maps():
                     yield pytest.param(cls, {option: value}, id=where, marks=mark)
 
 
-@pytest.mark.parametrize(("cls", "option"), options_of_maps())
-def test_a_map_of_fractional_weights_does_not_depend_on_their_unit(cls, option):
-    data = rows_of(2)
-    found = []
-    for factor in (1.0, FACTOR):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = cls(**option).fit(data["first"], data["y"], sample_weight=factor * WEIGHT)
-            found.append(model.predict_proba(data["first"]))
-    if cls.capabilities.weights != "counts":
-        where = f"{cls.__name__}, {option}"
-        np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6, err_msg=where)
+#: Sums of weights that a fit keeps, and penalties beside them.
+SUMS_OF_MAPS = {
+    "AdaptiveCalibration": ("weights_",),
+    "ENIR": ("penalties_",),
+    "EnsembleTemperatureScaling": ("n_samples_",),
+    "HistogramBinning": ("bin_weights_",),
+    "MatrixScaling": ("n_samples_",),
+    "NearIsotonicCalibration": ("penalty_", "breakpoints_"),
+    "TemperatureScaling": ("n_samples_",),
+    "TrendFiltering": ("penalty_", "lam"),
+    "TrendFilteringEnsemble": ("penalties_", "lam"),
+    "VectorScaling": ("n_samples_",),
+}
+#: Options that stand beside sums of weights, so that their unit counts.
+IN_UNITS = {
+    ("TemperatureScaling", "laplace"): "one row is added",
+    ("NearIsotonicCalibration", "penalty"): "a number is beside sums of weights",
+    ("TrendFiltering", "penalty"): "a number is beside sums of weights",
+}
+
+
+def fits_of_maps():
+    """Each method that takes weights, with every value of every option."""
+    for one in test_methods.instances():
+        cls, option, k = one.values
+        known = getattr(cls, "capabilities", None)
+        if (known is None or known.sample_weight) and not (k == 3 and option):
+            yield one
+
+
+def attributes(cls, option, proba, y, weight, **more):
+    """All that a fit finds: its attributes, and the probabilities of the first rows."""
+    model, at = test_methods.build(cls, option), {}
+    if "groups" in inspect.signature(model.predict_proba).parameters:
+        more["groups"] = np.arange(len(proba)) % 2
+        at["groups"] = more["groups"][:60]
+    if cls is MulticalibratedScores:
+        folds = [np.arange(len(proba)) % 3 == part for part in range(3)]
+        model.set_params(cv=[(np.flatnonzero(~one), np.flatnonzero(one)) for one in folds])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(proba, y, sample_weight=weight, **more)
+        found = {"predictions": model.predict_proba(proba[:60], **at), "": model}
+    return {field: one for field, one in fields_of(found) if not isinstance(one, str) and one.size}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("cls", "option", "k"), fits_of_maps())
+def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(cls, option, k):
+    """From 0.002 to 300; also with shares as labels."""
+    proba, y = test_methods.rows(k)
+    weight = np.exp(np.arange(len(y)) % 7 * 2.0 - 6.3) + 0.013
+    known = getattr(cls, "capabilities", None)
+    in_units = known is not None and known.weights == "counts"
+    in_units |= any((cls.__name__, name) in IN_UNITS for name, _ in option)
+    factor = 1.0 if in_units else FACTOR
+    more_rows = np.vstack([proba, np.roll(proba[:18], 1, axis=1)])
+    more_weight = np.append(factor * weight, np.zeros(18))
+    shares = 0.6 * np.eye(k)[y] + 0.4 * np.roll(proba, 3, axis=0)
+    kinds = [(y, {})]
+    if not option and known is not None and not known.ordered:
+        kinds.append((shares, {"soft_labels": True}))
+    for labels, more in kinds:
+        expected = attributes(cls, option, proba, labels, weight, **more)
+        again = np.concatenate([labels, labels[::-1][:18]])
+        found = attributes(cls, option, more_rows, again, more_weight, **more)
+        where = f"{cls.__name__}, {dict(option)}, {k} classes, {more}"
+        assert found.keys() == expected.keys(), where
+        for field, value in expected.items():
+            name = field.rpartition(".")[2]
+            is_sum = name in SUMS_OF_MAPS.get(cls.__name__, ())
+            unit = factor if is_sum else 1.0
+            title = f"{where}, {field}"
+            assert found[field].shape == value.shape, title
+            rtol = test_methods.TOLERANCE.get(cls.__name__, 1e-6)
+            np.testing.assert_allclose(found[field], unit * value, rtol, rtol, err_msg=title)
 
 
 @pytest.mark.parametrize("multiclass", ["canonical", "confidence", "classwise"])
