@@ -129,7 +129,10 @@ class Comparison(NamedTuple):
 
         Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their distances
         are put together as their standard errors would be: also right where a share of a few rows
-        is multiplied by a large value.
+        is multiplied by a large value. Changes that cannot happen beside "all", or beside no
+        second model, have a share of 0 and its ends as well: they make up for rounding the bounds
+        of several shares to one normal law. Without them bands of case-control data with 5000
+        rows hold the truth in .85 and .87 of 500 draws, with them in .96 and .94.
         """
         s, n, level = self.share, self.rows, 2 * ndtr(z) - 1
         low, high = share_interval(s * n, n, level) if exact else wilson_interval(s, n, level)
@@ -174,9 +177,9 @@ def critical_value(covariance, level, n_draws, rng):
 
 
 def regret_pieces(score, better, hit, weight):
-    """(breaks, intercept, slope): the regret is intercept + slope t from each break to the next.
+    """Return breaks, intercept and slope: the regret is intercept + slope t up to the next break.
 
-    The regret is the mean of (hit - t) (1{better > t} - 1{score > t}). Breaks are 0, 1 and all
+    The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0, 1 and all
     values of both predictions.
     """
     breaks, place = np.unique(np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True)

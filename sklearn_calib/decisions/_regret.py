@@ -31,8 +31,7 @@ class RegretCurve:
     breaks : ndarray of shape (n_pieces + 1,)
         0, all values of both predictions, and 1. The regret is linear between two of them.
     intercept, slope : ndarray of shape (n_pieces,)
-        The regret at t is ``intercept + slope * t`` from a break up to the next one, which belongs
-        to the next piece.
+        The regret at t is ``intercept + slope * t`` above a break, up to and with the next one.
     brier_part : float
         By how much recalibration lowers the Brier loss: twice `integral`.
     log_loss_part : float
@@ -84,7 +83,7 @@ class RegretCurve:
 
     @property
     def regret(self) -> FloatArray:
-        """The regret at `threshold`; at the upper end of a piece, its limit from below."""
+        """The regret at `threshold`; at the lower end of a piece, its limit from above."""
         return np.repeat(self.intercept, 2) + np.repeat(self.slope, 2) * self.threshold
 
     @property
@@ -126,7 +125,7 @@ class RegretCurve:
         regret : ndarray of shape (n_thresholds,)
         """
         table = canonical_thresholds(thresholds, "RegretCurve.at")
-        piece = np.searchsorted(self.breaks, table, side="right") - 1
+        piece = np.searchsorted(self.breaks, table) - 1
         return self.intercept[piece] + self.slope[piece] * table
 
     def to_frame(self) -> DataFrame:
@@ -190,9 +189,9 @@ def regret_curve(
 
     Notes
     -----
-    R(t) = mean of (y - t) (1{c > t} - 1{p > t}). Someone for whom a false alarm costs t and a miss
-    1 - t acts where the probability is above t; R(t) is what this costs more per row with p than
-    with c. In units of net benefit (`decision_curve`) it is R(t) / (1 - t), for which
+    R(t) = mean of (y - t) (1{c >= t} - 1{p >= t}). Someone for whom a false alarm costs t and a
+    miss 1 - t acts where the probability is at least t; R(t) is what this costs more per row with p
+    than with c. In units of net benefit (`decision_curve`) it is R(t) / (1 - t), for which
     `decision_difference` of p and c gives intervals. Negative where c is the worse one.
 
     The integral over t is half the difference of the Brier losses, and with the weight

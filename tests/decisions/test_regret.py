@@ -46,7 +46,7 @@ def test_the_curve_is_exact(p, c, y, weight):
     """Row by row at thresholds between, at and beside the predictions; and its integral."""
     curve = regret_curve(y, p, c, sample_weight=weight, labels=[0, 1])
     t = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.52, 0.55, 0.7, 0.9, 0.95])
-    rows = (y[:, None] - t) * (1.0 * (c[:, None] > t) - (p[:, None] > t))
+    rows = (y[:, None] - t) * (1.0 * (c[:, None] >= t) - (p[:, None] >= t))
     assert curve.at(t) == pytest.approx(np.average(rows, axis=0, weights=weight), abs=1e-12)
     gap = [brier_loss(y, s, sample_weight=weight, labels=[0, 1]) for s in (p, c)]
     assert curve.integral == pytest.approx((gap[0] - gap[1]) / 2, abs=1e-12)
@@ -77,6 +77,15 @@ def test_in_units_of_net_benefit():
     given_ = decision_curve(Y, P, recalibrated="platt").regret
     assert np.array_equal(given_.regret, curve.regret)
     assert np.array_equal(regret_curve(Y, P, PlattScaling()).regret, curve.regret)
+
+
+def test_a_threshold_at_a_prediction():
+    """Who acts from t on acts on a prediction of t, as for `decision_curve`."""
+    y, p, c = np.array([0, 1, 1, 0]), np.array([0.2, 0.5, 0.5, 0.8]), np.array([0.5, 0.4, 0.8, 0.2])
+    t = np.array([0.2, 0.4, 0.5, 0.8])
+    expected = (1 - t) * decision_difference(y, p, c, thresholds=t).difference
+    assert regret_curve(y, p, c).at(t) == pytest.approx(expected, abs=1e-15)
+    assert expected == pytest.approx([0, 0, -0.125, 0.25])
 
 
 def test_labels():
