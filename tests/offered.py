@@ -38,7 +38,7 @@ RETURNED = {
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
     "LabelReport Line ReportRow Run Sentence Verdict",
     "staging": "Staging own_logits staging_of",
-    "summary": "BoundedValue CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
+    "summary": "CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
     "theory": "GaussianLoss LogisticLimit",
 }
 

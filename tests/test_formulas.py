@@ -24,8 +24,6 @@ from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.summary import CalibrationSummary
-from sklearn_calib.summary._bounds import CellSums, binned
 from sklearn_calib.theory import GaussianLogisticModel
 
 N, LEVEL = 150, 0.8
@@ -810,45 +808,6 @@ def test_a_report_rejects_at_its_level():
         assert rejected == (verdict.p_value <= 0.05), f"{shift}, {level}: {verdict.p_value}"
         seen.add(rejected)
     assert seen == {True, False}
-
-
-def test_the_bound_of_a_binned_error():
-    """Seven bins, one cell across an edge: what its rows can do to each norm."""
-    score, mass = np.array([0.35, 0.43, 0.5, 0.8]), np.array([0.3, 0.05, 0.25, 0.4])
-    hits, width = mass * [0.2, 0.4, 0.7, 0.75], np.array([0.0, 0.02, 0.0, 0.0])
-    ends = score - width / 2, score + width / 2
-    cells = CellSums(score, mass, hits, *ends, width, width, width == 0)
-    wrong = cells.residuals[1]
-    assert wrong == pytest.approx(0.05 * (0.4 * 0.57 + 0.6 * 0.43 + 0.01))
-    own = np.array([0.3, 0.3])  # of the bins beside the edge, the cell in the second
-    gap = abs(np.array([0.3 * (0.2 - 0.35), 0.05 * (0.4 - 0.43) + 0.25 * (0.7 - 0.5)]))
-    left = own - 0.05
-    of_l2 = wrong / np.sqrt(left) + gap * 0.05 / (2 * left**1.5)
-    each = (wrong + 0.05 * gap / own) / left
-    expected = {
-        ("l1", "mass"): 2 * wrong,
-        ("l2", "mass"): np.sqrt((of_l2**2).sum()),
-        ("max", "mass"): each.max(),
-        ("l1", "equal"): each.sum() / 3,
-        ("l2", "equal"): np.sqrt((each**2).sum() / 3),
-    }
-    for (norm, bin_weight), bound in expected.items():
-        given = {"strategy": "uniform", "n_bins": 7, "norm": norm, "bin_weight": bin_weight}
-        found = binned(cells, None, 0.0, **given)
-        assert found == pytest.approx(min(bound, 1.0)), (norm, bin_weight)
-
-
-def test_a_bound_holds_for_every_norm():
-    """Of a coarse summary, against the rows."""
-    score = np.random.default_rng(0).beta(1, 3, 20_000)
-    many = (np.random.default_rng(1).random(20_000) < score**1.3).astype(int)
-    summary = CalibrationSummary(max_cells=4096).update(many, score)
-    for norm, bin_weight in itertools.product(("l1", "l2", "max"), ("mass", "equal")):
-        for n_bins in (3, 7, 15):
-            given = {"norm": norm, "bin_weight": bin_weight, "n_bins": n_bins}
-            exact = metrics.calibration_error(many, score, **given)
-            value, bound = summary.measure("calibration_error", return_bound=True, **given)
-            assert abs(value - exact) <= bound + 1e-12, f"{given}"
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -1264,7 +1264,6 @@ READ_IN = {
     "Run": "test_report_verdict.py",
     "Sentence": "test_report_groups.py",
     "Verdict": "test_report_verdict.py",
-    "BoundedValue": "summary/test_bounds.py",
     "CalibrationSummary": "test_every_constructor.py",
     "CellSample": "test_options_in_other_rooms.py",
     "Fold": "test_options_in_rooms.py",

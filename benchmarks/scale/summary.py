@@ -1,4 +1,4 @@
-"""Summaries: speed of rows and merges, memory of a stream, size of the file, errors and bounds.
+"""Summaries: speed of rows and merges, memory of a stream, size of the file, errors.
 
 ``python benchmarks/run.py scale/summary [rows of the stream]``; CPU seconds of one thread, ratios
 of runs in turn, since walls depend on what else runs.
@@ -181,11 +181,10 @@ def errors():
         summary = CalibrationSummary().update(y, p)
         for name, (options, bar) in MEASURES.items():
             measure = all_metrics()[name.partition(",")[0]]
-            value, bound = summary.measure(measure.spec.name, return_bound=True, **options)
+            value = summary.measure(measure.spec.name, **options)
             yield {
                 "job": f"{name}, {law}",
                 "error": f"{abs(value - measure(y, p, **options)):.1e}",
-                "bound": f"{bound:.1e}",
                 "bar": "" if bar is None else f"<= {bar:g}",
             }
         of_rows, of_cells = PlattScaling().fit(p, y), summary.fit("platt")
@@ -214,7 +213,7 @@ def main():
             print({name: value for name, value in row.items() if value}, flush=True)
             rows.append(row)
     numbers = ["ns_per_row", "numpy_ece_ns", "ratio", "cpu_s", "grown_mb", "kilobytes"]
-    runner.write(HERE / "summary.csv", rows, ["job", *numbers, "error", "bound", "bar"])
+    runner.write(HERE / "summary.csv", rows, ["job", *numbers, "error", "bar"])
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ def _document_of_fitted(fitted, kind, tabulate):
         classes,
         kind,
         (scores, results),
-        estimator=_said_of(fitted),
+        estimator=_write_estimator(fitted),
         largest_error=known,
     )
 
@@ -365,7 +365,7 @@ def read_classes(names: Any, kind: Any) -> AnyArray:
     return np.asarray(names)
 
 
-def _said_of(fitted: Estimator) -> dict[str, Any]:
+def _write_estimator(fitted: Estimator) -> dict[str, Any]:
     """Name and parameters, as far as JSON knows them."""
     names = {cls: name for name, cls in all_recalibrators().items()}
     if isinstance(fitted, Recalibrator):
@@ -382,7 +382,7 @@ def _as_json(value):
         return float(value) if np.isfinite(value) else repr(float(value))
     if isinstance(value, list | tuple):
         return [_as_json(one) for one in value]
-    return _said_of(value) if isinstance(value, Recalibrator) else repr(value)[:200]
+    return _write_estimator(value) if isinstance(value, Recalibrator) else repr(value)[:200]
 
 
 def json_schema() -> dict[str, Any]:

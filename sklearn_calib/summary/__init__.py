@@ -1,6 +1,5 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
-from ._bounds import BoundedValue as BoundedValue
 from ._drawn import DrawnRows as DrawnRows
 from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw

@@ -343,7 +343,7 @@ def _in_processes(n_jobs, jobs):
         return Parallel(n_jobs=n_jobs)(jobs)
 
 
-def _row_of(block, rows, row):
+def _find_row(block, rows, row):
     return block.row(rows[row])
 
 
@@ -405,7 +405,9 @@ class Tally:
             part: list[Any] = [
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
-            with placed(block.where, block.row if rows is None else partial(_row_of, block, rows)):
+            with placed(
+                block.where, block.row if rows is None else partial(_find_row, block, rows)
+            ):
                 if plan.draw is None:
                     summary.update(*part, soft_labels=plan.soft)
                 else:

@@ -2,8 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from inspect import signature
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -37,7 +36,6 @@ from ..exceptions import (
 )
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
-    OF_LARGEST,
     Case,
     CurveOfCells,
     Measure,
@@ -46,7 +44,7 @@ from ..metrics import (
     curve_of,
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
-from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
+from ._cell_edges import count_rows_across
 from ._drawn import RowDraw, merged_draws
 from ._input import (
     Labels,
@@ -79,8 +77,6 @@ _MOST_CELLS = 2**24
 N_JOINT = len(MulticlassTotals._fields)
 _DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
-# options that no bound takes
-_NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing", "estimator"
 _ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
 
 
@@ -550,45 +546,33 @@ class CalibrationSummary(Storable):
         if self.exact:
             return 0
         state = self._states[0]
-        return rows_across(state, np.ravel(read_array(edges, "edges", where)).astype(np.float64))
+        scores = np.ravel(read_array(edges, "edges", where)).astype(np.float64)
+        return count_rows_across(state, scores)
 
-    @overload
-    def measure(self, name: str, return_bound: Literal[False] = ..., **options: Any) -> float: ...
-    @overload
-    def measure(self, name: str, return_bound: Literal[True], **options: Any) -> BoundedValue: ...
-    def measure(
-        self, name: str, return_bound: bool = False, **options: Any
-    ) -> float | BoundedValue:
+    def measure(self, name: str, **options: Any) -> float:
         """A registered measure of all rows.
 
         Parameters
         ----------
         name : str
             One of `all_metrics`.
-        return_bound : bool, default=False
-            Also say how far the measure of the rows can be from that of the cells.
         **options
             Options of the measure, such as ``n_bins=10``.
 
         Returns
         -------
-        value : float or BoundedValue
-            The measure of the cells; with its bound, (value, bound). The measure of the rows is
-            within the bound: 0 for the losses and for bins of equal width whose number divides 60,
-            and for all while the summary is exact. Rounding of the sums is not in the bound.
+        value : float
+            The measure of the cells. But for rounding it is that of the rows for the losses, for
+            bins of equal width whose number divides 60, and for all while the summary is exact.
 
         Raises
         ------
         ValueError
-            An unknown measure or option, one that needs single rows, or no rows; with
-            `return_bound` and a summary that is not exact also a measure without a known bound,
-            such as one that jumps at a threshold.
+            An unknown measure or option, one that needs single rows, or no rows.
 
         Notes
         -----
-        Cost: that of the measure with two rows per cell; of the bound about as much again. The
-        bounds hold for any scores; those below 2e-319 count as 0 here. They are loose where many
-        rows of one score share a cell with others: use more `max_cells`.
+        Cost: that of the measure with two rows per cell.
 
         Examples
         --------
@@ -596,22 +580,16 @@ class CalibrationSummary(Storable):
         >>> from sklearn_calib.summary import CalibrationSummary
         >>> proba, y = make_overconfident(2, 50_000)
         >>> summary = CalibrationSummary(4096).update(y, proba)
-        >>> error, bound = summary.measure("smooth_calibration_error", return_bound=True)
-        >>> round(error, 4), bound < 0.002
-        (0.0457, True)
+        >>> round(summary.measure("smooth_calibration_error"), 4)
+        0.0457
         """
         where = "CalibrationSummary.measure"
         measure = self._known(name, where, exact=self.exact)
         measure.check_options(options, where)
         case, totals = self._case(where), self.totals
         if name in ADDED_UP:
-            value = getattr(totals, ADDED_UP[name]) / totals.weight
-            return BoundedValue(value, 0.0) if return_bound else value
-        options = self._options(measure, options, where)
-        value = measure.of_case(case, **options)
-        if not return_bound:
-            return value
-        return BoundedValue(value, self._bound(measure, options, value, where))
+            return getattr(totals, ADDED_UP[name]) / totals.weight
+        return measure.of_case(case, **self._options(measure, options, where))
 
     def _options(self, measure: Measure, options: dict[str, Any], where: str) -> dict[str, Any]:
         """The options of a measure as they are for cells; refused where single rows are needed."""
@@ -629,36 +607,6 @@ class CalibrationSummary(Storable):
         if options.get("n_bins") == "cube_root":
             options["n_bins"] = cube_root_bins(self.n_samples)
         return options
-
-    def _bound(self, measure: Measure, options: dict[str, Any], value: float, where: str) -> float:
-        """The bound of a measure, over all of its two-class problems."""
-        name, options = measure.spec.name, dict(options)
-        multiclass = options.pop("multiclass", "auto")
-        if self.exact:
-            return 0.0
-        if name not in BOUNDS or options.pop("label_smoothing", False):
-            rule = f"a measure with a known bound, among {', '.join(BOUNDS)}"
-            refuse(where, rule, name, "Leave return_bound out")
-        if options.get("n_bins") == "sweep":
-            refuse(where, "a number of bins for a bound", "'sweep'", "Leave return_bound out")
-        if self._joint is None and multiclass != "auto":
-            rule, cure = "multiclass='auto' for a bound", "Leave return_bound out"
-            refuse(where, rule, repr(multiclass), cure)
-        known = {n: p.default for n, p in signature(measure).parameters.items()}
-        known = {n: known[n] for n in measure.option_names if n not in _NOT_OF_BOUNDS}
-        options = known | {n: v for n, v in options.items() if n not in _NOT_OF_BOUNDS}
-        states = [state for state in self._states if len(state.table)]
-        problems = self._case(where).problems(multiclass)
-        bounds = []
-        for state, problem in zip(states, problems, strict=True):
-            if len(problems) > 1 and measure.is_of_problem:
-                value = measure.of_problem(problem, **options)
-            bounds.append(BOUNDS[name](cell_sums(state), problem, value, **options))
-        if options.get("norm") == "max" or name in OF_LARGEST:
-            return float(max(bounds))
-        power = 2 if options.get("norm") == "l2" else 1
-        shares = [problem.share for problem in problems]
-        return float(np.dot(shares, np.power(bounds, power)) ** (1 / power))
 
     # -- recalibrators ------------------------------------------------------------------------
 

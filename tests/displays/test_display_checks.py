@@ -62,9 +62,11 @@ def test_several_panels_models_and_names():
 def test_without_a_display_server():
     windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
     code = (
+        "import numpy as np;"
         "from sklearn_calib.displays import CalibratingFunctionDisplay;"
         "from sklearn_calib.testing import check_contract;"
-        "check_contract(CalibratingFunctionDisplay([0, 1], {'a': [0, 1]}));"
+        "ends = np.array([0.0, 1.0]);"
+        "check_contract(CalibratingFunctionDisplay(ends, {'a': ends}));"
         "print('drawn')"
     )
     out = subprocess.run(

@@ -124,11 +124,3 @@ def test_refused(n_bins):
     for function in (calibration_error, reliability_curve):
         with refuses(ValueError, rule="n_bins >= 1, 'cube_root' or 'sweep'"):
             function(Y, P, n_bins=n_bins)
-
-
-def test_no_bound_for_a_sweep():
-    rng = np.random.default_rng(1)
-    p = rng.random(6000)
-    summary = CalibrationSummary(4096).update((rng.random(6000) < p).astype(int), p)
-    with refuses(ValueError, rule=".*a number of bins for a bound", value="'sweep'"):
-        summary.measure("calibration_error", n_bins="sweep", return_bound=True)

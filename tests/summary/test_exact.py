@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from laws import LAWS, sample
-from refused import refuses
 
 from sklearn_calib import metrics
 from sklearn_calib.summary import CalibrationSummary
@@ -53,8 +52,8 @@ def test_measures_at_thresholds_and_edges(name, options, weighted):
     rest = CalibrationSummary().update(y[300:], p[300:], None if w is None else w[300:])
     expected = metrics.all_metrics()[name](y, p, sample_weight=w, **options)
     for each in (summary, rest + half, CalibrationSummary.from_arrow(summary.to_arrow())):
-        value, bound = each.measure(name, return_bound=True, **options)
-        assert each.exact and bound == 0
+        value = each.measure(name, **options)
+        assert each.exact
         assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
@@ -71,16 +70,16 @@ def test_the_rows_come_back_in_every_bit(law, pos_label):
         assert np.array_equal(found[order], table[np.argsort(p, kind="stable")])
 
 
-def test_answers_that_were_wrong_with_a_bound_of_0():
-    """Three answers that were wrong with a bound of 0."""
+def test_answers_that_were_wrong():
+    """Scores at thresholds and at edges of bins."""
     three = CalibrationSummary().update([1, 0, 0], [0.8] * 3)
-    assert three.measure("expected_cost_score", True, costs=COSTS) == (pytest.approx(8 / 3), 0)
+    assert three.measure("expected_cost_score", costs=COSTS) == pytest.approx(8 / 3)
     two = CalibrationSummary().update([1, 1], [0.2, 0.8])
-    assert two.measure("area_under_risk_coverage", True) == (0.5, 0)
+    assert two.measure("area_under_risk_coverage") == 0.5
     options = {"strategy": "uniform", "n_bins": 7}
     p, y = np.r_[np.full(10, 3 / 7), np.full(10, 0.505)], np.r_[np.ones(9, int), np.zeros(11, int)]
-    found = CalibrationSummary().update(y, p).measure("expected_calibration_error", True, **options)
-    assert found == (pytest.approx(metrics.expected_calibration_error(y, p, **options)), 0)
+    found = CalibrationSummary().update(y, p).measure("expected_calibration_error", **options)
+    assert found == pytest.approx(metrics.expected_calibration_error(y, p, **options))
 
 
 def test_decimals_in_two_columns():
@@ -101,30 +100,3 @@ def test_more_than_36_bits_are_told_apart_until_there_are_too_many(small_cells):
     fine, coarse = (CalibrationSummary(m).update(y, p) for m in (300, 299))
     assert fine.exact and fine.n_cells == 300 and fine.significant_bits == 52
     assert not coarse.exact and coarse.significant_bits <= 36
-    with refuses(ValueError, rule="a measure with a known bound"):
-        coarse.measure("expected_cost_score", True, costs=COSTS)
-
-
-JUMPS = [
-    ("expected_calibration_error", {"strategy": "uniform", "n_bins": 7}),
-    ("expected_calibration_error", {"strategy": "uniform", "n_bins": 15}),
-    ("calibration_error", {"strategy": "uniform", "n_bins": 7, "norm": "l2"}),
-    ("expected_calibration_error", {"n_bins": 4}),
-    ("maximum_calibration_error", {"strategy": "uniform", "n_bins": 14}),
-    ("isotonic_refinement_brier", {}),
-    ("smooth_calibration_error", {}),
-]
-
-
-@pytest.mark.parametrize(("name", "options"), JUMPS, ids=str)
-@pytest.mark.parametrize("max_cells", [1000, 400, 130])
-def test_bounds_of_coarser_cells_hold_at_edges(name, options, max_cells, small_cells):
-    """Scores in all their digits: also a cell of one row knows its score in 36 bits only."""
-    rng = np.random.default_rng(2)
-    for seed in range(20):
-        p = rng.permutation(np.r_[edges(), rng.integers(0, 15, 60) / 14])[: 600 + seed]
-        y = (rng.random(len(p)) < p**2).astype(int)
-        summary = CalibrationSummary(max_cells).update(y, p)
-        value, bound = summary.measure(name, return_bound=True, **options)
-        expected = metrics.all_metrics()[name](y, p, labels=[0, 1], **options)
-        assert abs(value - expected) <= bound + 1e-9

@@ -1,0 +1,52 @@
+"""Count the rows of cells that an edge, such as that of a grade, may cut."""
+
+import numpy as np
+
+from .._kernels._cells import (
+    ID,
+    N0,
+    N1,
+    OFFSET,
+    STEP_BITS,
+    dropped_bits,
+    label_sums,
+    last_keys,
+    real,
+    start_and_side,
+    steps_of,
+    values_of,
+)
+from .._typing import AnyArray
+from ._state import CellState
+
+
+def count_rows_across(state: CellState, edges: AnyArray) -> int:
+    """Return how many rows are in cells with scores below an edge and from it on."""
+    table = state.table
+    first, last = _find_end_keys(table, state.shift)
+    is_high_side = table[:, ID] < 0
+    near = np.where(is_high_side, 1.0 - values_of(first), values_of(first))
+    far = np.where(is_high_side, 1.0 - values_of(last), values_of(last))
+    edges = np.sort(edges)
+    first_edge = np.searchsorted(edges, np.minimum(near, far), "right")
+    last_edge = np.searchsorted(edges, np.maximum(near, far), "right")
+    rows = table[:, N0] + table[:, N1]
+    # the rows of such a cell have one score, known or not
+    is_whole = (rows == 1) | (first == last)
+    return int(rows[(first_edge < last_edge) & ~is_whole].sum())
+
+
+def _find_end_keys(table, shift):
+    """Return the first and the last key that rows of each cell may have."""
+    start, high_side = start_and_side(table[:, ID])
+    last = last_keys(start, high_side, dropped_bits(table[:, ID], np.int64(shift)))
+    offset = real(table)[:, OFFSET]
+    weight = label_sums(table)[0].sum(axis=1)
+    # such a cell is as wide as a step: scores are kept in steps of 36 bits
+    is_one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
+    middle = (steps_of(start) + np.rint(offset / weight).astype(np.int64)) << STEP_BITS
+    half = 1 << (STEP_BITS - 1)
+    first = np.where(is_one_step, np.maximum(start, middle - half), start)
+    last = np.where(is_one_step, np.minimum(last, middle + half - 1), last)
+    # nobody's scores are 1e-319
+    return first, np.where((start == 0) & (offset == 0), 0, last)
