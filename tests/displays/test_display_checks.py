@@ -65,8 +65,8 @@ def test_without_a_display_server():
         "import numpy as np;"
         "from sklearn_calib.displays import CalibratingFunctionDisplay;"
         "from sklearn_calib.testing import check_contract;"
-        "ends = np.array([0.0, 1.0]);"
-        "check_contract(CalibratingFunctionDisplay(ends, {'a': ends}));"
+        "score = np.array([0.0, 0.5, 1.0]);"
+        "check_contract(CalibratingFunctionDisplay(score, {'a': score**2}));"
         "print('drawn')"
     )
     out = subprocess.run(
