@@ -1,6 +1,7 @@
 """More calls of `stored_numbers`: what takes models, features, files, streams, or several steps."""
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -21,11 +22,25 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import LinearSVC
 
-from sklearn_calib import CalibratedModel, datasets, decomposition, groups, inference, linear
+from sklearn_calib import (
+    CalibratedModel,
+    datasets,
+    decisions,
+    decomposition,
+    groups,
+    inference,
+    linear,
+)
 from sklearn_calib._cli import main
 from sklearn_calib.canonical import canonical_proba, log_proba
 from sklearn_calib.export import from_dict, simplify, to_dict
-from sklearn_calib.metrics import all_losses, all_metrics, get_scorer
+from sklearn_calib.metrics import (
+    BetaFamilyLoss,
+    all_losses,
+    all_metrics,
+    canonical_case,
+    get_scorer,
+)
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     MultilabelCalibration,
@@ -321,6 +336,8 @@ def calls_of_models():
                 name,
                 lambda n=name: cross_fitted_proba(n, TWO["first"], Y, cv=2),
             )
+    for soft in (False, True):
+        yield "intervals", f"{soft}", lambda soft=soft: intervals_of_rows(soft)
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
     for recalibrator in ("default", "venn_abers", "adaptive", "spline"):
         yield (
@@ -332,7 +349,8 @@ def calls_of_models():
     for measure in all_metrics().values():
         name = measure.spec.scorer_name
         yield "get_scorer", name, lambda n=name: get_scorer(n)(scorer_model, X, Y)
-    for name, loss in sorted(all_losses().items()):
+    losses = dict(all_losses()) | {"beta": BetaFamilyLoss(1.5, 0.7)}
+    for name, loss in sorted(losses.items()):
         for k, data in ((2, TWO), (3, THREE)):
             yield "all_losses", f"{name}, {k} classes", lambda loss=loss, d=data: of_loss(loss, d)
     for kind, scores in (("proba", P), ("logits", X[:, 0]), ("logits", 3 * THREE["first"])):
@@ -346,6 +364,16 @@ def calls_of_models():
         )
 
 
+def intervals_of_rows(soft):
+    """A map that is given the interval of each row, some of weight 0."""
+    shares = 0.5 * np.eye(2)[Y] + 0.5 * TWO["second"]
+    ends = np.column_stack([P - 0.03 - 0.01 * (np.arange(N) % 3), P + 0.04]).clip(0, 1)
+    model = all_recalibrators()["adaptive"]("interval")
+    labels = shares if soft else Y
+    model.fit(P, labels, sample_weight=WEIGHT, intervals=ends, soft_labels=soft)
+    return model, model.predict_proba(P)
+
+
 def stages_of(model):
     return [proba for _, proba in staging_of(model).staged_scores(model, X)]
 
@@ -354,13 +382,111 @@ def of_loss(loss, data):
     proba = canonical_proba(data["first"])
     rate = canonical_proba(data["second"])
     found = {"range": loss.range}
-    for name in ("risk", "entropy", "divergence", "slope", "expected", "variance", "values"):
-        method = getattr(loss, name, None)
-        for given in ((proba, rate), (proba,), (data["y"], proba), (proba, data["y"])):
-            if callable(method):
-                with contextlib.suppress(Exception):
-                    found[f"{name}, {len(given)}"] = method(*given)
+    for name in ("divergence", "expected", "slope"):
+        found[name] = getattr(loss, name)(proba, np.asarray(rate))
+    found["of_labels"] = loss.of_labels(proba)
+    found["of_rows"] = loss.of_rows(proba, data["y"])
+    found["of_logits"] = loss.of_logits(np.asarray(log_proba(proba)), data["y"])
+    found["undecided"] = loss.undecided(proba.shape[1])
     return found
+
+
+# --- methods of results -------------------------------------------------------------------------
+
+
+def calls_of_results():
+    """What results answer to a question with an argument."""
+    curve = functools.partial(decisions.regret_curve, Y, P, n_resamples=9, cv=3)
+    risks = functools.partial(decisions.risk_coverage_curve, Y, P)
+    expected = functools.partial(decisions.expected_metrics, P, y_true=Y, sample_weight=WEIGHT)
+    parts = functools.partial(decomposition.decompose_loss, Y, P, features=TABLE)
+    internal = functools.partial(
+        inference.internal_validation, LogisticRegression(C=3), X, Y, n_resamples=6
+    )
+    asked = {
+        "RegretCurve": lambda: curve().at([0.1, 0.25, 0.5, 0.77]),
+        "RiskCoverageCurve": lambda: risks().perfect_risk_at([0.2, 0.9, 1.0]),
+        "ExpectedMetrics": lambda: [expected().z(name) for name in ("accuracy", "log_loss")],
+        "LossDecomposition": lambda: [
+            parts().interval(name) for name in ("risk", "calibration", "refinement")
+        ],
+        "PolynomialTest": lambda: inference.polynomial_test(Y, P).belt([0.1, 0.5, 0.9]),
+        "InternalValidation": lambda: [internal().shrinkage(), internal().instability()],
+        "InternalValidation, heuristic": lambda: internal(sample_weight=WEIGHT + 0.5).shrinkage(
+            kind="heuristic", n_parameters=3
+        ),
+        "Grades.fit": lambda: groups.Grades.fit(np.tile(Y, 9), np.tile(P, 9)),
+        "Grades.fit, few": lambda: groups.Grades.fit(Y, P, min_events=4),
+        "Grades.from_quantiles": lambda: [
+            groups.Grades.from_quantiles(P, 5),
+            groups.Grades.from_quantiles(P, 5).transform(OTHER),
+        ],
+        "Line": lambda: calibration_report(Y, P, n_resamples=5).line().slope_interval(0.8),
+        "Advice": lambda: calibration_report(Y, P, n_resamples=5, sample_weight=WEIGHT).advise(),
+        "CostSensitiveClassifier": lambda: (
+            decisions.CostSensitiveClassifier(
+                LogisticRegression(), [[0.0, 1.0, 0.4], [3.0, 0.2, 0.5]], actions=["a", "b", "c"]
+            )
+            .fit(X, Y)
+            .expected_cost(X)
+        ),
+        "PriorShift": lambda: (
+            PriorShift.from_class_weight({0: 1.0, 1: 3.0}, Y).fit(TWO["first"], Y).predict_proba(P)
+        ),
+        "partial_fit": lambda: (
+            CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, Y)), "online")
+            .fit(X, Y)
+            .partial_fit_recalibrator(X, 1 - Y)
+            .predict_proba(X)
+        ),
+        "GaussianLogisticModel": lambda: GaussianLogisticModel(0.5, 0.2).loss_of_weights(1.3, 0.8),
+    }
+    for k, rows in ((2, TWO), (3, THREE)):
+        asked[f"CellSample, {k} classes"] = lambda rows=rows, k=k: sampled(
+            CalibrationSummary(classes=range(k))
+            .update(rows["y"], rows["first"], WEIGHT)
+            .samples()[0]
+        )
+    case = functools.partial(canonical_case, "test", Y, P, WEIGHT)
+    asked["ClusterSample"] = lambda: sampled(
+        inference.ClusterSample(case().problems()[0], np.arange(N)[WEIGHT > 0] % 13)
+    )
+    asked["summaries"] = merged_summaries
+    for title, ask in asked.items():
+        yield "methods", title, ask
+
+
+def sampled(sample):
+    """Draws, intervals and numbers of a sample of cells or of clusters."""
+    found = {"rows_alike": sample.rows_alike()}
+    number = np.arange(len(sample.proba)) % 3
+    for name, ask in {
+        "share_intervals": lambda: sample.share_intervals(number, 3, 0.8),
+        "redrawn": lambda: sample.redrawn(np.random.default_rng(1)),
+        "relabelled": lambda: sample.relabelled(np.random.default_rng(1)),
+        "events": lambda: sample.events(3, np.random.default_rng(1)),
+        "folds": lambda: sample.folds(3, np.random.default_rng(1)),
+    }.items():
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            found[name] = ask()
+    return found
+
+
+def merged_summaries():
+    """Merged in turn, copied, and read from what was written."""
+    parts = [
+        CalibrationSummary(classes=[0, 1]).update(Y[i::3], P[i::3], WEIGHT[i::3]) for i in range(3)
+    ]
+    merged = parts[0].copy().merge(parts[1]).merge(parts[2])
+    again = CalibrationSummary.from_arrow(merged.to_arrow())
+    again.update(Y, OTHER, WEIGHT)
+    rows = merged.rows()
+    return {
+        "totals": merged.totals,
+        "again": again.totals,
+        "rows": [rows[name] for name in sorted(rows) if np.size(rows[name])],
+        "loss": again.measure("log_loss"),
+    }
 
 
 # --- reports, exports, streams, commands --------------------------------------------------------
@@ -401,9 +527,15 @@ def report_of(rows, how):
     return found, found.bins(), found.line(), np.concatenate([[0.0], *drawn])
 
 
+#: Checksums, dates, versions, colours and times.
+OTHER_NUMBERS = (
+    r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
+)
+
+
 def numbers_in(text):
-    """All numbers of a text, without those of dates, times, versions and colours."""
-    text = re.sub(r"\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|#[0-9a-f]{3,8}|\d[\d.]* m?s\b", " ", text)
+    """All numbers of a text that are results."""
+    text = re.sub(OTHER_NUMBERS, " ", text)
     return np.array([float(one) for one in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)])
 
 
@@ -467,7 +599,6 @@ COMMANDS = {
     "fit with weights": [*FIT, "--weight", "w", "--recalibrator", "isotonic"],
     "monitor": ["monitor", "t.csv", *COLUMNS, "--time", "day", "--state", "s.json"],
     "mean": ["mean", "few.csv", "--label", "y", "--score", "p", "--json", "r.json"],
-    "plan": ["plan", "t.csv", "--prob", "p", "--error", "0.02,0.1", "--json", "r.json"],
 }
 AFTER = {
     "apply": ["apply", "m.json", "t.csv", "--prob", "p", "--out", "o.csv"],
@@ -525,6 +656,7 @@ OTHERS = (
     calls_of_theory,
     calls_of_groups,
     calls_of_models,
+    calls_of_results,
     calls_of_reports,
     calls_of_exports,
     calls_of_streams,

@@ -61,12 +61,14 @@ def fields_of(result, name="", depth=0):
         return
     if depth > 6:
         return
-    if isinstance(result, dict):
+    if hasattr(result, "select_dtypes"):
+        parts = result.select_dtypes("number").items()
+    elif isinstance(result, dict):
         parts = [(key, one) for key, one in result.items() if key not in LEFT_OUT]
     elif isinstance(result, np.ndarray) and type(result) is not np.ndarray:
         parts = [("", np.asarray(result))]
     elif type(result).__module__.startswith("sklearn_calib."):
-        parts = parts_of_object(result)
+        parts = [*parts_of_object(result), *(answers_of_object(result) if depth == 0 else ())]
     elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
         parts = parts_of_list(result, depth)
     else:
@@ -112,6 +114,28 @@ def parts_of_object(result):
                 yield name, getattr(result, name)
             except (AttributeError, ValueError, TypeError, NotImplementedError):
                 yield name, REFUSED
+
+
+#: Methods without arguments that draw, write, or change the object.
+NOT_ASKED = {"copy", "plot", "reset", "section", "advise", "to_markdown", "to_json", "fit"}
+
+
+def answers_of_object(result):
+    """(name, result) of the public methods of one of our results that need no argument."""
+    if isinstance(result, BaseEstimator):
+        return
+    for name, method in inspect.getmembers(type(result), inspect.isfunction):
+        needed = [
+            one
+            for one in inspect.signature(method).parameters.values()
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
+        is_ours = method.__module__.startswith("sklearn_calib.")
+        if name[0] != "_" and len(needed) == 1 and name not in NOT_ASKED and is_ours:
+            try:
+                yield f"{name}()", method(result)
+            except (ValueError, TypeError, AttributeError):
+                yield f"{name}()", REFUSED
 
 
 def number_of(array):
@@ -167,37 +191,36 @@ def options_of(name, function):
 def calls_of_functions():
     for name, function in sorted(FUNCTIONS.items()):
         weighs = "sample_weight" in inspect.signature(function).parameters
+        clusters = takes_clusters(name, function)
         for option in options_of(name, function):
             for k in (2,) if name in TWO_CLASSES else (2, 3):
-                how = {"sample_weight": WEIGHT} if weighs else {}
+                how = option | ({"sample_weight": WEIGHT} if weighs else {})
+                if clusters and k == 2:
+                    how["groups"] = None
                 title = f"{option}, {k} classes"
-                yield (
-                    name,
-                    title,
-                    lambda f=function, k=k, o=option | how: call(f, tied_rows(k), **o),
-                )
+                yield name, title, lambda f=function, k=k, how=how: call(f, tied_rows(k), **how)
             if weighs:
+                how = option | ({"groups": None} if clusters else {})
                 title = f"{option}, without weights"
-                yield name, title, lambda f=function, o=option: call(f, tied_rows(2), **o)
+                yield name, title, lambda f=function, how=how: call(f, tied_rows(2), **how)
         for title, ask in other_calls_of(name, function):
             yield name, title, ask
 
 
+def takes_clusters(name, function):
+    """Whether clusters of rows may be left out: the rows of two classes have none here."""
+    known = inspect.signature(function).parameters
+    return "groups" in known and known["groups"].default is None and name != "group_calibration"
+
+
 def other_calls_of(name, function):
-    """(title, function): without clusters, with shares as labels, with a class without rows."""
+    """(title, function): other clusters, shares as labels, a class without rows."""
     known = inspect.signature(function).parameters
     classes = (2,) if name in TWO_CLASSES else (2, 3)
-    if "groups" in known and known["groups"].default is None and name != "group_calibration":
-        for k in classes:
-            yield (
-                f"without clusters, {k} classes",
-                lambda k=k: call(function, tied_rows(k), groups=None),
-            )
-        if "sample_weight" in known:
-            yield (
-                "weights without clusters",
-                lambda: call(function, tied_rows(2), groups=None, sample_weight=WEIGHT),
-            )
+    if takes_clusters(name, function):
+        yield "clusters of two classes", lambda: call(function, tied_rows(2))
+        if 3 in classes:
+            yield "without clusters, 3 classes", lambda: call(function, tied_rows(3), groups=None)
     if "soft_labels" in known:
         more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
         for k in classes:
@@ -205,8 +228,34 @@ def other_calls_of(name, function):
                 f"soft labels, {k} classes",
                 lambda k=k: call(function, shares_of(k), soft_labels=True, **more),
             )
+    more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
+    for kind in ENDS:
+        for k in classes:
+            yield (
+                f"{kind}, {k} classes",
+                lambda kind=kind, k=k: call(function, rows_at_an_end(kind, k), **more),
+            )
     if "labels" in known and 3 in classes:
         yield "without a class", lambda: call(function, without_a_class(), labels=range(3))
+
+
+#: Rows at an end: all alike, of two scores, certain.
+ENDS = ("alike", "of two scores", "certain")
+
+
+def rows_at_an_end(kind, k):
+    data = tied_rows(k)
+    for name in ("first", "second"):
+        proba = data[name]
+        if kind == "alike":
+            proba = np.repeat(proba[:1], N, axis=0)
+        elif kind == "of two scores":
+            proba = proba[np.arange(N) % 3 // 2]
+        else:
+            sure = np.arange(N) % 5 == 0
+            proba = np.where(sure[:, None], np.eye(k)[data["y"]], proba)
+        data[name] = proba
+    return data
 
 
 def shares_of(k):
@@ -494,7 +543,7 @@ def answer(ask):
 
 def rounded(values):
     return {
-        key: one if isinstance(one, str) else float(f"{one:.9g}") for key, one in values.items()
+        key: one if isinstance(one, str) else float(f"{one:.8g}") for key, one in values.items()
     }
 
 

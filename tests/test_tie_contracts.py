@@ -4,6 +4,7 @@ A slow definition in a line or two says what belongs where; every public functio
 command with a threshold, an edge or a minimum has its case.
 """
 
+import argparse
 import functools
 import inspect
 import itertools
@@ -18,10 +19,13 @@ from words import QUICKER, same
 
 from sklearn_calib import decisions, groups, inference, metrics, monitoring
 from sklearn_calib._cli import main
+from sklearn_calib._cli._plan import errors as errors_of_plan
+from sklearn_calib._kernels import _cells as cells
 from sklearn_calib.decomposition._grouping import enough_for_features
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
+from sklearn_calib.summary._pattern_cells import _least_shift
 
 EDGES = (0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9)
 
@@ -421,3 +425,28 @@ def test_the_fewest_rows_for_features_are_enough(n, events, fits):
     y, p = (np.arange(n) < events).astype(int), np.linspace(0.05, 0.4, n)
     case = metrics.canonical_case("test", y, p)
     assert enough_for_features(case) == fits, f"{n} rows with {events} events"
+
+
+@pytest.mark.parametrize("size", [0.0, 0.5 - 2.0**-54, 0.5])
+def test_the_errors_of_a_plan_are_below_one_half(size):
+    refused = not 0 < size < 0.5
+    try:
+        found = errors_of_plan(f"0.02,{size!r}")
+    except argparse.ArgumentTypeError:
+        assert refused, f"--error {size!r} is refused"
+    else:
+        assert not refused and found == [0.02, size], f"--error {size!r} gives {found}"
+
+
+@pytest.mark.parametrize("most", [7, 8, 9, 31, 32])
+def test_cells_of_patterns_are_as_many_as_allowed(most):
+    """The least shift that makes at most so many pairs, counted by hand."""
+    n = 32
+    high = np.zeros(n, dtype=bool)
+    keys = cells.keys_of(np.linspace(0.2501, 0.2599, n))
+    pairs = np.zeros((n, cells.NARROW + 1), dtype=np.int64)
+    pairs[:, cells.ID] = cells.ids_of(keys, high)
+    shift = _least_shift(pairs, 0, most)
+    number = {one: len(np.unique(cells.cells_of(keys, high, one))) for one in cells.SHIFTS}
+    expected = next(one for one in cells.SHIFTS if number[one] <= most)
+    assert shift == expected, f"at most {most}: expected {expected}, got {shift} of {number}"

@@ -87,12 +87,13 @@ class LossDecomposition:
 
     @property
     def action(self) -> Action | None:
-        """What the gains say: "recalibrate", "retrain", "both" or "neither"; None without features.
+        """What the gains say: "recalibrate", "retrain", "both" or "neither".
 
-        A gain counts as found where the lower end of its 90 % interval is above 0: each by chance
-        in at most 5 % of the samples in which there is nothing to be gained.
+        None without features or without intervals. A gain counts as found where the lower end of
+        its 90 % interval is above 0: each by chance in at most 5 % of the samples in which there is
+        nothing to be gained.
         """
-        if self.grouping is None:
+        if self.grouping is None or not self._laws:
             return None
         found = [self._found("calibration"), self._found("grouping")]
         if all(found):
@@ -100,7 +101,7 @@ class LossDecomposition:
         return "recalibrate" if found[0] else "retrain" if found[1] else "neither"
 
     def advice(self, level: float = 0.9) -> str | None:
-        """`action` in plain English, with the gains; None without features.
+        """`action` in plain English, with the gains; None where `action` is None.
 
         Parameters
         ----------

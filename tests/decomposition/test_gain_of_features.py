@@ -55,6 +55,19 @@ def test_by_hand(found):
     assert error <= found.standard_errors["grouping"] <= 1.4143 * error
 
 
+def test_without_intervals_nothing_is_advised(found):
+    plain = found.without_intervals()
+    assert plain.action is None and plain.advice() is None
+    content = plain.to_dict()
+    assert content["action"] is content["advice"] is None
+    assert content["grouping"] == {
+        "value": found.grouping,
+        "standard_error": None,
+        "low": None,
+        "high": None,
+    }
+
+
 def test_words(found):
     assert found.action == "retrain"
     assert next(iter(found.feature_gains)) == "region"
