@@ -100,7 +100,7 @@ def test_a_row_is_acted_on_from_the_threshold_on(threshold):
     assert curve.treat_all[0] == pytest.approx(everyone)
     regret = decisions.regret_curve(LABELS, SCORES, np.full(len(SCORES), 0.999), n_resamples=2)
     costs = [
-        (1 - threshold) * y if score <= threshold else threshold * (1 - y)  # from there up
+        (1 - threshold) * y if score < threshold else threshold * (1 - y)
         for score, y in zip(SCORES, LABELS, strict=True)
     ]
     other = np.mean(threshold * (LABELS == 0))
