@@ -229,7 +229,7 @@ def other_calls_of(name, function):
                 lambda k=k: call(function, shares_of(k), soft_labels=True, **more),
             )
     more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
-    for kind in ENDS:
+    for kind in KINDS_AT_AN_END:
         for k in classes:
             yield (
                 f"{kind}, {k} classes",
@@ -240,7 +240,7 @@ def other_calls_of(name, function):
 
 
 #: Rows at an end: all alike, of two scores, certain.
-ENDS = ("alike", "of two scores", "certain")
+KINDS_AT_AN_END = ("alike", "of two scores", "certain")
 
 
 def rows_at_an_end(kind, k):

@@ -24,6 +24,9 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from stored_numbers import fields_of
+from test_functions import FUNCTIONS, SLOW, call
+from test_functions import rows as rows_of
 from words import QUICKER, same
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, decisions, groups
@@ -282,6 +285,47 @@ def test_summaries_that_are_saved_read_and_updated(tmp_path):
     merged = coarse.copy().merge(coarse)
     assert merged.n_samples == merged.weight == 2 * (N + 9000)
     assert merged.measure("brier_loss") == pytest.approx(coarse.measure("brier_loss"), rel=1e-6)
+
+
+# --- results -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - SLOW))
+@quiet
+def test_results_are_the_same_after_a_copy_and_a_pickle(name):
+    found = call(FUNCTIONS[name], rows_of(2))
+    expected = dict(fields_of(found))
+    for title, other in (
+        ("a pickle", pickle.loads(pickle.dumps(found))),
+        ("a copy", copy.deepcopy(found)),
+    ):
+        again = dict(fields_of(other))
+        assert again.keys() == expected.keys(), f"{name}: {title} has other fields"
+        for field, value in expected.items():
+            where = f"{title} of {name}, {field}"
+            np.testing.assert_array_equal(again[field], value, err_msg=where)
+
+
+@pytest.mark.parametrize("kind", ["exact", "coarse"])
+def test_summaries_are_the_same_after_a_copy_a_pickle_and_a_table(kind):
+    found = CalibrationSummary(classes=[0, 1]).update(Y, P, 1.0 + np.arange(N) % 4)
+    if kind == "coarse":
+        many = np.random.default_rng(1).random(5000)
+        found = found.update((many < 0.4).astype(int), many, np.full(5000, 0.5)).coarsen(4096)
+    expected = dict(fields_of([found.totals, found.samples(), found.reliability_curve()]))
+    for title, other in (
+        ("a pickle", pickle.loads(pickle.dumps(found))),
+        ("a copy", found.copy()),
+        ("a table", CalibrationSummary.from_arrow(found.to_arrow())),
+    ):
+        other.merge(CalibrationSummary(classes=[0, 1]))
+        assert other == found, f"{title} of a summary, {kind}"
+        again = dict(fields_of([other.totals, other.samples(), other.reliability_curve()]))
+        for field, value in expected.items():
+            where = f"{title} of a summary, {kind}, {field}"
+            np.testing.assert_array_equal(again[field], value, err_msg=where)
+        twice = (other.merge(other.copy()), found.copy().merge(found))
+        assert twice[0] == twice[1], f"{title} of a summary, {kind}, merged"
 
 
 # --- monitors -----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.linear._fit import LOSSES
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration
@@ -853,3 +854,28 @@ def test_the_population_of_a_theory_has_means_of_its_scale(ratio):
     check(mean, rng.normal(size=d) * model.scale_ / np.sqrt(d), "mean")
     inverse = np.log(1.2 / 0.2)  # the mean of 1 / (0.2 + u) of a uniform u
     check(model.scale_, -stats.norm.ppf(0.1) / np.sqrt(inverse), "scale", 1e-6)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_derivatives_of_losses_of_linear_models(loss):
+    """By differences, on both sides of every kink."""
+    f = np.array([-3.1, -1.0 - 2e-4, -1.0 + 2e-4, -0.4, 0.0, 0.7, 1.0 - 2e-4, 1.0 + 2e-4, 2.5])
+    step = 1e-4
+    if loss == "multinomial":
+        f = np.column_stack([f, np.zeros(len(f)), -0.5 * f])
+        codes = np.arange(len(f)) % 3
+        _, psi, proba = LOSSES[loss](f, codes)
+        for c in range(3):
+            move = step * np.eye(3)[c]
+            ends = [LOSSES[loss](f + sign * move, codes)[0] for sign in (1, -1)]
+            slope = (ends[0] - ends[1]) / (2 * step)
+            np.testing.assert_allclose(-psi[:, c], slope, atol=1e-7, err_msg=f"class {c}")
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+        return
+    for y in (np.ones(len(f)), -np.ones(len(f))):
+        _, psi, curvature = LOSSES[loss](f, y)
+        low, high = (LOSSES[loss](f + sign * step, y) for sign in (-1, 1))
+        where = f"{loss}, y = {y[0]:g}"
+        np.testing.assert_allclose(-psi, (high[0] - low[0]) / (2 * step), atol=2e-4, err_msg=where)
+        slope = (low[1] - high[1]) / (2 * step)
+        np.testing.assert_allclose(curvature, slope, atol=1e-6, err_msg=f"{where}, curvature")

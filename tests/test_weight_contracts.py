@@ -15,7 +15,7 @@ import pytest
 import test_methods
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from stored_numbers import fields_of
+from stored_numbers import KINDS_AT_AN_END, fields_of, rows_at_an_end
 from test_functions import FUNCTIONS, SLOW, TWO_CLASSES, call, options
 from test_functions import rows as rows_of
 from words import numbers
@@ -55,6 +55,8 @@ DRAWN = {
 }
 #: Options that take rows in their order: beside each other, or drawn.
 IN_ORDER = {("kernel_calibration_error", "linear"), ("reliability_curve", "isotonic")}
+#: Functions that search for a width, which takes seconds of weights that are no whole numbers.
+TAKES_SECONDS = {"interval_calibration_error"}
 #: Functions whose folds or draws are of the rows in their order.
 BY_POSITION = {
     *("decompose_loss", "proper_calibration_error", "refinement_curve", "refinement_error"),
@@ -148,6 +150,29 @@ def test_a_weight_of_0_leaves_a_row_out_of_every_number(name):
             continue
         found = found_by(name, data, np.where(kept, WEIGHT, 0.0), option)
         check_equal(name, option, found, expected)
+
+
+@pytest.mark.parametrize("name", weighted(TAKES_SECONDS))
+def test_rows_at_an_end_have_the_same_weights(name):
+    """All alike, of two scores, or certain: a common factor and rows of weight 0 at once."""
+    weight = np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013
+    kept = np.arange(N) % 9 != 4
+    ran = 0
+    for kind, k in itertools.product(KINDS_AT_AN_END, (2,) if name in TWO_CLASSES else (2, 3)):
+        data = rows_at_an_end(kind, k)
+        some = {key: value[kept] for key, value in data.items()}
+        try:
+            expected = found_by(name, some, weight[kept], {})
+        except ValueError as error:
+            assert "expected" in str(error), f"{name}, {kind}: {error!r}"
+            continue
+        ran += 1
+        found = found_by(name, data, np.where(kept, FACTOR * weight, 0.0), {})
+        for field in expected:
+            if (name, field.rpartition(".")[2]) in TOTALS:
+                found[field] = found[field] / FACTOR
+        check_equal(name, f"{kind}, {k} classes", found, expected)
+    assert ran, f"{name} refuses all rows at an end"
 
 
 @pytest.mark.parametrize("name", weighted(BY_POSITION))
