@@ -241,7 +241,8 @@ y = (np.arange(25) % 3 == 0).astype(int)
 two = np.column_stack([1 - p, p])
 for method in (PlattScaling(), IsotonicCalibration()):
     print(method.fit(two, y).predict_proba(two)[:3, 1].round(9).tolist())
-print(round(expected_calibration_error(y, p), 9), CalibrationSummary().update(y, p).n_samples)
+print(round(expected_calibration_error(y, p), 9))
+print(CalibrationSummary().update([1, *y], [0.0, *p]).totals)  # one row is certain and wrong
 """
 
 

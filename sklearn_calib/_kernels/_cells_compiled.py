@@ -149,7 +149,7 @@ def losses_of_rows(p, q, y):
         rows = slice(start, start + CHUNK)
         one, other = p[rows], q[rows]
         right, off = work[0, : len(one)], work[1, : len(one)]
-        wrong += _right_and_off(one, other, y[rows], right, off)
+        wrong += int(_right_and_off(one, other, y[rows], right, off))  # without numba an int64
         found[1] = _sum_of_products(off, off)
         negative_logarithms(right, LOG_LOSS_FLOOR, off)
         found[0] = _sum_of_products(off, _ONES[: len(off)])

@@ -4,10 +4,13 @@ import shutil
 import subprocess
 import sys
 
+import numba
 import pytest
 
 from sklearn_calib._kernels import _compile
 from sklearn_calib.exceptions import CalibrationWarning
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
 
 def run(code, cache, **options):
