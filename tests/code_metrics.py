@@ -27,15 +27,15 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 466_600,
+    "tokens": 466_300,
     "tokens per 100 code lines": 971,
     "where parameters": 314,
     "tuples that are only unpacked": 109,
     "vague constants": 142,
     "percent of function names of one word": 51.2,
-    "percent of function names with a participle": 13.9,
+    "percent of function names with a participle": 13.8,
     "percent of function names with of": 9.0,
-    "percent of docstrings that are not imperative": 84.2,
+    "percent of docstrings that are not imperative": 84.0,
     "files": 352,
     "public names": 156,
     "sub-packages": 29,

@@ -157,13 +157,6 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
     said = capsys.readouterr().err
     assert "No space left on device. Make room, or name a folder" in said and "TMPDIR" in said
-    os.mkfifo("pipe")
-    monkeypatch.setattr("sklearn_calib._cli._remote._begun", lambda handle: b"")
-    handle = os.open("pipe", os.O_RDWR)
-    assert main(["monitor", "pipe", *ROWS]) == 2
-    os.close(handle)
-    assert "TMPDIR" in capsys.readouterr().err
-    os.remove("pipe")
     assert names() == there
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "absent"))
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2

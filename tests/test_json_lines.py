@@ -319,6 +319,22 @@ def test_every_field_stays_as_it_was(write, capsys, monkeypatch, tables):
     assert capsys.readouterr().out.replace("\r", "") == "\n".join(lines).replace("\r", "")
 
 
+def test_the_objects_of_a_list_stay_as_they_are(write, tables):
+    """Spelling of numbers, commas and brackets in text, and a field that comes twice."""
+    objects = [
+        '{"p": 0.50, "note": "a, ]}\\"[", "n": 1E2}',
+        '{"p": 2e-1, "z": 1, "z": [2, {}]}',
+        '{"p": 0.7, "big": 123456789012345678901234567890, "none": NaN}',
+    ]
+    file = write(" [ " + " ,\n".join(objects) + "\n]\n", "list.json")
+    assert read(file, "p")["p"].tolist() == [0.5, 0.2, 0.7]
+    assert main(["apply", "map.json", file, "--prob", "p", "--out", "list.jsonl"]) == 0
+    lines = Path("list.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(objects)
+    for line, text in zip(lines, objects, strict=True):
+        assert line.startswith(text.removesuffix("}"))
+
+
 def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
     found = []
     for name in ("t.jsonl", "packed.ndjson.zst"):

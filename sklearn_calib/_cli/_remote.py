@@ -1,4 +1,4 @@
-"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow remote``."""
+"""Addresses, as files of a temporary folder; they ask for ``--allow remote``."""
 
 import os
 import re
@@ -13,13 +13,12 @@ from urllib.request import Request, url2pathname, urlopen
 
 from .._files.opened import ADDRESS, files_of, standard_input
 from .._files.rows import queried
-from .._files.whole import NO_ROOM, temporary_folder, until_other_end
+from .._files.whole import NO_ROOM, temporary_folder
 from .._show import bare, plain, quoted, reason_of, shown_as
 from ..exceptions import Refusal, refusal, require
 from ._wording import refuse
 
 _SECONDS = 60  # without an answer
-_PIPE = "pipe"  # what the file is called that holds what came through one
 _STANDARD_INPUT = "standard input"
 
 
@@ -37,7 +36,7 @@ def local_files(
 
     With a `query` the pattern is the address of a database, and the file holds the answer.
 
-    Copies of remote files, and of pipes, which can be read once only, are removed at the end.
+    Copies of remote files are removed at the end; named pipes are refused.
     `copied`: the standard input is copied too, to be read twice and block by block; `workers` on
     other machines, who do not see the copy, are refused then. `beside`: it is copied, and may be
     one of several files.
@@ -57,6 +56,8 @@ def local_files(
         refuse("the standard input alone", "also files", "Name files alone")
     if patterns.count("-") > 1:
         refuse("the standard input once", "it twice", "Name a file")
+    for pattern in patterns:
+        _refuse_pipe(pattern)
     here = "the standard input" if copied and "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
         rule, cure = "files that the workers of --dask can read", "Name files, or leave --dask out"
@@ -71,11 +72,9 @@ def local_files(
             for path in _fetched(pattern, os.path.join(folder, str(number)), copied, query)
         ]
         copies = {}
-        for number, pattern in enumerate(patterns if folder else ()):
+        for number in range(len(patterns) if folder else 0):
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
-            if _is_pipe(pattern):
-                copies = {f"{place}{_PIPE}": pattern} | copies
         with shown_as(copies):
             yield [path for _, path, _ in files_of(found, "audit")]
 
@@ -89,13 +88,17 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
 
 
 def _is_copied(pattern):
-    return _is_pipe(pattern) or (ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
+    return ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file"
 
 
-def _is_pipe(pattern):
+def _refuse_pipe(pattern):
+    """Refuse a named pipe, such as ``<(command)`` of a shell: files are read more than once."""
+    is_pipe = False
     with suppress(OSError, ValueError):
-        return stat.S_ISFIFO(os.stat(pattern).st_mode)
-    return False
+        is_pipe = stat.S_ISFIFO(os.stat(pattern).st_mode)
+    if is_pipe:
+        hint = "Write its rows into a file, or lead them to the standard input, whose name is -"
+        refuse("a file, which can be read again", f"the pipe {quoted(pattern)}", hint)
 
 
 def _fetched(pattern, folder, copied, query):
@@ -108,9 +111,6 @@ def _fetched(pattern, folder, copied, query):
         with open(path, "wb") as file:
             shutil.copyfileobj(standard_input(), file)
         return [path]
-    if _is_pipe(pattern):
-        os.makedirs(folder)
-        return [_drained(pattern, os.path.join(folder, _PIPE))]
     if not ADDRESS.match(pattern):
         return [pattern]
     parts = urlsplit(pattern)
@@ -152,36 +152,6 @@ def _answered(address, query, path):
                 cure = "Cast them in the query"
                 refuse("columns of one type", plain(error, 200), cure)
     return path
-
-
-def _drained(pipe, path):
-    """All that comes through a named pipe, in a file."""
-    try:
-        handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        with open(handle, "rb") as source, open(path, "wb") as file:
-            file.write(_begun(handle))
-            os.set_blocking(handle, True)
-            shutil.copyfileobj(source, file)
-    except OSError as error:
-        if error.errno in NO_ROOM:
-            raise
-        refuse(
-            f"a table from the pipe {quoted(pipe)}",
-            plain(error.strerror or error, 200),
-            "Start the program that writes it, or name a file",
-        )
-    return path
-
-
-def _begun(handle):
-    """The first bytes of a pipe that another process has opened, or none where it still waits."""
-    for _ in until_other_end("no program writes into it"):
-        try:
-            if begun := os.read(handle, 2**16):
-                return begun
-        except BlockingIOError:  # there is a writer
-            break
-    return b""
 
 
 def _name_of(path):

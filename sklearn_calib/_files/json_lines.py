@@ -22,6 +22,7 @@ _HEAD = 2**20  # bytes whose lines say which columns there are
 _EXACT = 2**53  # whole numbers up to here are floats without a loss
 _MANY = 50  # values of a single object that is a whole table
 _BLANK = " \t\r\n"
+_BETWEEN = re.compile(r"[ \t\r\n,]*")  # of the objects of a list
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "text"}
 _ONE_LINE = "An object may not go over several lines; jq -c . puts it into one"
 
@@ -359,7 +360,7 @@ def joined_frames(frames: Sequence[Any]) -> Any:
 
 
 def _lines_of_array(stream, encoding, file):
-    """The objects of a list, one in each line, each as it is written."""
+    """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
     whole = text.read(csv_text.LONGEST_ROW + 1)
     text.detach()
@@ -370,19 +371,9 @@ def _lines_of_array(stream, encoding, file):
             f"a list of more than {csv_text.LONGEST_ROW:,} characters",
             "Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
         )
-    scan = json.JSONDecoder().scan_once
-    place, pieces = whole.index("[") + 1, []
+    decoder = json.JSONDecoder()
     try:
-        while (place := _after(whole, place)) < len(whole) and whole[place] != "]":
-            _, end = scan(whole, place)
-            pieces.append(whole[place:end].replace("\n", " ").replace("\r", " "))
-            place = _after(whole, end)
-            if whole[place : place + 1] == ",":
-                place += 1
-            elif whole[place : place + 1] != "]":
-                raise StopIteration(place)
-        if whole[place : place + 1] != "]" or _after(whole, place + 1) != len(whole):
-            raise StopIteration(place)
+        decoder.decode(whole)  # which tells what is wrong, and where
     except RecursionError:
         refuse(
             "",
@@ -390,18 +381,21 @@ def _lines_of_array(stream, encoding, file):
             "a deeper one",
             "Leave out the field that is so deep",
         )
-    except (StopIteration, ValueError) as error:
-        wrong = getattr(error, "pos", getattr(error, "value", place))
+    except ValueError as error:  # also a number of more digits than Python takes
+        wrong = getattr(error, "pos", 0)
+        part = whole[wrong : wrong + 40]
         line = whole.count("\n", 0, wrong) + 1
         refuse(
             "",
             f"a list of JSON objects in {plain(file)}",
-            f"{quoted(whole[wrong : wrong + 40], 40)} in line {line}",
+            f"{quoted(part, 40)} in line {line}",
             "Repair it there, or write one object in each line",
         )
-    return "\n".join(pieces)
-
-
-def _after(text, place):
-    """The place of what comes behind blanks."""
-    return re.compile(r"[ \t\r\n]*").match(text, place).end()
+    lines = []
+    place = _BETWEEN.match(whole, whole.index("[") + 1).end()
+    while whole[place] != "]":
+        _, end = decoder.raw_decode(whole, place)
+        # `apply` writes the text of an object as it is
+        lines.append(whole[place:end].replace("\n", " ").replace("\r", " "))
+        place = _BETWEEN.match(whole, end).end()
+    return "\n".join(lines)

@@ -194,10 +194,11 @@ def opened(file: str) -> Any:
             "Download it, or give the path alone",
         )
     else:
+        if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+            got = f"the pipe or device {quoted(file)}"
+            refuse("", "a file, which can be read again", got, "Copy it into a file first")
         with open(file, "rb") as stream:
-            if not stream.seekable():
-                source = io.BytesIO(stream.read())
-            head = source.getvalue()[:8] if source is not file else stream.read(8)
+            head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
     if ending not in (*_COMPRESSED, ".zip"):
         ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")

@@ -240,22 +240,17 @@ else:
 
 
 def _opened_pipe(path, mode):
-    """A named pipe, as soon as another process reads it; `open` alone would wait for ever."""
-    for _ in until_other_end("no program reads this pipe"):
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-            break
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-    os.set_blocking(handle, True)
-    return open(handle, mode)
-
-
-def until_other_end(said: str) -> Iterator[None]:
-    """Turns of waiting for the other end of a pipe; TimeoutError, which says so, after a minute."""
+    """Open a named pipe when another process reads it; `open` alone would wait for ever."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        yield
-        time.sleep(0.02)
-    raise TimeoutError(errno.ETIMEDOUT, f"{said}, for {SECONDS} seconds")
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # which means that nobody reads it yet
+                raise
+            time.sleep(0.02)
+        else:
+            os.set_blocking(handle, True)
+            return open(handle, mode)
+    said = f"no program reads this pipe, for {SECONDS} seconds"
+    raise TimeoutError(errno.ETIMEDOUT, said)
