@@ -128,8 +128,8 @@ MUTANTS = {
     ),
     "Clopper-Pearson, upper end": Mutant(
         "_kernels._proportion",
-        "betaincinv(events + 1, np.where(below",
-        "betaincinv(events, np.where(below",
+        "np.subtract(rows, events), rows, tail",
+        "np.subtract(rows, events), np.subtract(rows, 1), tail",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
     # -- after an alarm of the monitor
