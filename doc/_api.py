@@ -85,6 +85,7 @@ def tasks():
     known = {module for parts in TASKS.values() for module in parts}
     *first, (last, parts) = TASKS.items()
     rest = {n: n.capitalize() for n in found if not n.startswith("_") and n not in known}
+    rest = {module: title for module, title in rest.items() if _names(module)}  # for users
     for task, modules in [*first, (last, parts | rest)]:
         yield task, {title: _names(module) for module, title in modules.items()}
 

@@ -23,6 +23,7 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import groups as groups
     from . import inference as inference
     from . import linear as linear
+    from . import maps as maps
     from . import meta as meta
     from . import metrics as metrics
     from . import monitoring as monitoring

@@ -404,8 +404,8 @@ def each_against_rest(proba: FloatArray) -> Iterator[FloatArray]:
     """`one_against_rest` of every column in turn, in O(n k) together."""
     plain = np.asarray(proba)
     log = proba._log if isinstance(proba, SimplexArray) else None
-    others = _of_others(np.add, plain, 0.0)
-    log_others = None if log is None else _of_others(np.logaddexp, log, -np.inf)
+    others = combine_others(np.add, plain, 0.0)
+    log_others = None if log is None else combine_others(np.logaddexp, log, -np.inf)
     for column in range(plain.shape[1]):
         pair = np.column_stack([others[:, column], plain[:, column]])
         if log is not None and log_others is not None:
@@ -416,15 +416,15 @@ def each_against_rest(proba: FloatArray) -> Iterator[FloatArray]:
 def rank_scores_against_rest(proba: FloatArray) -> FloatArray:
     """`unrounded_rank_score` of each of `each_against_rest`, one column for each, at once."""
     if isinstance(proba, SimplexArray) and proba._log is not None:
-        return proba._log - _of_others(np.logaddexp, proba._log, -np.inf)
+        return proba._log - combine_others(np.logaddexp, proba._log, -np.inf)
     plain = np.asarray(proba)
     with np.errstate(divide="ignore"):
-        others = np.maximum(np.log(_of_others(np.add, plain, 0.0)), LOG_OF_ZERO)
+        others = np.maximum(np.log(combine_others(np.add, plain, 0.0)), LOG_OF_ZERO)
         return np.maximum(np.log(plain), LOG_OF_ZERO) - others
 
 
-def _of_others(operation: Any, table: FloatArray, neutral: float) -> Any:
-    """The operation over all columns but one, for each: of those before and of those after."""
+def combine_others(operation: Any, table: FloatArray, neutral: float) -> Any:
+    """Return the operation over all columns but one, for each column."""
     joined = np.full_like(table, neutral)
     joined[:, 1:] = operation.accumulate(table[:, :-1], axis=1)
     after = operation.accumulate(table[:, :0:-1], axis=1)[:, ::-1]

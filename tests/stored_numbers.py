@@ -46,8 +46,9 @@ LONGEST = {"commands": 0.5, "paired_difference": 0.3, "calibration_report": 0.2}
 USUALLY = 0.12
 N = test_functions.N
 REFUSED = "refused"
-#: Fields that are not compared: when, how long, and what is rounding alone.
-LEFT_OUT = ("created", "version", "case", "problem", "moved", "cv_results_")
+#: Fields that are not compared: when, how long, what is rounding alone, and maps, which follow
+#: from the other attributes.
+LEFT_OUT = ("created", "version", "case", "problem", "moved", "cv_results_", "map_")
 
 
 # --- the numbers of a result --------------------------------------------------------------------

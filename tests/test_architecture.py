@@ -24,6 +24,7 @@ FLOORS = (
     ("_simplex", "_sklearn_compat", "_version"),
     ("_random", "canonical"),
     ("_files", "_kernels", "datasets", "staging"),
+    ("maps",),
     ("metrics", "recalibrators"),
     ("decisions", "decomposition", "linear", "monitoring"),
     ("inference", "meta", "testing"),
@@ -153,7 +154,6 @@ SHARED = (
     "__init__",
     "_softmax_family",
     "_paths",
-    "_row_program",
     "_device_map",
     "_stacking",
     "_repeated",
@@ -161,7 +161,6 @@ SHARED = (
     "_blocks",
     "_falling",
     "_booster",
-    "_turning",
     "_frequencies",
 )
 

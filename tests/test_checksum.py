@@ -16,7 +16,7 @@ from sklearn_calib._cli import main
 from sklearn_calib._files.checksum import checksum
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_dict, from_json, simplify, to_dict, to_json
-from sklearn_calib.export._nodes import NODES
+from sklearn_calib.maps import MAP_KINDS
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
@@ -57,7 +57,7 @@ def nodes_of(tree):
 
 def test_all_kinds_of_nodes_are_among_the_cases():
     found = {kind for case in CASES for kind in nodes_of(json.loads(text_of(*case))["map"])}
-    assert found == set(NODES)
+    assert found == set(MAP_KINDS)
 
 
 def changed(text, place, rng):
@@ -135,7 +135,7 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     with refuses(ValueError, where="sha256", rule="the checksum ", cure=".* with edited=True"):
         from_dict(document)
     found = from_dict(document, edited=True)
-    assert found._nodes()["values"][7] == document["map"]["values"][7]
+    assert found.map_.to_tree()["values"][7] == document["map"]["values"][7]
     assert found.document["estimator"]["edited"] is True and ", edited," in repr(found)
     assert from_json(to_json(found)).document == found.document  # from here on it is as all maps
     document["map"]["values"][7] = 1.5

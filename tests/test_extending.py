@@ -37,7 +37,7 @@ CHECKS = {
         f"tests/test_documentation.py {METRICS} tests/displays",
         "DistributionDisplay or _distribution or stay_small",
     ),
-    "add_a_node": (
+    "add_a_map": (
         f"tests/export/test_documents.py {METRICS}",
         "schema or each_file or stay_small",
     ),

@@ -1272,6 +1272,8 @@ READ_IN = {
     "DefaultCalibration": "recalibrators/test_default.py",
     "EnsembleTemperatureScaling": "recalibrators/test_softmax_regression.py",
     "VennAbers": "export/test_nodes.py",
+    "Recalibrator": "maps/test_calibration_maps.py",
+    "ExportedMap": "export/test_documents.py",
 }
 
 

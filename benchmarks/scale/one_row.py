@@ -4,7 +4,7 @@
 3000 calibration rows; with "folds" five models, each with its own map. Microseconds for each call
 of ``predict_proba``, the shortest of 15 runs in turns, and the ratio to the classifier's own call:
 only ratios mean anything on a machine with other work. Last, the map alone on a million rows, as
-one program and candidate by candidate, in turns as well.
+one map and candidate by candidate, in turns as well.
 """
 
 import time
@@ -73,7 +73,7 @@ def main():
         print(*table, sep="\n", flush=True)
         stack = StackedCalibration().fit(*make_overconfident(k, 3000))
         many, _ = make_overconfident(k, MANY, random_state=1)
-        ways = {"as one program": stack._predict_proba, "each": stack._mixed}
+        ways = {"as one map": stack._predict_proba, "each": stack._predict_by_parts}
         spent = shortest(
             [lambda call=call, many=many: call(many) for call in ways.values()], 1, runs=3
         )

@@ -75,8 +75,8 @@ def group_rows(table, n_levels, seed=0):
         seed += 1
 
 
-def find_cells(table, n_levels, cells, seed=0):
-    """For each row the position of its level among `cells` (b, k), or -1."""
+def find_cells(table, n_levels, cells, slack=None, seed=0):
+    """Return the position of the level of each row among `cells` (b, k), or -1."""
     from ._level_sets_compiled import confirm, hashes
 
     found = np.full(len(table), -1, dtype=np.intp)
@@ -86,8 +86,8 @@ def find_cells(table, n_levels, cells, seed=0):
     keys = (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
-        return find_cells(table, n_levels, cells, seed + 1)
-    rule = float(n_levels), snap(n_levels)
+        return find_cells(table, n_levels, cells, slack, seed + 1)
+    rule = float(n_levels), snap(n_levels) if slack is None else slack
     wanted = hashes(table, *rule, odd)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
     candidate[keys[candidate] != wanted] = -1

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from .._simplex import LARGEST_LOG_LOSS, row_blocks
 
@@ -32,6 +32,17 @@ class TemperatureFit(NamedTuple):
     loss: float  # mean log loss at beta, in nats; no row counts more than LARGEST_LOG_LOSS
     status: str  # "inside", "uninformative" (beta at its minimum) or "separable" (at its maximum)
     n_passes: int
+
+
+def scale_proba(log, beta, intercept=0.0):
+    """Return softmax(beta log + intercept) of rows of logarithms."""
+    # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
+    return softmax(beta * (log - log.max(axis=1, keepdims=True)) + intercept, axis=1)
+
+
+def mix_with_uniform(proba, share):
+    """Return probabilities with a share of the uniform distribution."""
+    return (1.0 - share) * proba + share / proba.shape[1]
 
 
 def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):

@@ -15,12 +15,18 @@ from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba, naming
 from ..exceptions import called, check_flag, is_number, refuse, setting
-from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
-from ._fields import Numbers, kinds_of, shown, wrong
-from ._nodes import NODES, Node
+from ..maps import (
+    MAP_KINDS,
+    CalibrationMap,
+    Numbers,
+    get_schema_fields,
+    raise_invalid_document,
+    read_map,
+    short_repr,
+)
+from ..recalibrators import Recalibrator, all_recalibrators, get_map
 from ._notes import NOTE_NAMES, read_notes
-from ._tabulate import tabulated
-from ._tree import read_nodes
+from ._tabulate import tabulate_curves
 
 FORMAT = "sklearn-calib-map"
 SCHEMA = 1
@@ -56,7 +62,7 @@ class MapDocument:
 
     Parameters
     ----------
-    root : Node
+    root : CalibrationMap
         The map, from rows of probabilities to rows of probabilities.
     classes : ndarray of shape (n_classes,)
         Labels in the order of the columns.
@@ -75,7 +81,7 @@ class MapDocument:
         What the user notes about the rows: "date", "columns" and "scale".
     """
 
-    root: Node
+    root: CalibrationMap
     classes: AnyArray
     input: str
     check: tuple[FloatArray, FloatArray]
@@ -87,7 +93,7 @@ class MapDocument:
     def to_dict(self) -> dict[str, Any]:
         """The document as a dict of JSON's types."""
         names, kind = written_classes(self.classes)
-        tree = self.root.tree()
+        tree = self.root.to_tree()
         found = {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -161,11 +167,11 @@ def _document_of_fitted(fitted, kind, tabulate):
     if not isinstance(kind, str) or kind not in KINDS:
         refuse(where, "input='proba' or 'logits'", repr(kind), "Say what the scores will be")
     with naming(fitted):
-        nodes = map_nodes(fitted, where)
-    tree, error = tabulated(nodes, tabulate, where)
+        found = get_map(fitted, where)
+    found, error = tabulate_curves(found, tabulate, where)
     classes = np.asarray(fitted.classes_)
     written_classes(classes)
-    root = read_nodes(tree, len(classes))
+    root = read_map(found.to_tree(), len(classes))  # with all its checks
     scores = check_scores(len(classes), kind)
     rows = canonical_proba(scores, kind=kind)
     results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
@@ -175,7 +181,7 @@ def _document_of_fitted(fitted, kind, tabulate):
             where,
             f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             f"a difference of {worst:.2g}",
-            "Its _nodes() and its _predict_proba() say different things. A map of log-odds beyond "
+            "Its _make_map() and its _predict_proba() differ. A map of log-odds beyond "
             "80 is written for logits, input='logits': a probability has no such numbers",
             error=RuntimeError,
         )
@@ -215,16 +221,20 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
     found = _read(document)
     if check_flag(edited, "edited", called("from_dict")):
-        _check_names(document, found.root.tree())
+        _check_names(document, found.root.to_tree())
         return replace(found, estimator=found.estimator | {"edited": True}).checked()
     _run_check(found)
     if (own := checksum(document)) != document[ENTRY]:
-        stated = shown(document[ENTRY])
-        wrong(ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED)
+        stated = short_repr(document[ENTRY])
+        raise_invalid_document(
+            ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED
+        )
     own = compute_map_checksum(document["classes"], document["classes_type"], document["map"])
     if own != document[MAP_CHECKSUM]:
-        stated = shown(document[MAP_CHECKSUM])
-        wrong(MAP_CHECKSUM, f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
+        stated = short_repr(document[MAP_CHECKSUM])
+        raise_invalid_document(
+            MAP_CHECKSUM, f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED
+        )
     return found
 
 
@@ -235,28 +245,37 @@ def _check_names(document, tree):
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
             cure = "The columns do not move with the names: write them back as they were"
-            wrong("classes", f"the order of the map's columns, {shown(other)}", shown(names), cure)
+            raise_invalid_document(
+                "classes",
+                f"the order of the map's columns, {short_repr(other)}",
+                short_repr(names),
+                cure,
+            )
 
 
 def _read(document):
     """The parts of a document, each checked by itself."""
     if not isinstance(document, dict):
-        wrong("the document", "a dict", type(document).__name__, "Pass what to_dict returned")
+        raise_invalid_document(
+            "the document", "a dict", type(document).__name__, "Pass what to_dict returned"
+        )
     _check_schema(document)  # first: documents of other schemas have other entries
     _check_present(document, _NEEDED)
     for name in document:
         if name not in _KNOWN:
-            wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", shown(name))
+            raise_invalid_document(
+                str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", short_repr(name)
+            )
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
-        wrong("input", "'proba' or 'logits'", shown(kind))
+        raise_invalid_document("input", "'proba' or 'logits'", short_repr(kind))
     expected_types = {"package": str, "estimator": dict, "largest_error": dict}
     for name, expected in expected_types.items():
         value = document.get(name, expected())
         if not isinstance(value, expected):
-            wrong(name, f"a {expected.__name__}", type(value).__name__)
+            raise_invalid_document(name, f"a {expected.__name__}", type(value).__name__)
     classes = read_classes(document["classes"], document["classes_type"])
-    root = read_nodes(document["map"], len(classes))
+    root = read_map(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
     return MapDocument(
         root,
@@ -273,26 +292,30 @@ def _read(document):
 def _check_present(document, names):
     for name in names:
         if name not in document:
-            wrong(name, "a value", "nothing")
+            raise_invalid_document(name, "a value", "nothing")
 
 
 def _check_schema(document):
     _check_present(document, ("format", "schema"))
     if document["format"] != FORMAT:
-        wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
+        raise_invalid_document(
+            "format", repr(FORMAT), short_repr(document["format"]), "Pass what to_dict returned"
+        )
     schema = document["schema"]
     if isinstance(schema, bool) or schema != SCHEMA:
         cure = "Read it with the version of sklearn-calib that wrote it, or export the map again"
-        wrong("schema", f"{SCHEMA}, which this version reads", shown(schema), cure)
+        raise_invalid_document(
+            "schema", f"{SCHEMA}, which this version reads", short_repr(schema), cure
+        )
 
 
 def _read_check(check, k):
     if not isinstance(check, list) or len(check) != N_CHECKS:
         got = f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
-        wrong("check", f"a list of {N_CHECKS} pairs of rows", got)
+        raise_invalid_document("check", f"a list of {N_CHECKS} pairs of rows", got)
     for i, pair in enumerate(check):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            wrong(f"check[{i}]", "a row and its result", shown(pair))
+            raise_invalid_document(f"check[{i}]", "a row and its result", short_repr(pair))
     row = Numbers(length=k)
     scores, results = [], []
     for i, (given, result) in enumerate(check):
@@ -306,11 +329,11 @@ def _run_check(document):
     try:
         found = document.rows(scores)
     except ValueError as error:
-        wrong("check", "rows of scores", str(error))
+        raise_invalid_document("check", "rows of scores", str(error))
     far = ~(np.abs(found - expected) <= TOLERANCE)
     if far.any():
         row, column = np.argwhere(far)[0]
-        wrong(
+        raise_invalid_document(
             f"check[{row}]",
             f"the result that the document states, {expected[row, column]:.12g}",
             f"{found[row, column]:.12g} in column {column}",
@@ -342,24 +365,24 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
 def read_classes(names: Any, kind: Any) -> AnyArray:
     """The labels that `written_classes` wrote."""
     if not isinstance(kind, str) or kind not in _LABELS:
-        wrong("classes_type", f"one of {', '.join(_LABELS)}", shown(kind))
+        raise_invalid_document("classes_type", f"one of {', '.join(_LABELS)}", short_repr(kind))
     if not isinstance(names, list) or len(names) < 2:
-        wrong("classes", "a list of at least two labels", shown(names))
+        raise_invalid_document("classes", "a list of at least two labels", short_repr(names))
     for i, name in enumerate(names):
         found = type(name)
         if found is not _LABELS[kind]:
-            wrong(f"classes[{i}]", f"a label of type {kind}", shown(name))
+            raise_invalid_document(f"classes[{i}]", f"a label of type {kind}", short_repr(name))
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
-            wrong(f"classes[{i}]", "an integer of 64 bits", "another")
+            raise_invalid_document(f"classes[{i}]", "an integer of 64 bits", "another")
         if kind == "float" and not np.isfinite(name):
-            wrong(f"classes[{i}]", "a finite number", f"{name}")
+            raise_invalid_document(f"classes[{i}]", "a finite number", f"{name}")
     if len(set(names)) < len(names):
-        wrong("classes", "different labels", "repeated ones")
+        raise_invalid_document("classes", "different labels", "repeated ones")
     if kind == "bytes":
         try:
             names = [base64.b64decode(name, validate=True) for name in names]
         except (binascii.Error, ValueError):
-            wrong("classes", "bytes in base64", "something else")
+            raise_invalid_document("classes", "bytes in base64", "something else")
     if kind == "int" and max(names) >= 2**63:  # numpy would make floats of them beside a -1
         return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)
@@ -406,14 +429,14 @@ def json_schema() -> dict[str, Any]:
     ['node', 'input', 'edges', 'values']
     """
     file = files(__package__).joinpath(f"schema-{SCHEMA}.json")
-    definitions = {name: _node_schema(name, cls) for name, cls in sorted(NODES.items())}
+    definitions = {name: _node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())}
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
     around_nodes = json.loads(file.read_text(encoding="utf-8"))
     return around_nodes | {"$defs": {"node": choice} | definitions}
 
 
 def _node_schema(name, cls):
-    fields = kinds_of(cls)
+    fields = get_schema_fields(cls)
     described = {field: kind.described() for field, (kind, _) in fields.items()}
     return {
         "type": "object",

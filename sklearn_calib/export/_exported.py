@@ -13,15 +13,13 @@ from .. import meta
 from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain, quoted
-from .._typing import AnyArray, ArrayLike, Self
+from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels, check_indexes, check_same_length, soft_rows
 from ..exceptions import Refusal, refuse
+from ..maps import MAX_DEPTH, CalibrationMap, raise_invalid_document, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._document import Kind, document_of, read_document
-from ._fields import shown, wrong
-from ._nodes import takes_absent
 from ._notes import Columns, Date, write_notes
-from ._tree import MAX_DEPTH, read_nodes
 
 
 class ExportedMap(Recalibrator):
@@ -166,26 +164,24 @@ class ExportedMap(Recalibrator):
         return self.document.get("columns", {}).get("scores")
 
     def _maps_tensors(self):
-        return self._is_arithmetic()
+        return self._root.is_arithmetic()
 
     def _fit(self, proba, codes, weight):
         raise NotImplementedError  # `fit` is its own
 
     def _check_absent(self, proba, where):
-        if not takes_absent(self._root):
+        if not self._root.keeps_absent():
             super()._check_absent(proba, where)
 
-    def _predict_proba(self, proba: Any) -> AnyArray:
-        return self._root(proba)
+    @property
+    def map_(self) -> CalibrationMap:
+        return self._root
 
-    def _nodes(self) -> dict[str, Any]:
-        return self._root.tree()
+    def _make_map(self) -> CalibrationMap:
+        return self._root
 
     def _kind_of_scores(self) -> Any:
         return self.document["input"]
-
-    def _value_of(self, tree, rows):
-        return read_nodes(tree, 2)(rows)
 
 
 def _types_beside(cls):
@@ -427,7 +423,7 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
 def _content(source):
     if isinstance(source, str):
         if not source.strip():
-            wrong("the text", "JSON or the path of a file", "an empty text")
+            raise_invalid_document("the text", "JSON or the path of a file", "an empty text")
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
@@ -447,7 +443,7 @@ def _content(source):
             FileNotFoundError,
         )
     if size > MAX_BYTES:
-        wrong(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
+        raise_invalid_document(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
     return Path(source).read_bytes()
 
 
@@ -458,14 +454,14 @@ def _parsed(content):
     except Refusal:
         raise
     except (ValueError, RecursionError) as error:
-        wrong("the text", "JSON", f"{error}")
+        raise_invalid_document("the text", "JSON", f"{error}")
 
 
 def _check_depth(content):
     """Refuse brackets inside brackets before anything recurses into them."""
     steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
-        wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
+        raise_invalid_document("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
 
 
 def _once(pairs):
@@ -473,9 +469,9 @@ def _once(pairs):
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        wrong(twice[:40], "each entry once", f"{shown(twice)} twice")
+        raise_invalid_document(twice[:40], "each entry once", f"{short_repr(twice)} twice")
     return found
 
 
 def _no_constant(name):
-    wrong("the text", "finite numbers", name)
+    raise_invalid_document("the text", "finite numbers", name)

@@ -1,4 +1,4 @@
-"""Rows inside a program or an ONNX graph, of which nodes make other rows; and whole programs.
+"""Rows inside a program or an ONNX graph, of which maps make other rows; and whole programs.
 
 What is the same for both is written once here, with the operators and functions of numpy.
 """
@@ -6,30 +6,24 @@ What is the same for both is written once here, with the operators and functions
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from .._kernels._float_order import first_beyond, keys_of, numbers_of
-from .._kernels._log_odds import gap
 from .._simplex import (
     LOG_OF_ZERO,
     SMALLEST_PROBABILITY,
     score_of,
     two_classes_of_margin,
-    without_rounding_noise,
 )
 from .._typing import FloatArray, IntArray, Self
 from ..canonical import LARGEST_LOGIT, SLACK
 from ..exceptions import called
-from ..recalibrators import direction
-from . import _functions as functions
-from . import _nodes as nodes
+from ..maps import CalibrationMap, Cells, FunctionOfScore
 from . import _program as ops
 from ._document import MapDocument
-from ._functions import Curve, Function, Node, entries
 from ._program import Columns, Expr
 
 _NEVER = float(np.finfo(np.float64).max)
@@ -66,8 +60,8 @@ def of_margin(x: Any) -> Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows on the simplex between two nodes of a program or a graph.
+class LoweredRows:
+    """Rows on the simplex between two maps of a program or a graph.
 
     Parameters
     ----------
@@ -83,6 +77,9 @@ class Rows:
     k: int
     exact: Any = None
     origin: Origin | None = None
+
+    #: Whether they are the row of a program, which has operations for searches in tables.
+    is_program: ClassVar[bool] = False
 
     @property
     def lowest(self) -> float:
@@ -121,9 +118,9 @@ class Rows:
         """Other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
-    def after(self, node: Node) -> "Rows":
-        """What a node gives for them."""
-        return node.written(self)
+    def after(self, part: CalibrationMap) -> "LoweredRows":
+        """Return the rows that a map makes of these."""
+        return part.lower(self)
 
     @property
     def log(self) -> Any:
@@ -159,27 +156,23 @@ class Rows:
             log = (self.p > 0.0).where(self._log_at_least(_SMALLEST), float(LOG_OF_ZERO))
         return log.column(1) - log.column(0)
 
-    def number(self, node: Function) -> Any:
-        """The score that a function reads, rounded where it says so."""
-        x = self.score(node.input)
-        if not (self.double and getattr(node, "ties", False)):
+    def number(self, function: FunctionOfScore) -> Any:
+        """Return the score that a function reads, rounded if the function rounds it."""
+        x = self.score(function.input)
+        if not (self.double and function.rounds_scores):
             return x
-        return rounded(x, 0.0 if node.input == "proba" else 1.0)
+        return rounded(x, 0.0 if function.input == "proba" else 1.0)
 
-    def value(self, node: Function) -> Any:
-        """The value of a function, from which its `pair` makes probabilities."""
-        if isinstance(node, functions.Steps) and self.double:
-            return entries(node.values, self.found(node, node.edges, np.asarray))
-        return node.value(self.number(node))
-
-    def found(self, node: Function, targets: FloatArray, moved: Moved) -> Any:
+    def found(self, function: FunctionOfScore, targets: FloatArray, moved: Moved) -> Any:
         """How many of the targets moved(x) reaches, found without a logarithm of other digits."""
-        if node.input == "proba" and self.origin is None:
+        if function.input == "proba" and self.origin is None:
             origin = of_probability(self.p.column(1))
         else:
             origin = self.pair_origin()
         edges = least_reaching(
-            lambda number: moved(score_of(origin.rows(number), node.input)), targets, *origin.ends
+            lambda number: moved(score_of(origin.rows(number), function.input)),
+            targets,
+            *origin.ends,
         )
         return np.searchsorted(self.placed(edges, origin), origin.number, side="right")
 
@@ -218,7 +211,7 @@ class Rows:
         """As the thresholds of ordered classes: the log-odds of being above each but the last."""
         raise NotImplementedError
 
-    def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Any:
+    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
         """The results of the cells that levels are in, and `other` where they are in none."""
         raise NotImplementedError
 
@@ -289,19 +282,27 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
     )
 
 
-class ProgramRows(Rows):
+class ProgramRows(LoweredRows):
     """The row of a program."""
 
-    def after(self, node: Node) -> Rows:
-        found = node.written(self)
-        if self.k == 2 and found is not self and direction(node.tree()) in (0, 1):
+    is_program = True
+
+    def after(self, part: CalibrationMap) -> LoweredRows:
+        found = part.lower(self)
+        if self.k == 2 and found is not self and part.direction() in (0, 1):
             before = self.pair_origin()
-            origin = replace(before, rows=lambda number: node(before.rows(number)))
+            origin = replace(before, rows=lambda number: part(before.rows(number)))
             return replace(found, origin=origin)
         return found
 
-    def value(self, node: Function) -> Columns:
-        return value_of(node, self)
+    @property
+    def smallest_divisor(self) -> float:
+        """1 divided by it is finite."""
+        return ops.SMALLEST_DIVISOR
+
+    def chebyshev(self, z: Columns, coef: FloatArray) -> Columns:
+        """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
+        return ops.searched("chebyshev", z, coef)
 
     def others(self) -> tuple[Any, Any]:
         log = None if self.exact is None else ops.of_others(ops.log_sum, self.exact.single())
@@ -326,14 +327,14 @@ class ProgramRows(Rows):
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
-    def in_cells(self, node: nodes.Cells, levels: Any, other: Any) -> Columns:
-        known = (node.keys <= node.n_levels).all(axis=1)
+    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
+        known = (cells.keys <= cells.n_levels).all(axis=1)
         if not known.any():
             return other
-        found, place, number_of_key = _found(levels.single(), node.keys[known], node.n_levels + 1)
+        found, place, number_of_key = _found(levels.single(), cells.keys[known], cells.n_levels + 1)
         tables = np.empty((number_of_key.max() + 2, self.k))
         tables[0] = 0.0
-        tables[number_of_key + 1] = node.rows[known]
+        tables[number_of_key + 1] = cells.rows[known]
         return found.where(np.column_stack([place.entries_of(t) for t in tables.T]), other)
 
 
@@ -360,62 +361,3 @@ def _found(levels: list[Any], keys: IntArray, base: int):
         rank = place.entries_of(np.append(0.0, np.arange(len(codes))))
         rank_of_keys = rank_of_keys.ravel()
     return np.column_stack(conditions).all(), place, rank_of_keys
-
-
-@singledispatch
-def value_of(node: Function, rows: Rows) -> Columns:
-    """The value of a function in a program, where that is not how the node computes it."""
-    return Rows.value(rows, node)
-
-
-@value_of.register
-def _chebyshev(node: functions.ClippedChebyshev, rows: Rows) -> Columns:
-    """A sum of Chebyshev polynomials."""
-    low, high = node.domain
-    z = (np.clip(rows.number(node), low, high) - low) * (2.0 / (high - low)) - 1.0
-    return ops.searched("chebyshev", np.clip(z, -1.0, 1.0), node.coef)
-
-
-@value_of.register
-def _curve(node: Curve, rows: Rows) -> Columns:
-    """A curve between knots."""
-    x = rows.number(node)
-    if node.domain is not None:
-        x = np.clip(x, *node.domain)
-
-    def moved(numbers):
-        if node.ties:
-            numbers = without_rounding_noise(numbers, -2000 if node.input == "proba" else 0)
-        return numbers if node.domain is None else np.clip(numbers, *node.domain)
-
-    place = rows.found(node, node.knots[1:-1], moved)
-    low, high = node.knots[:-1], node.knots[1:]
-    start = place.entries_of(low)
-    if node.scale == "input":
-        width = high - low
-        with np.errstate(over="ignore"):
-            share = (x - start) * place.entries_of(1.0 / width)
-        outside = node.domain is None or node.domain[0] < low[0] or node.domain[1] > high[-1]
-    else:
-        width, outside = gap(low, high), False
-        unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -ops.SMALLEST_DIVISOR)
-        share = expit(x) * np.expm1(start - x) * place.entries_of(unit)
-        share = np.clip(share, 0.0, 1.0)
-    if not isinstance(node, functions.PiecewiseCubic):
-        return place.entries_of(node.values[:-1]) + share * place.entries_of(np.diff(node.values))
-    return _cubic(node, place, share, width, outside)
-
-
-def _cubic(node: functions.PiecewiseCubic, place, at, width, outside):
-    """The cubic in powers of t, and straight lines beyond the knots."""
-    rise = np.diff(node.values)
-    left, right = width * node.slopes[:-1], width * node.slopes[1:]
-    t = np.clip(at, 0.0, 1.0) if outside else at
-    powers = [node.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
-    value = place.entries_of(powers[3])
-    for power in powers[2::-1]:
-        value = place.entries_of(power) + t * value
-    if outside:
-        value = value + np.minimum(at - t, 0.0) * place.entries_of(left)
-        value = value + np.maximum(at - t, 0.0) * place.entries_of(right)
-    return value

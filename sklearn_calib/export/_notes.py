@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from ..exceptions import called, refuse
-from ._fields import shown, wrong
+from ..maps import raise_invalid_document, short_repr
 
 #: A date, or its text as ISO 8601 writes it.
 Date: TypeAlias = str | datetime.date
@@ -63,12 +63,14 @@ def read_notes(document: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of a document, each of them checked."""
     notes = {name: document[name] for name in NOTE_NAMES if name in document}
     if not isinstance(notes.get("date", ""), str):
-        wrong("date", "a text", shown(notes["date"]))
+        raise_invalid_document("date", "a text", short_repr(notes["date"]))
     columns = notes.get("columns", {})
     if not isinstance(columns, dict) or not all(map(_is_list_of_names, columns.values())):
-        wrong("columns", "lists of names", shown(columns))
+        raise_invalid_document("columns", "lists of names", short_repr(columns))
     if "scale" in notes and not _is_scale(notes["scale"]):
-        wrong("scale", "two numbers, the lower one first", shown(notes["scale"]))
+        raise_invalid_document(
+            "scale", "two numbers, the lower one first", short_repr(notes["scale"])
+        )
     return notes
 
 

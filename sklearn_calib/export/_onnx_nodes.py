@@ -9,9 +9,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
-from ._functions import Curve, Function, entries
-from ._lower import Origin, Rows, of_probability
-from ._nodes import Cells
+from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
+from ._lower import LoweredRows, Origin, of_probability
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
 _AXES_ARE_INPUT = 18
@@ -240,7 +239,7 @@ _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
 }
 
 
-class GraphRows(Rows):
+class GraphRows(LoweredRows):
     """Rows inside a graph."""
 
     @property
@@ -267,14 +266,16 @@ class GraphRows(Rows):
             upper = edges + np.minimum(slack, gaps[1:])
         return np.where(gaps[:-1] < slack, upper, lower)
 
-    def number(self, node: Function) -> Any:
-        x = super().number(node)
-        if not (self.p.graph.slack and isinstance(node, Curve)):
+    def number(self, function: FunctionOfScore) -> Any:
+        x = super().number(function)
+        if not (self.p.graph.slack and isinstance(function, CurveBetweenKnots)):
             return x
         # between knots that are close together the curve may be almost vertical
-        middles = (node.knots[:-1] + node.knots[1:]) / 2
-        knot = entries(node.knots, np.searchsorted(middles, x, side="right"))
-        slack = self.p.graph.slack * np.maximum(abs(knot), 0.0 if node.input == "proba" else 1.0)
+        middles = (function.knots[:-1] + function.knots[1:]) / 2
+        knot = take_entries(function.knots, np.searchsorted(middles, x, side="right"))
+        slack = self.p.graph.slack * np.maximum(
+            abs(knot), 0.0 if function.input == "proba" else 1.0
+        )
         return (abs(x - knot) <= slack).where(knot, x)
 
     def divided(self, values: Tensor) -> "GraphRows":
@@ -304,16 +305,16 @@ class GraphRows(Rows):
         )
         return above - below
 
-    def in_cells(self, node: Cells, levels: Any, other: Any) -> Any:
+    def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
         graph = levels.graph
-        keys = graph.tensor(node.keys.astype(float))
+        keys = graph.tensor(cells.keys.astype(float))
 
         def order(position):
             """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
             sign: Any = np.sign(levels - keys.entries(position))
             return graph.add("GatherElements", sign, abs(sign).top(), axis=1).reshaped(-1)
 
-        after = graph.search(len(node.keys), lambda position: np.less_equal(0.0, order(position)))
+        after = graph.search(len(cells.keys), lambda position: np.less_equal(0.0, order(position)))
         cell = np.maximum(after, np.array(1)) - np.array(1)
         found = (order(cell) == 0.0).reshaped(-1, 1)
-        return found.where(cell.entries_of(node.rows), other)
+        return found.where(cell.entries_of(cells.rows), other)

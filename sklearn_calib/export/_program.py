@@ -14,6 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.special import expit, log_expit
 
 from .._typing import FloatArray
+from ..maps import combine_pairwise
 
 #: Exponents are moved into [-700, 700], where no database reports underflow or overflow.
 LARGEST_EXPONENT = 700.0
@@ -74,21 +75,21 @@ class Columns(NDArrayOperatorsMixin):
         return [Columns([one]) for one in self.every]
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
-        return paired(np.add, self.single())
+        return combine_pairwise(np.add, self.single())
 
     def max(self, axis: int = 1, keepdims: bool = True) -> "Columns":
-        return paired(np.maximum, self.single())
+        return combine_pairwise(np.maximum, self.single())
 
     def min(self) -> "Columns":
         return -(-self).max()
 
     def all(self) -> "Columns":
         """The condition that all hold."""
-        return paired(np.bitwise_and, self.single())
+        return combine_pairwise(np.bitwise_and, self.single())
 
     def log_of_sum(self) -> "Columns":
         """The logarithm of the sum of the exponentials."""
-        return paired(log_sum, self.single())
+        return combine_pairwise(log_sum, self.single())
 
     def exponentials(self) -> "Columns":
         """e to the power of each, less the largest."""
@@ -222,14 +223,6 @@ class Program:
     n_inputs: int
     valid: Expr
     outputs: tuple[Expr, ...]
-
-
-def paired(operation: Callable[..., Any], terms: Sequence[Operand]) -> Operand:
-    """An associative operation over all terms, as a balanced tree: databases limit the depth."""
-    while len(terms) > 1:
-        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
-        terms = [operation(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return terms[0]
 
 
 def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:

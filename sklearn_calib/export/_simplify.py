@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from .._kernels._log_odds import gap
-from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin
+from .._simplex import SMALLEST_PROBABILITY
 from ..exceptions import is_number, refuse, setting
+from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
 from ._document import document_of
 from ._exported import ExportedMap
-from ._functions import Node, PiecewiseLinear, Steps
-from ._nodes import Mixture, SoftmaxAffine
-from ._tabulate import table_of
+from ._tabulate import tabulate_curve
 
 _LARGEST_TOLERANCE = 0.1
 _FIRST_BLOCK = 64
@@ -73,7 +72,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     return ExportedMap(found.to_dict())._ready()
 
 
-def _simplified(node: Node, tolerance: float, k: int) -> Node:
+def _simplified(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
     if isinstance(node, Steps):
         return _fewer_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
@@ -93,22 +92,13 @@ def _is_long(node):
 
 
 def _tabulated(node, tolerance):
-    def function(z):
-        with np.errstate(divide="ignore"):
-            log = np.log(np.maximum(node(two_classes_of_margin(z)), SMALLEST_PROBABILITY))
-        return log[:, 1] - log[:, 0]
+    def predict(proba):
+        return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
     ends = [-part.least for part in node.parts if part.least is not None]
-    curve = {
-        "input": "logit",
-        "name": "a mixture",
-        "function": function,
-        "points": np.unique([sign * end for sign in (-1, 1) for end in ends]),
-        "piece": lambda z: np.zeros(len(z)),
-    }
-    table = table_of(curve, tolerance, "simplify")
-    del table["node"], table["ties"]
-    return PiecewiseLinear(**table)
+    points = np.unique([sign * end for sign in (-1, 1) for end in ends])
+    curve = Curve(input="logit", name="a mixture", predict=predict, points=points)
+    return replace(tabulate_curve(curve, tolerance, "simplify"), ties=False)
 
 
 def _fewer_steps(node, tolerance):

@@ -1,12 +1,13 @@
 """Maps without a finite form become tables: straight pieces of the log-odds of the result."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
 from .._simplex import without_rounding_noise
 from ..exceptions import named, refuse, setting
+from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
 _FARTHEST = 1e6  # log-odds beyond, in units of the largest point, get the value there
 _FINEST = 1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
@@ -17,13 +18,14 @@ _PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
 _SHARE = 0.5  # of the bound is allowed at the probes: between them the curve may be farther
 
 
-def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
-    """The tree with a table in place of each curve, and how far a table may be from its curve.
+def tabulate_curves(
+    root: CalibrationMap, bound: float | None, where: str
+) -> tuple[CalibrationMap, float]:
+    """Return the map with a table in place of each curve, and the largest error of a table.
 
     Parameters
     ----------
-    tree : dict
-        What `map_nodes` returned.
+    root : CalibrationMap
     bound : float in [1e-9, 0.1], or None
         The largest difference of P_1 between a curve and its table, at log-odds of 36
         significant bits: a jump may move by rounding noise, 1.5e-11 of the score.
@@ -32,14 +34,14 @@ def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
 
     Returns
     -------
-    tree : dict
+    root : CalibrationMap
     error : float
-        The bound; 0 where the tree has no curve.
+        The bound; 0 if the map has no curve.
 
     Raises
     ------
     ValueError
-        A tree with curves where `bound` is None or out of its range, and a table of more than a
+        A map with curves where `bound` is None or out of its range, and a table of more than a
         million knots.
 
     Notes
@@ -48,14 +50,16 @@ def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
     the bound at five places of each; at jumps until the ends are
     neighbours among numbers of 36 bits.
     """
-    if tree["node"] == "curve":
-        return table_of(tree, _checked(bound, tree["name"], where), where), float(bound or 0)
-    if "parts" not in tree:
-        return tree, 0.0
-    done = [
-        (None, 0.0) if part is None else tabulated(part, bound, where) for part in tree["parts"]
-    ]
-    return tree | {"parts": [part for part, _ in done]}, max(error for _, error in done)
+    if isinstance(root, Curve):
+        return tabulate_curve(root, _checked(bound, root.name, where), where), float(bound or 0)
+    if not root.children():
+        return root, 0.0
+    parts, largest = [], 0.0
+    for part in root.parts:  # type: ignore[attr-defined]
+        table, error = (None, 0.0) if part is None else tabulate_curves(part, bound, where)
+        parts.append(table)
+        largest = max(largest, error)
+    return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]
 
 
 def _checked(bound, name, where):
@@ -74,13 +78,13 @@ def _checked(bound, name, where):
     return bound
 
 
-def table_of(curve: Any, bound: float, where: str) -> Any:
-    """The table of one curve, a dict with "function", "points", "piece", "input" and "name"."""
-    value, piece = curve["function"], curve["piece"]
-    farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve["points"]).max(initial=0.0)))
+def tabulate_curve(curve: Curve, bound: float, where: str) -> PiecewiseLinear:
+    """Return the table of a curve."""
+    value, piece = curve.compute_log_odds, curve.find_pieces
+    farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve.points).max(initial=0.0)))
     widest = np.arcsinh(farthest / _FINEST)
     grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
-    x = np.unique(without_rounding_noise(np.append(grid, curve["points"]), 0))
+    x = np.unique(without_rounding_noise(np.append(grid, curve.points), 0))
     knots = [np.array([x, value(x), piece(x)])]  # a row of each
     begin, end = knots[0][:, :-1], knots[0][:, 1:]
     total = len(x)
@@ -93,21 +97,20 @@ def table_of(curve: Any, bound: float, where: str) -> Any:
         knots.append(np.array([x, value(x), piece(x)]))
         total += len(x)
         if total > _MOST_KNOTS:
-            got = f"more than {_MOST_KNOTS} for {curve['name']}"
+            got = f"more than {_MOST_KNOTS} for {curve.name}"
             refuse(where, "a table of fewer knots", got, "Raise tabulate")
         begin = np.hstack([begin[:, split], knots[-1]])
         end = np.hstack([knots[-1], end[:, split]])
     x, y, _ = np.hstack(knots)
     order = np.argsort(x)
-    return {
-        "node": "piecewise_linear",
-        "input": curve["input"],
-        "ties": True,
-        "link": "sigmoid",
-        "domain": x[order][[0, -1]],
-        "knots": x[order],
-        "values": y[order],
-    }
+    return PiecewiseLinear(
+        input=curve.input,
+        ties=True,
+        link="sigmoid",
+        domain=x[order][[0, -1]],
+        knots=x[order],
+        values=y[order],
+    )
 
 
 def _error(value, begin, end):

@@ -28,8 +28,6 @@ from ._anybody import warn_of_shared_rows as warn_of_shared_rows
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
-from ._base import joined_against_rest as joined_against_rest
-from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._booster import BoosterOptions as BoosterOptions
@@ -37,16 +35,16 @@ from ._by_group import ByGroup as ByGroup
 from ._columns import is_nothing as is_nothing
 from ._columns import table_columns as table_columns
 from ._default import DefaultCalibration as DefaultCalibration
-from ._describe import map_nodes as map_nodes
-from ._describe import suggestion as suggestion
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+from ._fitted_maps import get_map as get_map
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
+from ._method_names import suggestion as suggestion
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
@@ -73,10 +71,8 @@ from ._temperature import TemperatureScaling as TemperatureScaling
 from ._threshold import Threshold as Threshold
 from ._threshold import thresholds_section as thresholds_section
 from ._top_label import TopLabel as TopLabel
-from ._top_label import with_confidence as with_confidence
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble
-from ._turning import direction as direction
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 

@@ -8,6 +8,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval
 
+from .. import maps
 from .._kernels._binning import pool
 from .._kernels._log_odds import interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
@@ -17,7 +18,6 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import check_indexes, rows_per_weight
 from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import curve
 from ._platt import PlattScaling
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -237,7 +237,7 @@ class AdaptiveCalibration(Recalibrator):
         if "weights_" in state:
             self._arrange()
 
-    def _predict_proba(self, proba):
+    def _predict_pairs(self, proba):
         score = rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.share_of_nearest(score))
@@ -249,7 +249,7 @@ class AdaptiveCalibration(Recalibrator):
         ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
         return _given_ends(np.column_stack(list(ends)))
 
-    def _nodes(self):
+    def _make_map(self):
         if self.neighborhood == "nearest":
             return self._curve(self.log_odds_, self._cells.nearest)
         points = self.log_odds_
@@ -263,7 +263,13 @@ class AdaptiveCalibration(Recalibrator):
             start, end = window(score)
             return start * (len(self.log_odds_) + 1) + end
 
-        return curve("rank", self, points=points, piece=piece)
+        return maps.Curve(
+            input="rank",
+            name=type(self).__name__,
+            predict=self._predict_pairs,
+            points=points,
+            piece=piece,
+        )
 
 
 class _Wald:

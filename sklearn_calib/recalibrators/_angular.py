@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
+from .. import maps
 from .._kernels._expected_link import CENTRE, both_probabilities, log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
@@ -16,7 +17,6 @@ from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import Link
 from ..exceptions import named, refuse
 from ._base import Capabilities, Recalibrator
-from ._describe import curve
 
 _STEEPEST = 100.0  # links steeper than that are steps
 _NOISIEST = 30.0  # more noise changes no shape of the curve
@@ -142,15 +142,16 @@ class AngularCalibration(Recalibrator):
         shrink = 1 / np.hypot(1, a * np.sin(self.theta_))
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
 
-    def _predict_proba(self, proba):
+    def _predict_pairs(self, proba):
         s = (log_odds(proba) - self.center_) / self.norm_
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
         return np.column_stack(both_probabilities(self.link, mu, tau))
 
-    def _nodes(self):
-        units = np.array([-1.0, 0.0, 1.0])
-        return curve("logit", self, points=self.center_ + self.norm_ * units)
+    def _make_map(self):
+        points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
+        name = type(self).__name__
+        return maps.Curve(input="logit", name=name, predict=self._predict_pairs, points=points)
 
     def _check_link(self):
         if callable(self.link):

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 
+from .. import maps
 from .._show import quoted
-from .._simplex import absent_of, carries_log, log_losses, log_odds, two_classes_of_margin
+from .._simplex import absent_of, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     KW_ONLY,
     CallbackSupportMixin,
@@ -24,15 +25,14 @@ from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Se
 from ..canonical import rows_per_weight
 from ..exceptions import caution, equals, refuse, require
 from ._anybody import GROUPS, group_codes, warn_of_repeated_rows
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
-from ._describe import IDENTITY, chain, map_nodes, mixture
+from ._fitted_maps import CombinedRecalibrator, get_map
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
-from ._row_program import RowProgram
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
@@ -58,7 +58,7 @@ _SMALLEST_LIKELIHOOD = 1e-12
 
 
 @with_options
-class StackedCalibration(CallbackSupportMixin, Recalibrator):
+class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
     For whoever does not want to choose. Picking the method with the smallest loss of
@@ -397,32 +397,16 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
             _refuse_all(None if falling else error)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
-        self._share_of_input, self._programs = 1 / (n_rows + 1), {}
+        self._share_of_input = 1 / (n_rows + 1)
         self.recalibrators_ = {name: one_estimator(steps) for name, steps in fitted.items()}
 
     # -- predict ------------------------------------------------------------------------------
 
-    def __getstate__(self) -> Any:
-        """Without the programs: they follow from the rest."""
-        state = dict(super().__getstate__())
-        return state | {"_programs": {}} if "_programs" in state else state
+    def _list_parts(self):
+        return [step for steps in self._fitted.values() for step in steps]
 
-    def _predict_proba(self, proba):
-        program = self._program(carries_log(proba)) if absent_of(proba) is None else None
-        return self._mixed(proba) if program is None else program(proba)
-
-    def _program(self, carried):
-        """All candidates as one program, or None where one of them has no nodes for it."""
-        if carried not in self._programs:
-            try:
-                program = RowProgram(self._nodes(), len(self.classes_), carried=carried)
-            except (TypeError, ValueError, NotImplementedError):
-                program = None
-            self._programs[carried] = program
-        return self._programs[carried]
-
-    def _mixed(self, proba):
-        """The mixture, each candidate by itself."""
+    def _predict_by_parts(self, proba):
+        """Return the mixture, each candidate by itself."""
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
         for name, found in predict_chains(self._fitted, proba, np.arange(proba.shape[1])):
@@ -431,11 +415,18 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
             mixed = mixed + scale * self.weights_[name] * found
         return mixed / mixed.sum(axis=1, keepdims=True)
 
-    def _nodes(self):
-        where, own = "StackedCalibration._nodes", self._share_of_input
-        parts = [chain(*(map_nodes(step, where) for step in s)) for s in self._fitted.values()]
-        shares = [(1 - own) * self.weights_[name] for name in self._fitted]
-        return mixture([own, *shares], [IDENTITY, *parts])
+    def _make_map(self):
+        own = self._share_of_input
+        found = {}  # of each step, which chains may share: it is then computed once
+        for step in self._list_parts():
+            if id(step) not in found:
+                found[id(step)] = get_map(step, "StackedCalibration.map_")
+        parts: list[maps.CalibrationMap] = [maps.Identity()]
+        shares = [own]
+        for name, steps in self._fitted.items():
+            parts.append(maps.make_chain(*(found[id(step)] for step in steps)))
+            shares.append((1 - own) * self.weights_[name])
+        return maps.make_mixture(shares, parts)
 
 
 def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:

@@ -1,7 +1,8 @@
 """The contract of a recalibrator: one base class that validates, subclasses that compute.
 
 A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
-`_predict_proba(proba)`; both see clean arrays only. Everything a user can do wrong is caught here.
+`_make_map()`, the fitted map, or `_predict_proba(proba)`; they see clean arrays only. Everything a
+user can do wrong is caught here.
 """
 
 import warnings
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
-from .._simplex import absent_of, carries_log, each_against_rest, learned_floor, raised, rank_score
+from .._simplex import absent_of, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
@@ -36,9 +37,9 @@ from ..canonical import (
     warn_of_order,
 )
 from ..exceptions import caution, check_flag, check_sizes, named, refuse, setting, warn
-from ._device_map import device_map, is_arithmetic
+from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
+from ._device_map import device_map
 from ._refit import whole_or_not_at_all
-from ._row_program import RowProgram
 from ._threshold import ScoreKind, find_thresholds
 
 _EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
@@ -202,6 +203,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         means "none of my trees", not "impossible". Logits have exact logarithms: they are never
         raised. To count zeros as 1.18e-38, pass
         ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
+    map_ : CalibrationMap
+        The fitted map, for rows whose probabilities are not below ``floor_``. It is made of the
+        fitted attributes when it is first used: attributes that are changed by hand after a
+        prediction change nothing. Methods that have no map refuse it.
     """
 
     classes_: AnyArray
@@ -219,33 +224,27 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _fit(self, proba: FloatArray, codes: IntArray, weight: FloatArray) -> None:
         """Learn from float64 arrays: simplex rows (n, k), class positions (n,), weights (n,)."""
 
-    @abstractmethod
-    def _predict_proba(self, proba: FloatArray) -> FloatArray:
-        """Map (n, k) simplex rows to (n, k) simplex rows."""
+    def _make_map(self) -> CalibrationMap:
+        """Return the map of the fitted attributes, see `sklearn_calib.maps`.
 
-    def _nodes(self) -> dict[str, Any]:
-        """Describe `_predict_proba` as a tree of nodes, see `sklearn_calib.export`.
-
-        A dict with "node", the kind, and its fields: numbers, lists or arrays, and dicts like it.
+        It is made once for each fit, when it is first used.
         """
         refuse(
-            f"{type(self).__name__}._nodes",
+            f"{type(self).__name__}._make_map",
             "a recalibrator that describes its map",
             "one without the method",
             "Write it, or declare capabilities.not_exported",
             error=NotImplementedError,
         )
 
-    def _all_nodes(self) -> list[dict[str, Any]]:
-        """What is done to clean rows, one after the other."""
-        parts = getattr(self, "one_vs_rest_", None)
-        if parts is None:
-            tree = self._nodes()
-        else:
-            tree = {"node": "one_vs_rest", "parts": [part._nodes() for part in parts]}
-        if self.capabilities.takes_logarithm:
-            return [{"node": "raised", "floor": self.floor_}, tree]
-        return [tree]
+    def _predict_proba(self, proba: FloatArray) -> FloatArray:
+        """Map (n, k) simplex rows to (n, k) simplex rows; by default with `_make_map`."""
+        return self.map_(proba)
+
+    @property
+    def map_(self) -> CalibrationMap:
+        """The fitted map, for rows whose probabilities are not below ``floor_``."""
+        return self._derive("map", self._make_whole_map)
 
     # -- what a user calls ------------------------------------------------------------------
 
@@ -310,6 +309,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         where = f"{type(self).__name__}.fit"
         with whole_or_not_at_all(self) as new:
             new._validate_params()
+            new._derived = {}  # a prediction fills it and sets no attribute
             soft_labels = check_flag(soft_labels, "soft_labels", where)
             rows = X, y, sample_weight, classes, where
             if not soft_labels and new._fit_unread(*rows):
@@ -452,7 +452,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             input=input or self._kind_of_scores(),
             dtype=dtype,
             floor=self.floor_ if self.capabilities.takes_logarithm else None,
-            turning=self._turning,
+            turning_map=self._find_turning_map,
             where=where,
         )
 
@@ -472,7 +472,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     # -- the machinery ------------------------------------------------------------------------
 
     def _mapped(self, X, method):
-        """The result for rows as a user gives them: by the map of now, whoever fits it anew."""
+        """Map rows as a user gives them by the map of now, whoever fits it anew."""
         self = self._view()
         of_numpy = isinstance(X, np.ndarray)
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
@@ -491,18 +491,55 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
 
+    def __getstate__(self) -> Any:
+        """Return the state without what follows from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_derived"}
+
     def _kind_of_scores(self) -> ScoreKind:
         return "proba"
 
-    def _turning(self):
-        """What says where the map turns, or None for one that only rises or only falls."""
+    def _derive(self, name, compute):
+        """Return what follows from the fitted attributes, computed once for each fit."""
+        derived = vars(self).setdefault("_derived", {})
+        if name not in derived:
+            derived[name] = compute()
+        return derived[name]
+
+    def _make_whole_map(self):
+        """Return the map of all classes: of a method for two classes, one against the rest."""
+        parts = getattr(self, "one_vs_rest_", None)
+        if parts is None:
+            return self._make_map()
+        return OneVsRest(parts=[part._make_map() for part in parts])
+
+    def _map_with_floor(self):
+        """Return the map of rows as they are given, or refuse predictions that are not a map."""
+        if not self._has_map():
+            Recalibrator._make_map(self)
+        if not self.capabilities.takes_logarithm:
+            return self.map_
+        return make_chain(Raised(floor=self.floor_), self.map_)
+
+    @classmethod
+    def _has_map(cls):
+        """Return whether no class overrides predictions below the one that makes the map."""
+        for one in cls.__mro__:
+            if "_make_map" in vars(one):
+                return one is not Recalibrator
+            if "_predict_proba" in vars(one):
+                return False
+        return False
+
+    def _predicts_by_map(self) -> bool:
+        """Return whether predictions are those of the map."""
+        return type(self)._predict_proba is Recalibrator._predict_proba
+
+    def _find_turning_map(self):
+        """Return a map of two classes that may turn, None if it only rises or only falls."""
         if self.capabilities.monotone and getattr(self, "monotone", True):
             return None
-        return {"node": "chain", "parts": self._all_nodes()}, self._value_of
-
-    def _value_of(self, tree, rows):
-        """What a tree of nodes gives for rows."""
-        return RowProgram(tree, 2, carried=carries_log(rows))(rows)
+        return self._map_with_floor()
 
     def _view(self):
         """This object as it is now, whatever another thread fits it to meanwhile."""
@@ -567,10 +604,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
             refuse(where, "scores of all classes in every row", got, cure)
 
-    _is_arithmetic = is_arithmetic  # whether tensors can go through this map, which is fitted
-
     def _maps_tensors(self):
-        return self.capabilities.array_api
+        return self.capabilities.array_api and self._has_map()
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
@@ -612,6 +647,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return falling_by(proba, codes, weight)
 
     def _predict_lifted(self, proba):
+        if self._predicts_by_map():
+            return self.map_(proba)
         parts = getattr(self, "one_vs_rest_", None)
         if parts is None:
             return self._predict_proba(proba)

@@ -4,13 +4,13 @@ from typing import Literal
 
 import numpy as np
 
+from .. import maps
 from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
 from .._simplex import second_score
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import steps
+from ._base import Capabilities, Recalibrator
 
 _MIN_DROP = 0.001
 
@@ -97,12 +97,8 @@ class BBQ(Recalibrator):
         self.weights_ = weights
         self.bin_edges_, self.values_ = _averaged([models[i] for i in kept], weights)
 
-    def _predict_proba(self, proba):
-        piece = np.searchsorted(self.bin_edges_, np.asarray(proba)[:, 1], side="right")
-        return two_columns(self.values_[piece])
-
-    def _nodes(self):
-        return steps("proba", self.bin_edges_, self.values_)
+    def _make_map(self):
+        return maps.make_steps("proba", self.bin_edges_, self.values_)
 
 
 class _Sorted:

@@ -4,8 +4,9 @@ from typing import Literal
 
 import numpy as np
 
+from .. import maps
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
-from .._simplex import log_proba, sigmoid_columns
+from .._simplex import log_proba
 from .._sklearn_compat import field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -99,11 +100,6 @@ class BetaCalibration(Recalibrator):
         self.a_, self.b_ = coef[0], coef[-1]
         self.c_ = float(intercept - self.a_ * centre[0] - self.b_ * centre[1])
 
-    def _predict_proba(self, proba):
-        log = log_proba(proba)
-        z = self.a_ * log[:, 1] - self.b_ * log[:, 0] + self.c_
-        return sigmoid_columns(z)
-
-    def _nodes(self):
+    def _make_map(self):
         coef = [[0.0, 0.0], [-self.b_, self.a_]]
-        return {"node": "softmax_affine", "coef": coef, "intercept": [0.0, self.c_]}
+        return maps.SoftmaxAffine(coef=coef, intercept=[0.0, self.c_])

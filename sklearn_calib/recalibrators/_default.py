@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
+from .. import maps
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
 from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
-from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba, row_blocks, sigmoid_columns
+from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
+from .._simplex import log_proba, sigmoid_columns
 from .._typing import FloatArray
 from ..exceptions import caution
 from ._base import Recalibrator
-from ._describe import UNIFORM, chain, mixture
 from ._softmax_family import FittedSoftmax
 from ._structured_matrix import StructuredMatrixScaling
 
@@ -110,32 +110,24 @@ class DefaultCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         k, rows = proba.shape[1], np.arange(len(codes))
-        maps = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
-        maps += [_TwoSteps(offsets=False)] if k == 2 else []
+        candidates = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
+        candidates += [_TwoSteps(offsets=False)] if k == 2 else []
         given, fits = _given(proba), []
-        for one in maps:
+        for one in candidates:
             one._fit(given, codes, weight)
-            true = one._predict_proba(given)[rows, codes]
+            true = one._compute_proba(given)[rows, codes]
             fits.append(float(weight @ np.log(np.maximum(true, _LEAST))))
-        prior = [_PRIOR, *[(1 - _PRIOR) / (len(maps) - 1) for _ in maps[1:]]]
+        prior = [_PRIOR, *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]]]
         weights = softmax(np.log(prior) + fits)
-        slopes = np.array([one.inverse_temperature_ for one in maps])
+        slopes = np.array([one.inverse_temperature_ for one in candidates])
         if k == 2:  # a mean of maps that rise and that fall may do neither
             weights[slopes * slopes[weights.argmax()] < 0] = 0.0
         kept = weights >= _SMALLEST_WEIGHT
-        self.maps_ = [one for one, is_kept in zip(maps, kept, strict=True) if is_kept]
+        self.maps_ = [one for one, is_kept in zip(candidates, kept, strict=True) if is_kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
-    def _predict_proba(self, proba):
-        out = np.zeros(proba.shape)
-        for block in row_blocks(proba):  # what is computed stays in the cache
-            given = _given(proba[block])
-            for weight, one in zip(self.weights_, self.maps_, strict=True):
-                out[block] += weight * one._predict_proba(given)
-        return out
-
-    def _nodes(self):
-        return mixture(self.weights_, [one._nodes() for one in self.maps_])
+    def _make_map(self):
+        return maps.make_mixture(self.weights_, [one._make_map() for one in self.maps_])
 
 
 def _given(proba):
@@ -205,9 +197,8 @@ class _TwoSteps(FittedSoftmax):
 
     def _smoothed(self, log):
         """The result of the first step."""
-        scaled = self.inverse_temperature_ * (log - log.max(axis=1, keepdims=True))
-        share = 1.0 / (self.n_samples_ + 1.0)
-        return (1.0 - share) * softmax(scaled + self.offsets_, axis=1) + share / log.shape[1]
+        scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
+        return mix_with_uniform(scaled, 1.0 / (self.n_samples_ + 1.0))
 
     def _pair(self, score):
         """The logarithms of the first step's two probabilities, from log-odds."""
@@ -215,7 +206,8 @@ class _TwoSteps(FittedSoftmax):
         share = 1.0 / (self.n_samples_ + 1.0)
         return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
 
-    def _predict_proba(self, given):
+    def _compute_proba(self, given):
+        """Return the probabilities that the weights of the maps are fitted to."""
         given = self._squeezed(given)
         if given.ndim == 2:
             z = np.log(self._smoothed(given))
@@ -225,14 +217,13 @@ class _TwoSteps(FittedSoftmax):
         z = self.coef_[1] * second - self.coef_[0] * first + move
         return sigmoid_columns(z)
 
-    def _nodes(self):
-        first = {
-            "node": "softmax_affine",
-            "coef": self.inverse_temperature_,
-            "intercept": self.offsets_,
-            "centred": True,
-        }
+    def _make_map(self):
+        first = maps.SoftmaxAffine(
+            coef=self.inverse_temperature_, intercept=self.offsets_, centred=True
+        )
         share = 1.0 / (self.n_samples_ + 1.0)
-        last = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
-        given = [{"node": "squeezed"}] if self.squeezed else []
-        return chain(*given, mixture([1.0 - share, share], [first, UNIFORM]), last)
+        smoothed = maps.make_mixture([1.0 - share, share], [first, maps.Uniform()])
+        last = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
+        if self.squeezed:
+            return maps.make_chain(maps.Squeezed(), smoothed, last)
+        return maps.make_chain(smoothed, last)

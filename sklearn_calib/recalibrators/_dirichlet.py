@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import softmax
 
+from .. import maps
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
@@ -13,7 +13,6 @@ from .._simplex import log_proba
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
-from ._describe import IDENTITY, chain
 from ._softmax_family import FittedSoftmax
 
 
@@ -125,9 +124,7 @@ class DirichletCalibration(FittedSoftmax):
         self.leave_one_out_loss_ = tuned.leave_one_out_loss
         return tuned.fit, beta
 
-    def _predict_proba(self, proba):
-        return softmax(log_proba(np.asarray(proba)) @ self.coef_.T + self.intercept_, axis=1)
-
-    def _nodes(self):
-        affine = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
-        return chain(IDENTITY, affine)  # `_predict_proba` takes the logarithm anew
+    def _make_map(self):
+        # the fit takes the logarithm of the probabilities, also of logits
+        affine = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
+        return maps.make_chain(maps.Identity(), affine)

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from .. import maps
 from .._kernels._mixture_proportions import fit_proportions
+from .._kernels._temperature import scale_proba
+from .._simplex import log_proba
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._describe import IDENTITY, UNIFORM, mixture
 from ._temperature import TemperatureScaling
 
 
@@ -63,11 +65,10 @@ class EnsembleTemperatureScaling(Recalibrator):
         self.loss_ = -float(weight @ np.log(mixed) / weight.sum())
 
     def _parts(self, proba):
-        scaled = self.temperature_scaling_._predict_proba(proba)
+        beta = self.temperature_scaling_.inverse_temperature_
+        scaled = scale_proba(log_proba(proba), beta)
         return scaled, np.asarray(proba), np.full(proba.shape, 1.0 / proba.shape[1])
 
-    def _predict_proba(self, proba):
-        return sum(m * p for m, p in zip(self.weights_, self._parts(proba), strict=True))
-
-    def _nodes(self):
-        return mixture(self.weights_, [self.temperature_scaling_._nodes(), IDENTITY, UNIFORM])
+    def _make_map(self):
+        parts = [self.temperature_scaling_._make_map(), maps.Identity(), maps.Uniform()]
+        return maps.make_mixture(self.weights_, parts)

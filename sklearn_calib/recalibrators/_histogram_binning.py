@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
+from .. import maps
 from .._kernels._binning import (
     ON_EDGE,
     bin_sums,
@@ -20,8 +21,7 @@ from .._simplex import rank_score
 from .._sklearn_compat import KW_ONLY, Count, NonNegative, field, with_options
 from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import steps, steps_of_rank
+from ._base import Capabilities, Recalibrator
 
 
 @with_options
@@ -131,14 +131,10 @@ class HistogramBinning(Recalibrator):
         self.bin_values_ = np.divide(hits, total + invented, out=centre, where=filled)
         self.bin_weights_ = total
 
-    def _predict_proba(self, proba):
-        number = np.searchsorted(self._cuts, self._score(proba), side="left")
-        return two_columns(self.bin_values_[number])
-
-    def _nodes(self):
+    def _make_map(self):
         if self.strategy == "uniform":  # bins contain their right edges, steps their left ones
-            return steps("proba", np.nextafter(self._cuts, np.inf), self.bin_values_)
-        return steps_of_rank(self._cuts, self.bin_values_, right_closed=True)
+            return maps.make_steps("proba", np.nextafter(self._cuts, np.inf), self.bin_values_)
+        return maps.make_rank_steps(self._cuts, self.bin_values_, right_closed=True)
 
     def _score(self, proba):
         """What is cut: equal widths want the probability as it is, equal masses its order."""

@@ -6,12 +6,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from .._kernels._log_odds import interpolated
-from .._simplex import rank_score
+from .. import maps
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import linear_in_proba, steps_of_rank
+from ._base import Capabilities, Recalibrator
 from ._paths import pooled
 
 
@@ -94,17 +92,10 @@ class IsotonicCalibration(Recalibrator):
             knots, values = knots[~inside], values[~inside]
         self.knots_, self.values_ = knots, values
 
-    def _predict_proba(self, proba):
-        score = rank_score(proba)
+    def _make_map(self):
         if self.prediction == "step" and not self.centred:
-            last = np.searchsorted(self.knots_, score, side="right") - 1
-            return two_columns(self.values_[np.maximum(last, 0)])
-        return two_columns(interpolated(score, self.knots_, self.values_))
-
-    def _nodes(self):
-        if self.prediction == "step" and not self.centred:
-            return steps_of_rank(self.knots_[1:], self.values_, right_closed=False)
-        return linear_in_proba(self.knots_, self.values_)
+            return maps.make_rank_steps(self.knots_[1:], self.values_, right_closed=False)
+        return maps.make_linear_in_proba(self.knots_, self.values_)
 
 
 def _centred(knots, values, mass):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .. import maps
 from .._kernels._level_merging import HeavyCells, OnePool, Pools, Rule, calibrate_cells
 from .._kernels._level_sets import (
     MAX_LEVELS,
@@ -22,7 +23,7 @@ from .._random import legacy_generator
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from ..exceptions import caution, named, refuse
-from ._base import Capabilities, Recalibrator, complete_with_absent, normalised_rows
+from ._base import Capabilities, Recalibrator, complete_with_absent
 
 
 class CellGroup(NamedTuple):
@@ -241,7 +242,7 @@ class MulticlassBinning(Recalibrator):
         share = weight / weight.sum() / (2 if k == 2 else 1)
         target = np.eye(k)[codes]
         self.brier_before_ = float(share @ ((proba - target) ** 2).sum(axis=1))
-        after = self._predict_proba(proba)
+        after = self._make_map()(proba)
         self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
 
     def _set_scale(self):
@@ -366,28 +367,15 @@ class MulticlassBinning(Recalibrator):
         p = float(self.p)
         return float(cell if np.isinf(p) else (2 * cell ** (p - 1)) ** (1 / p))
 
-    def _predict_proba(self, proba):
-        proba = np.asarray(proba)
-        cell = self._cell_of(proba)
-        inside = cell >= 0
-        if self.keep:
-            out = proba.copy()
-            inside[inside] = self._touched[self._group[cell[inside]]]
-        else:
-            out = rounded(levels(proba, self.n_levels_), self.n_levels_)
-        out[inside] = self._prediction[self._group[cell[inside]]]
-        return normalised_rows(out, proba)
-
-    def _nodes(self):
+    def _make_map(self):
         kept = np.flatnonzero(self._touched[self._group]) if self.keep else slice(None)
-        return {
-            "node": "cells",
-            "n_levels": self.n_levels_,
-            "slack": snap(self.n_levels_),
-            "keys": self.bins_[kept],
-            "rows": self._prediction[self._group][kept],
-            "keep": self.keep,
-        }
+        return maps.Cells(
+            n_levels=self.n_levels_,
+            slack=snap(self.n_levels_),
+            keys=self.bins_[kept],
+            rows=self._prediction[self._group][kept],
+            keep=self.keep,
+        )
 
 
 def _lightest(threshold, size, delta):

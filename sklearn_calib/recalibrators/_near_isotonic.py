@@ -5,14 +5,12 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
+from .. import maps
 from .._kernels._binning import log_evidence
-from .._kernels._log_odds import interpolated
-from .._simplex import rank_score
 from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import linear_in_proba
+from ._base import Capabilities, Recalibrator
 from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
 
 
@@ -30,11 +28,8 @@ class OnLogOdds(Recalibrator):
     def knots_(self) -> FloatArray:
         return expit(self.log_odds_)
 
-    def _predict_proba(self, proba):
-        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
-
-    def _nodes(self):
-        return linear_in_proba(self.log_odds_, self.values_)
+    def _make_map(self):
+        return maps.make_linear_in_proba(self.log_odds_, self.values_)
 
 
 @with_options

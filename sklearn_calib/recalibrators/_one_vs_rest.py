@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import maps
 from .._simplex import each_against_rest, one_against_rest, stack_rows
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_copy
-from ._base import Capabilities, Recalibrator, joined_against_rest
-from ._describe import map_nodes
+from ._base import Capabilities, joined_against_rest
+from ._fitted_maps import CombinedRecalibrator, get_map
 
 
 @with_options
-class OneVsRest(Recalibrator):
+class OneVsRest(CombinedRecalibrator):
     """Recalibrate each class against all others, and divide each row by its sum.
 
     Methods for two classes do this by themselves; the combinator makes it explicit, and applies it
@@ -79,7 +80,10 @@ class OneVsRest(Recalibrator):
             for pair, label in zip(pairs, labels, strict=True)
         ]
 
-    def _predict_proba(self, proba):
+    def _list_parts(self):
+        return self.recalibrators_
+
+    def _predict_by_parts(self, proba):
         k = proba.shape[1]
         if k == 2:
             return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
@@ -88,6 +92,6 @@ class OneVsRest(Recalibrator):
             parts, proba, lambda part, pair: aligned_proba(part, pair, [0, 1])
         )
 
-    def _nodes(self):
-        parts = [map_nodes(part, "OneVsRest._nodes") for part in self.recalibrators_]
-        return parts[0] if len(self.classes_) == 2 else {"node": "one_vs_rest", "parts": parts}
+    def _make_map(self):
+        parts = [get_map(part, "OneVsRest.map_") for part in self.recalibrators_]
+        return parts[0] if len(self.classes_) == 2 else maps.OneVsRest(parts=parts)

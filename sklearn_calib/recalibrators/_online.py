@@ -6,13 +6,13 @@ from typing import Annotated
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .. import maps
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
 from .._sklearn_compat import field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import refuse, restore_if_raised
 from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import mixture
 
 _LARGEST = 30.0  # log-odds beyond count as that
 _BLOCK = 256  # rows whose likelihoods are made at once
@@ -134,6 +134,7 @@ class OnlineCalibration(Recalibrator):
         proba, codes, weight, said, _ = rows
         with restore_if_raised(self):
             self._remember_input(X, proba, reset=known is None)
+            vars(self).pop("_derived", None)  # the map as it was
             if known is None:
                 self.classes_ = said
                 self._begin(len(said))
@@ -184,16 +185,12 @@ class OnlineCalibration(Recalibrator):
             out[rows] = pair_proba(1.0, z[rows], FINE) @ weight
         return two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
-    def _nodes(self):
-        parts = [
-            {
-                "node": "softmax_affine",
-                "coef": float(slope),
-                "intercept": [0.0, float(shift)],
-                "centred": True,
-                "least": -_LARGEST,
-            }
-            for slope, shift in zip(FINE.slope, FINE.shift, strict=True)
-        ]
+    def _make_map(self):
+        parts = []
+        for slope, shift in zip(FINE.slope, FINE.shift, strict=True):
+            part = maps.SoftmaxAffine(
+                coef=slope, intercept=[0.0, shift], centred=True, least=-_LARGEST
+            )
+            parts.append(part)
         weight = np.exp(self.log_weights_)
-        return mixture(weight / weight.sum(), parts)
+        return maps.make_mixture(weight / weight.sum(), parts)

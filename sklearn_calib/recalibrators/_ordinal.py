@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
+from .. import maps
+from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import better_order, get_category_order, has_own_order, order_scale_columns
 from ..exceptions import caution, setting
 from ._base import Capabilities, Recalibrator, check_converged, falling_by
-from ._describe import chain
 
 
 @with_options
@@ -164,20 +164,21 @@ class OrdinalCalibration(Recalibrator):
     def _columns_of_fit(self):
         return getattr(self, "_columns", np.arange(len(self.classes_)))  # older pickles have none
 
+    def _make_scale_map(self):
+        """Return the map of columns in the order of the scale."""
+        return maps.CumulativeAffine(slope=self.slope_, shifts=self.shifts_)
+
     def _predict_proba(self, proba):
         columns = self._columns_of_fit()
-        found = thresholds(log_proba(take_columns(proba, columns)))
-        return probabilities(found, self.slope_, self.shifts_)[:, np.argsort(columns)]
+        mapped = self._make_scale_map()(take_columns(proba, columns))
+        return mapped[:, np.argsort(columns)]
 
-    def _nodes(self):
-        scale = {"node": "cumulative_affine", "slope": self.slope_, "shifts": self.shifts_}
+    def _make_map(self):
         columns = self._columns_of_fit()
         if (np.diff(columns) == 1).all():
-            return scale
+            return self._make_scale_map()
         there = np.eye(len(columns))[columns]
         zeros = np.zeros(len(there))
-        moved, back = (
-            {"node": "softmax_affine", "coef": coef, "intercept": zeros}
-            for coef in (there, there.T)
-        )
-        return chain(moved, scale, back)
+        moved = maps.SoftmaxAffine(coef=there, intercept=zeros)
+        back = maps.SoftmaxAffine(coef=there.T, intercept=zeros)
+        return maps.make_chain(moved, self._make_scale_map(), back)

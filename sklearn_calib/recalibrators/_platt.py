@@ -4,13 +4,14 @@ from typing import Literal
 
 import numpy as np
 
+from .. import maps
 from .._kernels._logistic import (
     fit_logistic,
     invented_log_odds,
     smoothed_targets,
     threshold_separates,
 )
-from .._simplex import log_odds, score_of, sigmoid_columns, two_classes_of_margin
+from .._simplex import log_odds, score_of, two_classes_of_margin
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -109,9 +110,6 @@ class PlattScaling(Recalibrator):
         self.slope_ = float(fit.coef[1])
         self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 
-    def _predict_proba(self, proba):
-        return sigmoid_columns(self.slope_ * score_of(proba, self.scale) + self.intercept_)
-
-    def _nodes(self):
+    def _make_map(self):
         coef = [self.intercept_, self.slope_]
-        return {"node": "sigmoid_poly", "input": self.scale, "coef": coef}
+        return maps.SigmoidPoly(input=self.scale, coef=coef)

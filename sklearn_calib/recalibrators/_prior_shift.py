@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from .. import maps
 from .._kernels._confusion import (
     LOG_OF_NOTHING,
     confusion,
@@ -21,6 +22,7 @@ from .._kernels._confusion import (
 )
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
+from .._simplex import SMALLEST_PROBABILITY, carries_log
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from ..canonical import (
@@ -32,7 +34,6 @@ from ..canonical import (
 )
 from ..exceptions import caution, check_level, named, refuse
 from ._base import Capabilities, Recalibrator
-from ._describe import IDENTITY
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
 EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled to equal ones
@@ -575,12 +576,14 @@ class PriorShift(Recalibrator):
         return log_ratio(self.prior_, self.training_prior_, self.strength)
 
     def _predict_proba(self, proba):
+        if carries_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
+            return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        return moved_posterior(proba, self._added())
+        return moved_posterior(proba, self._added())  # in which zeros stay zeros
 
-    def _nodes(self):
+    def _make_map(self):
         if self._changes_nothing():
-            return IDENTITY
+            return maps.Identity()
         intercept = np.maximum(self._added(), LOG_OF_NOTHING)
-        return {"node": "softmax_affine", "coef": 1.0, "intercept": intercept}
+        return maps.SoftmaxAffine(coef=1.0, intercept=intercept)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from .. import maps
 from .._kernels._logistic import fit_logistic, interval_separates
-from .._simplex import log_odds, sigmoid_columns
+from .._simplex import log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
@@ -73,17 +74,7 @@ class QuadraticScaling(Recalibrator):
         self.b_ = linear / self._spread - 2 * self.a_ * self._centre
         self.c_ = constant - (linear / self._spread - self.a_ * self._centre) * self._centre
 
-    def _predict_proba(self, proba):
-        constant, linear, square = self._centred
-        unit = (log_odds(proba) - self._centre) / self._spread
-        z = (square * unit + linear) * unit + constant
-        return sigmoid_columns(z)
-
-    def _nodes(self):
-        return {
-            "node": "sigmoid_poly",
-            "input": "logit",
-            "coef": self._centred,
-            "centre": self._centre,
-            "spread": self._spread,
-        }
+    def _make_map(self):
+        return maps.SigmoidPoly(
+            input="logit", coef=self._centred, centre=self._centre, spread=self._spread
+        )

@@ -31,6 +31,7 @@ def whole_or_not_at_all(model: Any) -> Iterator[Any]:
 
 def _forget(model):
     """Drop what a fit has learned; private attributes belong to the class."""
+    vars(model).pop("_derived", None)
     learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     if learned:  # before its first fit a model has none, and need not be asked
         for name in learned.difference(model._get_param_names()):

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval
 
+from .. import maps
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, Self
 from ..exceptions import caution, named, refuse
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import constant
+from ._base import Capabilities, Recalibrator
 
 _DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
 _WORST_GAP = 1e-6
@@ -227,20 +227,12 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.degree_, self.l1_ = 0, float(self.coef_[0])
         self.optimality_gap_ = self.constraint_gap_ = 0.0
 
-    def _predict_proba(self, proba):
-        x = self._to_unit(np.clip(self._score(proba), *self.domain_))
-        return two_columns(np.clip(chebyshev.chebval(x, self.coef_), 0.0, 1.0))
-
-    def _nodes(self):
+    def _make_map(self):
         if len(self.coef_) == 1:
-            return constant(np.clip(self.coef_[0], 0.0, 1.0))
-        return {
-            "node": "clipped_chebyshev",
-            "input": self.scale,
-            "ties": True,
-            "domain": self.domain_,
-            "coef": self.coef_,
-        }
+            return maps.make_constant(np.clip(self.coef_[0], 0.0, 1.0))
+        return maps.ClippedChebyshev(
+            input=self.scale, ties=True, domain=self.domain_, coef=self.coef_
+        )
 
     def _score(self, proba):
         if self.scale == "logit":

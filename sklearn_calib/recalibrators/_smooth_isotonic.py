@@ -5,10 +5,9 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from .._simplex import rank_score
+from .. import maps
 from .._typing import FloatArray
-from ._base import Recalibrator, two_columns
-from ._describe import constant
+from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
 from ._paths import pooled, runs
 
@@ -72,34 +71,23 @@ class SmoothIsotonicCalibration(Recalibrator):
         self.values_ = np.clip(np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0)
         self._rest, self.knots_ = _means(knots, mass, near)
 
-    def _predict_proba(self, proba):
+    def _make_map(self):
         if len(self.knots_) == 1:
-            return two_columns(np.full(len(proba), self.values_[0]))
-        score = rank_score(proba)
-        # one curve from either end of [0, 1]: each is exact on its own side of 1/2
-        lower = _curve(self.knots_, self.values_, expit(score))
-        upper = _curve(-self._rest, self.values_, -expit(-score))
-        smooth = np.where(score <= 0, lower, upper)
-        return two_columns(np.clip(smooth, self.values_[0], self.values_[-1]))
-
-    def _nodes(self):
-        if len(self.knots_) == 1:
-            return constant(self.values_[0])
+            return maps.make_constant(self.values_[0])
         first, second = (np.log(np.maximum(p, _SMALLEST)) for p in (self._rest, self.knots_))
         knots = second - first
         lower, upper = (
             PchipInterpolator(x, self.values_).derivative()(x) for x in (self.knots_, -self._rest)
         )
-        return {
-            "node": "piecewise_cubic",
-            "input": "rank",
-            "ties": True,
-            "scale": "proba",
-            "domain": knots[[0, -1]],
-            "knots": knots,
-            "values": self.values_,
-            "slopes": np.where(knots <= 0, lower, upper),
-        }
+        return maps.PiecewiseCubic(
+            input="rank",
+            ties=True,
+            scale="proba",
+            domain=knots[[0, -1]],
+            knots=knots,
+            values=self.values_,
+            slopes=np.where(knots <= 0, lower, upper),
+        )
 
 
 def _curve(knots, values, score):

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import softmax
 
+from .. import maps
 from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
+from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex import log_proba
 from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._describe import chain
 from ._temperature import TemperatureScaling
 
 
@@ -63,20 +63,17 @@ class SoftmaxRegression(FittedSoftmax):
 
     def _inputs(self, proba):
         if self._laplace:
-            return log_proba(self.temperature_scaling_._predict_proba(proba))
+            step = self.temperature_scaling_
+            beta, share = step.inverse_temperature_, 1.0 / (step.n_samples_ + 1.0)
+            return log_proba(mix_with_uniform(scale_proba(log_proba(proba), beta), share))
         return scaled_inputs(log_proba(proba), self.temperature_scaling_.inverse_temperature_)
 
-    def _predict_proba(self, proba):
-        z = self._inputs(proba)
-        moved = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
-        return softmax(moved + self.intercept_, axis=1)
-
-    def _nodes(self):
-        affine = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
+    def _make_map(self):
+        affine = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
         if self._laplace:
-            return chain(self.temperature_scaling_._nodes(), affine)
+            return maps.make_chain(self.temperature_scaling_._make_map(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
-        return affine | {"coef": beta * self.coef_, "centred": True, "least": SMALLEST_INPUT / beta}
+        return replace(affine, coef=beta * self.coef_, centred=True, least=SMALLEST_INPUT / beta)
 
 
 @with_options

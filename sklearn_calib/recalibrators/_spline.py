@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
-from .._simplex import log_odds, sigmoid_columns, without_rounding_noise
+from .. import maps
+from .._simplex import log_odds, without_rounding_noise
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
@@ -142,20 +143,12 @@ class SplineCalibration(Recalibrator):
         self.knots_, self.values_, self.slopes_ = curve
         self.penalty_, self.edf_, self.loo_ = fit.penalty, fit.edf, fit.loo
 
-    def _predict_proba(self, proba):
-        from .._kernels._spline import SplineCurve
-
-        curve = SplineCurve(self.knots_, self.values_, self.slopes_)
-        z = curve(np.clip(log_odds(proba), *self.domain_))
-        return sigmoid_columns(z)
-
-    def _nodes(self):
-        return {
-            "node": "piecewise_cubic",
-            "input": "logit",
-            "link": "sigmoid",
-            "domain": self.domain_,
-            "knots": self.knots_,
-            "values": self.values_,
-            "slopes": self.slopes_,
-        }
+    def _make_map(self):
+        return maps.PiecewiseCubic(
+            input="logit",
+            link="sigmoid",
+            domain=self.domain_,
+            knots=self.knots_,
+            values=self.values_,
+            slopes=self.slopes_,
+        )

@@ -6,22 +6,21 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import softmax
 
+from .. import maps
 from .._kernels._passes import fit_temperature_passes, temperature_pass
 from .._kernels._temperature import (
     fit_expected_accuracy,
     fit_temperature,
     fit_temperature_of_options,
 )
-from .._simplex import absent_of, log_of_options, row_blocks
+from .._simplex import absent_of, log_of_options
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, check_column_owner, device_scores
 from ..exceptions import caution, named, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
-from ._describe import UNIFORM, mixture
 from ._refit import whole_or_not_at_all
 
 _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
@@ -318,23 +317,8 @@ class TemperatureScaling(Recalibrator):
         self.n_samples_ = n_samples
         self.n_iter_ = fit.n_passes
 
-    def _predict_proba(self, proba):
-        scaled = np.empty(proba.shape)
-        for block in row_blocks(proba):
-            log = log_of_options(proba[block])
-            # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
-            log = self.inverse_temperature_ * (log - log.max(axis=1, keepdims=True))
-            scaled[block] = softmax(log, axis=1)
-        if not self.laplace:
-            return scaled
-        share = 1.0 / (self.n_samples_ + 1.0)
-        absent = absent_of(proba)
-        if absent is not None:  # evenly on the options that are there
-            return (1.0 - share) * scaled + share * ~absent / (~absent).sum(axis=1, keepdims=True)
-        return (1.0 - share) * scaled + share / np.shape(scaled)[1]
-
-    def _nodes(self):
+    def _make_map(self):
         beta = self.inverse_temperature_
-        scaled = {"node": "softmax_affine", "coef": beta, "intercept": 0.0, "centred": True}
+        scaled = maps.SoftmaxAffine(coef=beta, intercept=0.0, centred=True)
         share = 1.0 / (self.n_samples_ + 1.0) if self.laplace else 0.0
-        return mixture([1.0 - share, share], [scaled, UNIFORM])
+        return maps.make_mixture([1.0 - share, share], [scaled, maps.Uniform()])

@@ -12,7 +12,7 @@ from .._simplex import raised
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_proba
 from ..exceptions import check_known, is_number, named, refuse
-from ._turning import Ranges
+from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
 _ENDS = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}  # of what `canonical_proba` takes
@@ -106,7 +106,7 @@ def find_thresholds(
     input: str,
     dtype: str,
     floor: float | None,
-    turning: Callable[[], tuple[Any, Any] | None],
+    turning_map: Callable[[], CalibrationMap | None],
     where: str,
 ) -> Any:
     """`Recalibrator.threshold` of a map for two classes.
@@ -119,9 +119,8 @@ def find_thresholds(
         As in `Recalibrator.threshold`.
     floor : float or None
         What probabilities are raised to before `value`.
-    turning : callable
-        Called without arguments: None where the map only rises or only falls, else its tree of
-        nodes and what evaluates a tree at rows.
+    turning_map : callable
+        Called without arguments: None if the map only rises or only falls, else the map.
     where : str
         Begins the error messages.
     """
@@ -139,13 +138,13 @@ def find_thresholds(
     low, high = _ENDS[input]
     if dtype == "float32":  # the largest of its numbers
         low, high = np.clip([low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0]))
-    found = turning()
-    ranges = Ranges(low, high, dtype, found and found[1], where)
-    if found is not None:
-        ranges.cut(found[0], rows)
-        ranges.settle(of_scores)
-        if ranges.searched:
-            ranges.search(of_scores)
+    found = turning_map()
+    ranges = Ranges(low, high, dtype, where)
+    if found is not None and found.direction() is None:
+        found.cut(ranges, lambda x: Rows.from_canonical(rows(x)))
+        ranges.move_to_jumps(of_scores)
+        if ranges.needs_search:
+            ranges.search_turns(of_scores)
     listed = _thresholds(of_scores, ranges, targets, input)
     return listed[0] if np.ndim(target) == 0 else listed
 

@@ -3,19 +3,19 @@
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import softmax
 
+from .. import maps
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba, top_against_rest
+from .._simplex import top_against_rest
 from .._sklearn_compat import KW_ONLY, field, with_options
-from .._typing import FloatArray, IntArray, RecalibratorLike
+from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_copy
-from ._base import Capabilities, Recalibrator
-from ._describe import map_nodes
+from ._base import Capabilities
+from ._fitted_maps import CombinedRecalibrator, get_map
 
 
 @with_options
-class TopLabel(Recalibrator):
+class TopLabel(CombinedRecalibrator):
     """Recalibrate the probability of the predicted class, and share out the rest.
 
     With many classes this is one two-class problem with all the rows: "is the prediction right?".
@@ -99,11 +99,14 @@ class TopLabel(Recalibrator):
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
             top, codes, weight = top[wrong], codes[wrong], weight[wrong]
-            log, _ = _others(proba[wrong], top)
+            log, _ = maps.find_others(proba[wrong], top)
             fit = fit_temperature(log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0))
             self.rest_inverse_temperature_ = fit.beta
 
-    def _predict_proba(self, proba):
+    def _list_parts(self):
+        return [*self.recalibrators_.values()]
+
+    def _predict_by_parts(self, proba):
         top, groups = self._groups(proba)
         out = np.array(proba)
         for key, rows in groups.items():
@@ -111,18 +114,18 @@ class TopLabel(Recalibrator):
             if part is None:
                 continue
             pair = aligned_proba(part, top_against_rest(proba[rows], top[rows]), [0, 1])
-            out[rows] = with_confidence(
+            out[rows] = maps.share_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
             )
         return out
 
-    def _nodes(self):
+    def _make_map(self):
         keys = range(len(self.classes_)) if self.per_class and len(self.classes_) > 2 else [-1]
         found = map(self.recalibrators_.get, keys)
-        parts = [None if part is None else map_nodes(part, "TopLabel._nodes") for part in found]
+        parts = [None if part is None else get_map(part, "TopLabel.map_") for part in found]
         if len(self.classes_) == 2:
             return parts[0]
-        return {"node": "top_label", "parts": parts, "rest": self.rest_inverse_temperature_}
+        return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
 
     def _groups(self, proba):
         plain = np.asarray(proba)
@@ -133,20 +136,3 @@ class TopLabel(Recalibrator):
         if not self.per_class or plain.shape[1] == 2:
             return top, {-1: np.arange(len(plain))}
         return top, {int(c): np.flatnonzero(top == c) for c in np.unique(top)}
-
-
-def _others(proba, top):
-    """Log-probabilities of all classes but the predicted one, and where they stand."""
-    log = np.asarray(log_proba(proba))
-    where = np.arange(log.shape[1]) != top[:, None]
-    return log[where].reshape(len(log), -1), where
-
-
-def with_confidence(pair: FloatArray, proba: FloatArray, top: IntArray, beta: float) -> FloatArray:
-    """Rows of what pairs (all others, predicted class) say: the others share the first part."""
-    log, where = _others(proba, top)
-    shares = softmax(beta * (log - log.max(axis=1, keepdims=True)), axis=1)
-    out = np.empty(where.shape)
-    out[~where] = pair[:, 1]
-    out[where] = (pair[:, [0]] * shares).ravel()
-    return out

@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
+from .. import maps
 from .._kernels._binning import ON_EDGE, middles
 from .._simplex import second_score
 from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import Tree, constant
+from ._base import Capabilities, Recalibrator
 from ._paths import bic_price
 
 ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
@@ -38,18 +38,13 @@ class TrendLine(NamedTuple):
         slope = np.diff(self.values) / np.diff(self.knots)
         return np.clip(self.values[left] + slope[left] * (score - self.knots[left]), 0.0, 1.0)
 
-    def nodes(self) -> Tree:
-        """Itself as a node."""
+    def make_map(self) -> maps.FunctionOfScore:
+        """Return the function as a map of probabilities."""
         if len(self.knots) == 1:
-            return constant(np.clip(self.values[0], 0.0, 1.0))
-        return {
-            "node": "piecewise_linear",
-            "input": "proba",
-            "ties": True,
-            "domain": None,
-            "knots": self.knots,
-            "values": self.values,
-        }
+            return maps.make_constant(np.clip(self.values[0], 0.0, 1.0))
+        return maps.PiecewiseLinear(
+            input="proba", ties=True, domain=None, knots=self.knots, values=self.values
+        )
 
 
 @with_options
@@ -144,11 +139,8 @@ class TrendFiltering(Recalibrator):
         self.line_, self.penalty_, self.df_ = best, best.lam, best.df
         self.knots_, self.values_ = best.knots, best.values
 
-    def _predict_proba(self, proba):
-        return two_columns(self.line_(second_score(proba)))
-
-    def _nodes(self):
-        return self.line_.nodes()
+    def _make_map(self):
+        return self.line_.make_map()
 
 
 def lines(

@@ -4,11 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from .._simplex import second_score
+from .. import maps
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
-from ._base import Recalibrator, two_columns
-from ._describe import mixture
+from ._base import Recalibrator
 from ._paths import model_weights
 from ._trend_filtering import TrendFiltering, TrendLine, lines
 
@@ -80,10 +79,5 @@ class TrendFilteringEnsemble(Recalibrator):
         self.weights_ = weights[kept] / weights[kept].sum()
         self.penalties_ = np.array([model.lam for model in self.lines_])
 
-    def _predict_proba(self, proba):
-        score = second_score(proba)
-        parts = zip(self.weights_, self.lines_, strict=True)
-        return two_columns(np.clip(sum(weight * line(score) for weight, line in parts), 0.0, 1.0))
-
-    def _nodes(self):
-        return mixture(self.weights_, [line.nodes() for line in self.lines_])
+    def _make_map(self):
+        return maps.make_mixture(self.weights_, [line.make_map() for line in self.lines_])

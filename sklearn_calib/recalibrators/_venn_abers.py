@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from .. import maps
 from .._kernels._binning import distinct
 from .._simplex import each_against_rest, least_rounding_above, rank_score
 from .._typing import ArrayLike, FloatArray
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import steps
+from ._base import Capabilities, Recalibrator
 
 
 class VennAbers(Recalibrator):
@@ -92,17 +92,13 @@ class VennAbers(Recalibrator):
         positive = np.bincount(row_score, weights=weight * codes)
         self.table_ = np.clip(venn_abers_table(mass, positive), 0.0, 1.0)
 
-    def _predict_proba(self, proba):
-        lower, upper = self._interval(proba).T
-        return two_columns(upper / (1.0 - lower + upper))
-
-    def _nodes(self):
+    def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
             least_rounding_above(self.scores_, inclusive=inclusive) for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()
-        return steps("rank", edges, upper / (1.0 - lower + upper))
+        return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))
 
     def _interval(self, proba):
         score = rank_score(proba)

@@ -32,7 +32,7 @@ from sklearn_calib.export import _code as code_module
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.export._document import MapDocument, check_scores, document_of
 from sklearn_calib.export._program import SMALLEST_DIVISOR
-from sklearn_calib.export._tree import read_nodes
+from sklearn_calib.maps import read_map
 from sklearn_calib.recalibrators import (
     HistogramBinning,
     Identity,
@@ -87,7 +87,7 @@ def test_programs_give_what_the_methods_predict(language, name, k):
 
 
 def document(tree, k, kind="proba"):
-    root, scores = read_nodes(tree, k), check_scores(k, kind)
+    root, scores = read_map(tree, k), check_scores(k, kind)
     results = root(canonical_proba(scores, kind=kind))
     return MapDocument(root, np.arange(k), kind, (scores, np.asarray(results)))
 

@@ -94,7 +94,7 @@ def test_labels_of_other_types_are_refused():
 
 def test_numbers_are_exact():
     method = fitted("isotonic", 2)
-    tree = from_json(to_json(method))._nodes()
+    tree = from_json(to_json(method)).map_.to_tree()
     assert tree["knots"] == method.knots_.tolist() and tree["values"] == method.values_.tolist()
 
 
@@ -303,7 +303,7 @@ def test_damaged_trees_are_refused_where_they_are_damaged(tree, words):
 
 
 def test_the_number_of_nodes_is_bounded(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.export._tree.MAX_NODES", 1000)
+    monkeypatch.setattr("sklearn_calib.maps._reading.MAX_NODES", 1000)
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {"map": doubled(40)}
     with refuses(ValueError, rule="at most 1000 nodes"):
         from_dict(document)
@@ -447,7 +447,7 @@ def test_steps_are_as_few_as_possible(tolerance, pieces):
     rows = [[1 - p, p] for p in (0.01, 0.25, 0.55, 0.75, 0.99)]
     steps = [0.0, 0.2, 0.5, 0.7, 0.9]
     document["check"] = [[row, [1 - v, v]] for row, v in zip(rows, steps, strict=True)]
-    found = simplify(from_dict(document, edited=True), tolerance)._nodes()["values"]
+    found = simplify(from_dict(document, edited=True), tolerance).map_.to_tree()["values"]
     assert len(found) == pieces
 
 

@@ -27,6 +27,7 @@ from sklearn_calib._simplex import (
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import ExportedMap, from_dict, to_dict
+from sklearn_calib.maps import Uniform
 from sklearn_calib.recalibrators import (
     Capabilities,
     OneVsRest,
@@ -85,7 +86,7 @@ def silent(methods):
     return [
         name
         for name, cls in methods.items()
-        if cls._nodes is Recalibrator._nodes and not cls.capabilities.not_exported
+        if not cls._has_map() and not cls.capabilities.not_exported
     ]
 
 
@@ -108,8 +109,8 @@ class Excused(Mute):
 class Wrong(Mute):
     """Describes another map."""
 
-    def _nodes(self):
-        return {"node": "uniform"}
+    def _make_map(self):
+        return Uniform()
 
 
 def test_every_method_describes_itself_or_says_why_not():
@@ -120,7 +121,11 @@ def test_every_method_describes_itself_or_says_why_not():
 @pytest.mark.parametrize(
     ("cls", "error", "words"),
     [
-        (Mute, NotImplementedError, "Mute._nodes: expected a recalibrator that describes its map"),
+        (
+            Mute,
+            NotImplementedError,
+            "Mute._make_map: expected a recalibrator that describes its map",
+        ),
         (Excused, ValueError, "got Excused .fitted.. It asks an oracle; take 'platt'"),
         (Wrong, RuntimeError, "nodes that give what Wrong.predict_proba gives, got a difference"),
     ],

@@ -19,7 +19,7 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
-from sklearn_calib.export._nodes import NODES
+from sklearn_calib.maps import MAP_KINDS
 from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling
 
 Y, P = golden_set()
@@ -139,4 +139,4 @@ def kinds_in(tree):
 
 def test_every_kind_of_node_is_stored():
     trees = [json.loads(path.read_text(encoding="utf-8"))["map"] for path in STORED]
-    assert set(kinds_in(trees)) == set(NODES)
+    assert set(kinds_in(trees)) == set(MAP_KINDS)

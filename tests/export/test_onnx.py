@@ -23,8 +23,7 @@ from sklearn_calib._simplex import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, document_of
-from sklearn_calib.export._nodes import NODES, Node
-from sklearn_calib.export._tree import read_nodes
+from sklearn_calib.maps import MAP_KINDS, CalibrationMap, read_map
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
 
 onnx = pytest.importorskip("onnx")
@@ -133,7 +132,7 @@ def test_no_tensor_is_longer_than_the_rows():
 @pytest.mark.parametrize("slope", [1 + 3e-8, 1 - 2e-8])
 def test_factors_that_float32_takes_for_one(slope):
     """onnxruntime leaves out factors that are 1 in float32."""
-    root = read_nodes({"node": "softmax_affine", "coef": slope, "intercept": 0.0}, 2)
+    root = read_map({"node": "softmax_affine", "coef": slope, "intercept": 0.0}, 2)
     z = np.column_stack([np.zeros(50), np.linspace(-4, 4, 50)])
     expected = root(canonical_proba(z, kind="logits"))
     document = MapDocument(root, np.arange(2), "logits", (z[:5], expected[:5]))
@@ -144,8 +143,8 @@ def test_factors_that_float32_takes_for_one(slope):
 
 
 def test_every_node_has_its_operators():
-    for cls in NODES.values():
-        assert cls.written is not Node.written, cls.kind
+    for cls in MAP_KINDS.values():
+        assert cls.lower is not CalibrationMap.lower, cls.kind
 
 
 @pytest.mark.parametrize("name", ["platt", "isotonic", "spline", "multiclass_binning"])

@@ -224,7 +224,7 @@ def test_a_long_tail_does_not_tilt_the_map_of_all_others(k, n):
     first = _default._TwoSteps()
     first._fit(_default._given(proba[:n]), y[:n], np.ones(n))
     fitted = DefaultCalibration().fit(proba[:n], y[:n])
-    alone = log_loss(first._predict_proba(_default._given(proba[1000:])), y[1000:])
+    alone = log_loss(first.map_(proba[1000:]), y[1000:])
     assert log_loss(fitted.predict_proba(proba[1000:]), y[1000:]) < 0.97 * alone
     assert fitted.maps_[-1].squeezed
 
@@ -236,7 +236,7 @@ def test_the_weights_are_those_of_bayes(k):
     fitted = DefaultCalibration().fit(proba, y, sample_weight=weight)
     kinds, expected = [(one.squeezed, one.offsets) for one in fitted.maps_], 5 - k
     assert kinds == [(False, True), (True, True), (False, False)][:expected]
-    given = np.array([one._predict_proba(_default._given(proba)) for one in fitted.maps_])
+    given = np.array([one.map_(proba) for one in fitted.maps_])
     share = np.prod(given[:, np.arange(30), y] ** weight, axis=1)
     share *= [0.9, *[0.1 / (len(kinds) - 1)] * (len(kinds) - 1)]
     np.testing.assert_allclose(fitted.weights_, share / share.sum())

@@ -1,4 +1,4 @@
-"""The fields that nodes are made of: each can check a value and write its JSON Schema.
+"""The fields of the maps: each checks a value and writes its JSON Schema.
 
 A library of typed documents (msgspec) checks types, bounds and lengths of lists. What it leaves is
 what maps break by: numbers that are finite and increase, tables of one shape, the depth of a tree.
@@ -16,19 +16,19 @@ from ..exceptions import refuse
 WHERE = "sklearn_calib.export"
 
 
-def wrong(at: str, rule: str, got: str, cure: str = "") -> NoReturn:
-    """Refuse what stands at a place of the tree, such as ``map.parts[1].edges``."""
+def raise_invalid_document(at: str, rule: str, got: str, cure: str = "") -> NoReturn:
+    """Refuse the value at a place of the tree, such as ``map.parts[1].edges``."""
     cure = cure or "The map was changed or cut off; export it again"
     refuse(f"{WHERE}, {at}", rule, got, cure, argument=at)
 
 
-def shown(value: object) -> str:
-    """A value in a message: short, whatever it is."""
+def short_repr(value: object) -> str:
+    """Return a value as short text for a message."""
     return reprlib.repr(value)
 
 
-def bounded(whole: bool, low: float | None, high: float | None) -> dict[str, Any]:
-    """A number in JSON Schema."""
+def number_schema(whole: bool, low: float | None, high: float | None) -> dict[str, Any]:
+    """Return the JSON Schema of a number."""
     limits = {"minimum": low, "maximum": high}
     found = {name: limit for name, limit in limits.items() if limit is not None}
     return {"type": "integer" if whole else "number"} | found
@@ -36,21 +36,25 @@ def bounded(whole: bool, low: float | None, high: float | None) -> dict[str, Any
 
 @dataclass(frozen=True)
 class Field:
-    """What a field of a node may hold, or null where `optional`; `text` is for its readers."""
+    """A field of a map, which is null at most if `optional`; `text` describes it."""
 
     text: str = ""
     optional: bool = dataclasses.field(default=False, kw_only=True)
 
+    def convert(self, value: Any) -> Any:
+        """Return a value of the right type as the map keeps it."""
+        return value
+
     def read(self, value: Any, at: str) -> Any:
-        """The value as the node keeps it; ValueError names the place where it is wrong."""
+        """Return a value of a document as the map keeps it, or refuse it by its place."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of what is not null."""
+        """Return the JSON Schema of a value that is not null."""
         raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
-        """The JSON Schema of the field, with its text."""
+        """Return the JSON Schema of the field, with its text."""
         found = self.schema()
         found = {"anyOf": [found, {"type": "null"}]} if self.optional else found
         return found | {"description": self.text}
@@ -62,7 +66,7 @@ class Flag(Field):
 
     def read(self, value: Any, at: str) -> Any:
         if not isinstance(value, bool | np.bool_):
-            wrong(at, "true or false", shown(value))
+            raise_invalid_document(at, "true or false", short_repr(value))
         return bool(value)
 
     def schema(self) -> dict[str, Any]:
@@ -77,7 +81,9 @@ class Choice(Field):
 
     def read(self, value: Any, at: str) -> Any:
         if not (value is None or isinstance(value, str)) or value not in self.options:
-            wrong(at, f"one of {', '.join(map(repr, self.options))}", shown(value))
+            raise_invalid_document(
+                at, f"one of {', '.join(map(repr, self.options))}", short_repr(value)
+            )
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -92,13 +98,18 @@ class Number(Field):
     high: float | None = None
     whole: bool = False
 
+    def convert(self, value: Any) -> Any:
+        if value is None:
+            return None
+        return int(value) if self.whole else float(value)
+
     def read(self, value: Any, at: str) -> Any:
         number = float(number_table(value, at, 0)[()])
         outside = (self.low is not None and number < self.low) or (
             self.high is not None and number > self.high
         )
         if outside or (self.whole and number != int(number)):
-            wrong(at, self._rule(), shown(value))
+            raise_invalid_document(at, self._rule(), short_repr(value))
         return int(number) if self.whole else number
 
     def _rule(self):
@@ -108,7 +119,7 @@ class Number(Field):
         return f"{kind}{low}{' and' * bool(low and high)}{high}"
 
     def schema(self) -> dict[str, Any]:
-        return bounded(self.whole, self.low, self.high)
+        return number_schema(self.whole, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -126,12 +137,19 @@ class Numbers(Field):
     shapes: tuple[int, ...] = (1,)
     whole: bool = False
 
+    def convert(self, value: Any) -> Any:
+        if value is None:
+            return None
+        table = np.array(value, dtype=np.int64 if self.whole else np.float64)
+        table.flags.writeable = False
+        return table
+
     def read(self, value: Any, at: str) -> Any:
         table = number_table(value, at, *self.shapes)
         if table.ndim and len(table) < self.least:
-            wrong(at, f"at least {self.least} numbers", f"{len(table)}")
+            raise_invalid_document(at, f"at least {self.least} numbers", f"{len(table)}")
         if self.length is not None and len(table) != self.length:
-            wrong(at, f"{self.length} numbers", f"{len(table)}")
+            raise_invalid_document(at, f"{self.length} numbers", f"{len(table)}")
         if self.low is not None:
             _refuse_any(at, f"numbers >= {self.low:g}", table, table < self.low)
         if self.high is not None:
@@ -145,7 +163,7 @@ class Numbers(Field):
         return table
 
     def schema(self) -> dict[str, Any]:
-        found = bounded(self.whole, self.low, self.high)
+        found = number_schema(self.whole, self.low, self.high)
         kinds = []
         for dimensions in range(max(self.shapes) + 1):
             if dimensions in self.shapes:
@@ -160,9 +178,12 @@ class Numbers(Field):
 
 @dataclass(frozen=True)
 class Parts(Field):
-    """A list of nodes, of which some may be null where `gaps`. Read by the tree's reader."""
+    """A list of maps, of which some may be null if `gaps`. `read_map` reads it."""
 
     gaps: bool = False
+
+    def convert(self, value: Any) -> Any:
+        return tuple(value)
 
     def schema(self) -> dict[str, Any]:
         node = {"$ref": "#/$defs/node"}
@@ -170,13 +191,13 @@ class Parts(Field):
         return {"type": "array", "items": items, "minItems": 1}
 
 
-def entry(kind: Field, default: Any = dataclasses.MISSING) -> Any:
-    """A field of a node class: what it may hold, and its value where it is left out."""
+def schema_field(kind: Field, default: Any = dataclasses.MISSING) -> Any:
+    """Return a field of a map: what it may hold, and its value if it is left out."""
     return dataclasses.field(default=default, metadata={"kind": kind})
 
 
-def kinds_of(cls: type) -> dict[str, tuple[Field, bool]]:
-    """The fields of a node class: what each may hold, and whether it must be given."""
+def get_schema_fields(cls: type) -> dict[str, tuple[Field, bool]]:
+    """Return what each field of a map may hold, and whether it must be given."""
     return {
         field.name: (field.metadata["kind"], field.default is dataclasses.MISSING)
         for field in dataclasses.fields(cls)
@@ -192,16 +213,18 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         if table.dtype == object and _all_of(table.ravel().tolist(), int, float):  # long integers
             table = table.astype(np.float64)
     except OverflowError:
-        wrong(at, "finite numbers", "an integer above 1.8e308")
+        raise_invalid_document(at, "finite numbers", "an integer above 1.8e308")
     except ValueError:
-        wrong(at, "lists of equal lengths", "lists of different ones")
+        raise_invalid_document(at, "lists of equal lengths", "lists of different ones")
     if table.dtype.kind not in "iuf":
-        wrong(at, "numbers", shown(value))
+        raise_invalid_document(at, "numbers", short_repr(value))
     if table.size == 0 and table.ndim == 1 and dimensions == (2,):
         table = table.reshape(0, 0)
     if table.ndim not in dimensions:
         words = {0: "a number", 1: "a list of numbers", 2: "a list of lists of numbers"}
-        wrong(at, " or ".join(words[d] for d in sorted(dimensions)), shown(value))
+        raise_invalid_document(
+            at, " or ".join(words[d] for d in sorted(dimensions)), short_repr(value)
+        )
     table = table.astype(np.float64)
     _refuse_any(at, "finite numbers", table, ~np.isfinite(table))
     return table
@@ -210,7 +233,7 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
 def _check_numbers(values, at, depth):
     """Python numbers only: numpy would read text and truth values as numbers too."""
     if depth < 1:
-        wrong(at, "a number", "a list")
+        raise_invalid_document(at, "a number", "a list")
     if _all_of(values, float, int):
         return
     for i, value in enumerate(values):
@@ -218,7 +241,7 @@ def _check_numbers(values, at, depth):
             _check_numbers(value, f"{at}[{i}]", depth - 1)
         elif isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
             rule = "a number" if depth == 1 else "a number or a list of numbers"
-            wrong(f"{at}[{i}]", rule, shown(value))
+            raise_invalid_document(f"{at}[{i}]", rule, short_repr(value))
 
 
 def _all_of(values, *kinds):
@@ -229,4 +252,4 @@ def _refuse_any(at, rule, table, bad):
     if bad.any():
         place = np.argwhere(bad)[0]
         path = "".join(f"[{i}]" for i in place)
-        wrong(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")
+        raise_invalid_document(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")

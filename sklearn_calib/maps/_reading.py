@@ -1,9 +1,9 @@
-"""Reading a description: a tree of dicts becomes nodes, or is refused where it is wrong."""
+"""Reading a map: a tree of dicts becomes a map, or is refused by the place that is wrong."""
 
 from typing import Any
 
-from ._fields import Parts, kinds_of, shown, wrong
-from ._nodes import NODES, Node
+from ._base import MAP_KINDS, CalibrationMap
+from ._fields import Parts, get_schema_fields, raise_invalid_document, short_repr
 
 #: Nodes inside nodes, at most; what the package writes has about ten levels.
 MAX_DEPTH = 50
@@ -11,8 +11,8 @@ MAX_DEPTH = 50
 MAX_NODES = 100_000
 
 
-def read_nodes(tree: Any, n_classes: int) -> Node:
-    """The nodes of a description, checked.
+def read_map(tree: Any, n_classes: int) -> CalibrationMap:
+    """Return the map of a tree, after checks of all its fields.
 
     Parameters
     ----------
@@ -31,29 +31,36 @@ def read_nodes(tree: Any, n_classes: int) -> Node:
 
 def _read(tree, k, at, depth, budget):
     if depth == 0:
-        wrong(at, f"at most {MAX_DEPTH} nodes inside each other", "more")
+        raise_invalid_document(at, f"at most {MAX_DEPTH} nodes inside each other", "more")
     if next(budget, None) is None:
-        wrong(at, f"at most {MAX_NODES} nodes", "more")
+        raise_invalid_document(at, f"at most {MAX_NODES} nodes", "more")
     if not isinstance(tree, dict):
-        wrong(at, "a node, a dict", type(tree).__name__)
+        raise_invalid_document(at, "a node, a dict", type(tree).__name__)
     if "node" not in tree:
-        wrong(f"{at}.node", "the name of a node", "nothing")
+        raise_invalid_document(f"{at}.node", "the name of a node", "nothing")
     name = tree["node"]
-    cls = NODES.get(name) if isinstance(name, str) else None
+    cls = MAP_KINDS.get(name) if isinstance(name, str) else None
     if cls is None:
-        wrong(f"{at}.node", f"one of {', '.join(sorted(NODES))}", shown(name), "Update the package")
-    known = kinds_of(cls)
+        raise_invalid_document(
+            f"{at}.node",
+            f"one of {', '.join(sorted(MAP_KINDS))}",
+            short_repr(name),
+            "Update the package",
+        )
+    known = get_schema_fields(cls)
     for extra in tree:
         if extra not in known and extra != "node":
             rule = f"the fields {', '.join(known) or 'none'}"
-            wrong(f"{at}.{str(extra)[:40]}", rule, shown(extra))
-    if cls.binary and k != 2:
-        wrong(at, "two classes", f"{k}", f"Nodes of kind {name!r} are for two classes")
+            raise_invalid_document(f"{at}.{str(extra)[:40]}", rule, short_repr(extra))
+    if cls.is_binary and k != 2:
+        raise_invalid_document(
+            at, "two classes", f"{k}", f"Nodes of kind {name!r} are for two classes"
+        )
     found = {}
     for field, (kind, needed) in known.items():
         if field not in tree:
             if needed:
-                wrong(f"{at}.{field}", "a value", "nothing")
+                raise_invalid_document(f"{at}.{field}", "a value", "nothing")
         elif tree[field] is None and kind.optional:
             found[field] = None
         elif isinstance(kind, Parts):
@@ -68,9 +75,9 @@ def _read(tree, k, at, depth, budget):
 
 def _read_parts(parts, kind, k, at, depth, budget):
     if not isinstance(parts, list | tuple):
-        wrong(at, "a list of nodes", type(parts).__name__)
+        raise_invalid_document(at, "a list of nodes", type(parts).__name__)
     if not parts:
-        wrong(at, "a list of nodes", "none")
+        raise_invalid_document(at, "a list of nodes", "none")
     return tuple(
         None if part is None and kind.gaps else _read(part, k, f"{at}[{i}]", depth - 1, budget)
         for i, part in enumerate(parts)

@@ -1,0 +1,80 @@
+"""One result for all rows of a cell of the simplex."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels._level_sets import find_cells, rounded
+from .._typing import FloatArray, IntArray
+from ._base import CalibrationMap, RowsOfScores
+from ._fields import Flag, Number, Numbers, raise_invalid_document, schema_field
+from ._ranges import Ranges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cells(CalibrationMap):
+    """One result for all rows of a cell: of equal levels, which are floor(n_levels p + slack).
+
+    A row of no cell keeps p where `keep`; otherwise it gets (levels + r / k) / n_levels, where r is
+    what the levels miss to n_levels. Rows are divided by their sums; a row of zeros keeps p.
+    """
+
+    n_levels: int = schema_field(Number("Levels of a probability.", 1, 5000, whole=True))
+    slack: float = schema_field(Number("What rounding may take from n_levels p.", 0.0, 0.5))
+    keys: IntArray = schema_field(
+        Numbers(
+            "The levels of each cell, k numbers, in the order of the alphabet.",
+            0,
+            whole=True,
+            shapes=(2,),
+        )
+    )
+    rows: FloatArray = schema_field(
+        Numbers("The result of each cell, k numbers.", 0.0, 1.0, shapes=(2,))
+    )
+    keep: bool = schema_field(Flag("Whether rows of no cell stay as they are."))
+
+    def check(self, k: int, at: str) -> None:
+        for name in ("keys", "rows"):
+            table = getattr(self, name)
+            if len(table) and table.shape[1] != k:
+                rule = f"{k} numbers for each cell"
+                raise_invalid_document(f"{at}.{name}", rule, f"{table.shape[1]}")
+        if len(self.keys) != len(self.rows):
+            rule = f"{len(self.keys)} of them, one for each key"
+            raise_invalid_document(f"{at}.rows", rule, f"{len(self.rows)}")
+        found = list(map(tuple, self.keys.tolist()))
+        if any(later <= earlier for earlier, later in itertools.pairwise(found)):
+            raise_invalid_document(f"{at}.keys", "different keys in increasing order", "others")
+
+    def apply(self, rows: Any) -> Any:
+        proba = np.ascontiguousarray(rows.proba)
+        if self.keep:
+            out = proba.copy()
+        else:
+            levels = np.floor(proba * float(self.n_levels) + self.slack).astype(np.int64)
+            out = rounded(levels, self.n_levels)
+        if len(self.keys):
+            cell = find_cells(proba, self.n_levels, self.keys, self.slack)
+            is_inside = cell >= 0
+            out[is_inside] = self.rows[cell[is_inside]]
+        return rows.normalise(out)
+
+    def lower(self, rows: Any) -> Any:
+        n_levels = float(self.n_levels)
+        levels = np.floor(rows.p * n_levels + self.slack)
+        missing = (n_levels - levels.sum()) / float(rows.k)
+        out = rows.p if self.keep else (levels + missing) / n_levels
+        return rows.divided(rows.in_cells(self, levels, out) if len(self.keys) else out)
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        """Cut where a level of either class changes."""
+        steps = np.arange(1, self.n_levels + 1, dtype=np.float64)
+
+        def find_level(x, column):
+            return np.floor(rows(x).proba[:, column] * float(self.n_levels) + self.slack)
+
+        ranges.cut_at(lambda x: find_level(x, 1), steps, jumps=True)
+        ranges.cut_at(lambda x: find_level(x, 0), steps, jumps=True)

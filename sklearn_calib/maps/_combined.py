@@ -1,0 +1,135 @@
+"""Maps that are made of others: means, and one after the other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from .._typing import FloatArray
+from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
+from ._elementary import Raised
+from ._fields import Numbers, Parts, raise_invalid_document, schema_field
+from ._ranges import Ranges
+
+#: How far a sum of weights, which must be 1, may be from it.
+WEIGHT_SUM_SLACK = 1e-9
+#: Tensors go through mixtures of at most so many maps; one of `OnlineCalibration` has thousands.
+MAX_TENSOR_PARTS = 100
+
+PARTS = Parts("The nodes inside.")
+
+Operand = TypeVar("Operand")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixture(CalibrationMap):
+    """The weighted mean of what the parts give."""
+
+    weights: FloatArray = schema_field(
+        Numbers("At least 0, with sum 1, one for each part.", 0.0, 1.0)
+    )
+    parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
+    supports_array_api: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.weights, len(self.parts), f"{at}.weights")
+        total = float(self.weights.sum())
+        if abs(total - 1) > WEIGHT_SUM_SLACK:
+            raise_invalid_document(f"{at}.weights", "a sum of 1", f"{total:.12g}")
+
+    def is_arithmetic(self) -> bool:
+        return len(self.parts) <= MAX_TENSOR_PARTS and super().is_arithmetic()
+
+    def apply(self, rows: Any) -> Any:
+        total = 0.0
+        for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
+            total = total + weight * rows.after(part).proba
+        return rows.with_proba(rows.xp.clip(total, None, 1.0))  # the weights are rounded
+
+    def lower(self, rows: Any) -> Any:
+        weighted = zip(self.weights.tolist(), self.parts, strict=True)
+        return rows.of(combine_pairwise(np.add, [rows.after(part).p * w for w, part in weighted]))
+
+    def direction(self) -> int | None:
+        return join_directions(part.direction() for part in self.parts)
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        """Cut at the cuts of all parts, between which the sum is linear or is searched."""
+        for part in self.parts:
+            part.cut(ranges, rows, every=True)
+        inputs = {part.linear_input() for part in self.parts}
+        if None in inputs or len(inputs - {"constant"}) > 1:
+            ranges.needs_search = True
+
+    def keeps_absent(self) -> bool:
+        return all(part.keeps_absent() for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chain(CalibrationMap):
+    """The parts one after the other: each gets what the one before it gives."""
+
+    parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
+    supports_array_api: ClassVar[bool] = True
+
+    def apply(self, rows: Any) -> Any:
+        for part in self.parts:
+            rows = rows.after(part)
+        return rows
+
+    def lower(self, rows: Any) -> Any:
+        for part in self.parts:
+            rows = rows.after(part)
+        return rows
+
+    def direction(self) -> int | None:
+        signs = [part.direction() for part in self.parts]
+        if 0 in signs:
+            return 0
+        return None if None in signs else int(np.prod(signs))
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        last = -1
+        for number, part in enumerate(self.parts):
+            if every or part.direction() is None:
+                last = number
+        for part in self.parts[: last + 1]:
+            if every or part.direction() is None:
+                part.cut(ranges, rows, every=every)
+            rows = _apply_after(part, rows)
+
+    def keeps_absent(self) -> bool:
+        *before, last = self.parts  # what `Raised` gives is still marked
+        return all(isinstance(part, Raised) for part in before) and last.keeps_absent()
+
+
+def _apply_after(part: CalibrationMap, rows: RowsOfScores) -> RowsOfScores:
+    return lambda x: part.apply(rows(x))
+
+
+def make_chain(*parts: CalibrationMap) -> CalibrationMap:
+    """Return one map after the other; chains inside are opened."""
+    steps: list[CalibrationMap] = []
+    for part in parts:
+        steps += part.parts if isinstance(part, Chain) else [part]
+    return steps[0] if len(steps) == 1 else Chain(parts=tuple(steps))
+
+
+def make_mixture(weights: Any, parts: Sequence[CalibrationMap]) -> CalibrationMap:
+    """Return the weighted mean of maps, without those of weight 0."""
+    kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > 0]
+    if len(kept) == 1:
+        return kept[0][1]
+    return Mixture(weights=[w for w, _ in kept], parts=[part for _, part in kept])
+
+
+def combine_pairwise(operation: Callable[..., Any], terms: Sequence[Operand]) -> Operand:
+    """Return an associative operation over all terms, as a balanced tree.
+
+    Databases limit the depth of expressions.
+    """
+    while len(terms) > 1:
+        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+        terms = [operation(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return terms[0]

@@ -1,0 +1,48 @@
+"""Ordered classes: cumulative log-odds, rescaled and shifted."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from .._kernels._ordinal import probabilities, thresholds
+from .._typing import FloatArray
+from ._base import CalibrationMap, RowsOfScores, check_length
+from ._fields import Number, Numbers, raise_invalid_document, schema_field
+from ._ranges import Ranges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CumulativeAffine(CalibrationMap):
+    """For ordered classes: "above class c" gets the log-odds slope z_c + shifts_c, c = 0 .. k - 2.
+
+    z_c is the logarithm of the sum of exp(l) over the classes above c, less that over the others.
+    """
+
+    slope: float = schema_field(Number("Factor of the log-odds.", 0.0))
+    shifts: FloatArray = schema_field(
+        Numbers("One for each class but the last, none above the one before.")
+    )
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.shifts, k - 1, f"{at}.shifts")
+        if (np.diff(self.shifts) > 0).any():
+            raise_invalid_document(f"{at}.shifts", "numbers that do not rise", "others")
+
+    def apply(self, rows: Any) -> Any:
+        return rows.with_proba(probabilities(thresholds(rows.log), self.slope, self.shifts))
+
+    def lower(self, rows: Any) -> Any:
+        eta = rows.thresholds() * float(self.slope) + self.shifts
+        above = [expit(eta).column(c) for c in range(rows.k - 1)]
+        inner = [np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)]
+        table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
+        return rows.of(table / table.sum())
+
+    def direction(self) -> int:
+        return int(self.slope > 0)
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        pass

@@ -1,0 +1,357 @@
+"""Functions of the score between knots: steps, straight lines and cubic curves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from .._kernels._log_odds import gap
+from .._simplex import least_rounding_above, two_classes_of_margin, without_rounding_noise
+from .._typing import AnyArray, FloatArray
+from ..exceptions import refuse
+from ._base import RowsOfScores, check_length, join_directions
+from ._fields import Choice, Field, Numbers, raise_invalid_document, schema_field
+from ._function import TIES, FunctionOfScore, take_entries
+from ._polynomials import join_slopes
+from ._ranges import SLOPE_ROUNDING, Ranges
+
+_BEGINNINGS, _ENDS = slice(-1), slice(1, None)  # of the pieces between knots
+_LOG_OF_ZERO = -40.0  # in tables; lines to it from other values must not be too steep
+_VALUE_SLACK = 1e-9  # what rounding may move a probability beyond 0 or 1 by
+#: A function from rows of two classes to rows of two classes.
+RowFunction = Callable[[FloatArray], FloatArray]
+#: A function from log-odds to the numbers of the pieces that they are in.
+PieceFunction = Callable[[FloatArray], AnyArray]
+DOMAIN = Numbers(
+    "Two numbers a <= b: x is first moved into [a, b]. Null: x stays, and beyond the knots the "
+    "curve goes on as a straight line.",
+    length=2,
+    optional=True,
+)
+SCALE = Choice(
+    'What lengths are measured in: "input", the length from a to b is b - a, or "proba", with x '
+    "and knots that are log-odds, sigmoid(b) - sigmoid(a).",
+    ("input", "proba"),
+)
+LINK = Choice(
+    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid", None)
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Steps(FunctionOfScore):
+    """P_1 = values_j where edges_(j-1) <= x < edges_j."""
+
+    edges: FloatArray = schema_field(Numbers("Increasing; none for a constant.", increasing=True))
+    values: FloatArray = schema_field(Numbers("One more than edges.", 0.0, 1.0))
+    has_jumps: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.values, len(self.edges) + 1, f"{at}.values")
+
+    def value(self, x: Any) -> Any:
+        return take_entries(self.values, np.searchsorted(self.edges, x, side="right"))
+
+    def lower_value(self, rows: Any) -> Any:
+        if not rows.double:
+            return super().lower_value(rows)
+        return take_entries(self.values, rows.found(self, self.edges, np.asarray))
+
+    def direction(self) -> int | None:
+        return join_differences(self.values)
+
+    def find_turns(self, every: bool) -> FloatArray:
+        if every or len(self.edges) < 2:
+            return self.edges
+        return self.edges[1:][find_direction_changes(self.values)]
+
+    def linear_input(self) -> str:
+        return "constant"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveBetweenKnots(FunctionOfScore, in_documents=False):
+    """The common part of the two kinds of curves between knots."""
+
+    knots: FloatArray = schema_field(Numbers("Increasing, at least two.", least=2, increasing=True))
+    values: FloatArray = schema_field(
+        Numbers("The values at the knots; without a link and with a domain, in [0, 1].")
+    )
+    domain: FloatArray | None = schema_field(DOMAIN)
+    scale: str = schema_field(SCALE, "input")
+    link: str | None = schema_field(LINK, None)
+    ties: bool = schema_field(TIES, False)
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.values, len(self.knots), f"{at}.values")
+        if self.domain is not None and self.domain[0] > self.domain[1]:
+            raise_invalid_document(f"{at}.domain", "a <= b", f"{self.domain.tolist()}")
+        if self.scale == "proba":
+            if self.input == "proba":
+                rule = "'input', where x is a probability"
+                raise_invalid_document(f"{at}.scale", rule, "'proba'")
+            ends = self.knots[[0, -1]]
+            if self.domain is None or self.domain[0] < ends[0] or self.domain[1] > ends[1]:
+                rule = "a domain within the knots, where scale is 'proba'"
+                raise_invalid_document(f"{at}.domain", rule, "another")
+        if self.link is None and self.domain is not None:
+            Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(self.values, f"{at}.values")
+
+    @cached_property
+    def _tables(self):
+        """Of each piece: where it begins, its length, and what else its t needs."""
+        low, high = self.knots[:-1], self.knots[1:]
+        if self.scale == "input":
+            return low, high - low
+        return low, gap(low, high), log_expit(high), np.expm1(low - high)
+
+    def _find_piece(self, x):
+        """Return the piece of each number, t, and the length of the piece."""
+        if self.domain is not None:
+            x = np.clip(x, *self.domain)
+        piece = np.searchsorted(self.knots[1:-1], x, side="right")
+        low, width, *more = (take_entries(table, piece) for table in self._tables)
+        if self.scale == "input":
+            return piece, (x - low) / width, width
+        share = np.exp(log_expit(x) - more[0]) * np.expm1(low - x) / more[1]
+        return piece, np.clip(share, 0.0, 1.0), width
+
+    def lower_value(self, rows: Any) -> Any:
+        """Write the value; a program finds the piece without a logarithm of other digits."""
+        if not rows.is_program:
+            return super().lower_value(rows)
+        x = rows.number(self)
+        if self.domain is not None:
+            x = np.clip(x, *self.domain)
+        place = rows.found(self, self.knots[1:-1], self._move_numbers)
+        low, high = self.knots[:-1], self.knots[1:]
+        start = place.entries_of(low)
+        if self.scale == "input":
+            with np.errstate(over="ignore"):
+                share = (x - start) * place.entries_of(1.0 / (high - low))
+        else:
+            smallest = expit(high) * np.expm1(low - high)
+            unit = 1.0 / np.minimum(smallest, -rows.smallest_divisor)
+            share = expit(x) * np.expm1(start - x) * place.entries_of(unit)
+            share = np.clip(share, 0.0, 1.0)
+        return self.lower_piece(place, share)
+
+    def _move_numbers(self, x):
+        """Return numbers as the curve reads them: rounded, and moved into the domain."""
+        if self.ties:
+            x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
+        return x if self.domain is None else np.clip(x, *self.domain)
+
+    def lower_piece(self, place: Any, t: Any) -> Any:
+        """Write the value from the piece and t."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PiecewiseLinear(CurveBetweenKnots):
+    """Linear between knots: value_j + (value_(j+1) - value_j) t on [knot_j, knot_(j+1)].
+
+    t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
+    """
+
+    def value(self, x: Any) -> Any:
+        piece, t, _ = self._find_piece(x)
+        return self.lower_piece(piece, t)
+
+    @cached_property
+    def _rises(self):
+        return np.diff(self.values)
+
+    def lower_piece(self, place: Any, t: Any) -> Any:
+        start = take_entries(self.values[:-1], place)
+        return start + t * take_entries(self._rises, place)
+
+    def direction(self) -> int | None:
+        return join_differences(self.values)
+
+    def find_turns(self, every: bool) -> FloatArray:
+        if every:
+            return np.append(self.knots, [] if self.domain is None else self.domain)
+        return self.knots[1:-1][find_direction_changes(self.values)]
+
+    def linear_input(self) -> str | None:
+        if self.link is not None:
+            return None
+        return "proba" if self.scale == "proba" else self.input
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PiecewiseCubic(CurveBetweenKnots):
+    """Cubic between knots, with the given slopes there.
+
+    On [knot_j, knot_(j+1)] of length w, with t as in `piecewise_linear` and s = 1 - t:
+    s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).
+    """
+
+    slopes: FloatArray = schema_field(Numbers("The slopes at the knots, per unit of length."))
+
+    def check(self, k: int, at: str) -> None:
+        super().check(k, at)
+        check_length(self.slopes, len(self.knots), f"{at}.slopes")
+
+    def value(self, x: Any) -> Any:
+        piece, at, width = self._find_piece(x)
+        first, last = (take_entries(self.values[ends], piece) for ends in (_BEGINNINGS, _ENDS))
+        rise, fall = (take_entries(self.slopes[ends], piece) for ends in (_BEGINNINGS, _ENDS))
+        t = np.clip(at, 0.0, 1.0)
+        beyond = (at - t) * width
+        s, square = 1.0 - t, t * t
+        return (
+            s * s * (1.0 + 2.0 * t) * first
+            + square * (3.0 - 2.0 * t) * last
+            + (width * t * s * s + np.minimum(beyond, 0.0)) * rise
+            + (np.maximum(beyond, 0.0) - width * square * s) * fall
+        )
+
+    @property
+    def _widths(self):
+        """The lengths of the pieces."""
+        low, high = self.knots[:-1], self.knots[1:]
+        return high - low if self.scale == "input" else gap(low, high)
+
+    @property
+    def _goes_beyond(self):
+        """Whether numbers beyond the knots occur, where the curve is a straight line."""
+        if self.scale == "proba":
+            return False
+        return (
+            self.domain is None or self.domain[0] < self.knots[0] or self.domain[1] > self.knots[-1]
+        )
+
+    def lower_piece(self, place: Any, t: Any) -> Any:
+        """Write the cubic in powers of t, and straight lines beyond the knots."""
+        width, rise, at = self._widths, np.diff(self.values), t
+        left, right = width * self.slopes[:-1], width * self.slopes[1:]
+        if self._goes_beyond:
+            t = np.clip(at, 0.0, 1.0)
+        powers = [self.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
+        value = place.entries_of(powers[3])
+        for power in powers[2::-1]:
+            value = place.entries_of(power) + t * value
+        if self._goes_beyond:
+            value = value + np.minimum(at - t, 0.0) * place.entries_of(left)
+            value = value + np.maximum(at - t, 0.0) * place.entries_of(right)
+        return value
+
+    def _slope_coefficients(self):
+        """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c.
+
+        Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m', s = 1 - t.
+        """
+        fall = self.values[:-1] - self.values[1:]
+        rise, end = self._widths * self.slopes[:-1], self._widths * self.slopes[1:]
+        return 6 * fall + 3 * (rise + end), -6 * fall - 4 * rise - 2 * end, rise
+
+    def direction(self) -> int | None:
+        a, b, c = self._slope_coefficients()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
+        slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
+        return join_slopes(slope, SLOPE_ROUNDING * (np.abs(a) + np.abs(b) + np.abs(c)))
+
+    def find_turns(self, every: bool) -> FloatArray:
+        a, b, c = self._slope_coefficients()
+        root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        half = -(b + np.where(b < 0, -root, root)) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.vstack([half / a, c / half])
+        inside = (t > 0) & (t < 1)
+        low = np.broadcast_to(self.knots[:-1], t.shape)[inside]
+        high = np.broadcast_to(self.knots[1:], t.shape)[inside]
+        found = t[inside]
+        if self.scale == "input":
+            found = low + found * (high - low)
+        else:
+            ones = (1 - found) * expit(low) + found * expit(high)
+            zeros = (1 - found) * expit(-low) + found * expit(-high)
+            found = np.log(ones) - np.log(zeros)
+        return np.concatenate([self.knots, found, [] if self.domain is None else self.domain])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve(FunctionOfScore, in_documents=False):
+    """A map for two classes without a finite form, which `tabulate` replaces by a table.
+
+    It may jump between `points` where the number that `piece` gives to log-odds changes.
+    """
+
+    name: str = schema_field(Field("The name of the method."))
+    predict: RowFunction = schema_field(Field("From rows of two classes to rows."))
+    points: FloatArray = schema_field(Numbers("Log-odds."), ())
+    piece: PieceFunction | None = schema_field(Field("From log-odds to numbers."), None)
+
+    def apply(self, rows: Any) -> Any:
+        return rows.with_proba(self.predict(rows.to_canonical()))
+
+    def compute_log_odds(self, log_odds: FloatArray) -> FloatArray:
+        """Return log-odds of the result, from those of the rows."""
+        found = self.predict(two_classes_of_margin(log_odds))
+        with np.errstate(divide="ignore"):
+            log = np.where(found > 0, np.log(found), _LOG_OF_ZERO)
+        return log[:, 1] - log[:, 0]
+
+    def find_pieces(self, log_odds: FloatArray) -> AnyArray:
+        """Return numbers of the smooth pieces that log-odds are in."""
+        return np.zeros(len(log_odds)) if self.piece is None else self.piece(log_odds)
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        refuse(
+            ranges.where,
+            "a map that only rises or only falls, or one with a finite form",
+            self.name,
+            "Take the threshold of a table of it: from_dict(to_dict(fitted, tabulate=1e-6))."
+            "threshold(target), of sklearn_calib.export",
+        )
+
+
+def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
+    """Return a step function that contains its left edges, without pieces between equal edges."""
+    kept = np.append(np.diff(edges) > 0, True)[: len(edges)]
+    values = np.append(values[:1], np.asarray(values)[1:][kept])
+    return Steps(input=score, edges=edges[kept], values=values)
+
+
+def make_rank_steps(cuts: FloatArray, values: FloatArray, *, right_closed: bool) -> Steps:
+    """Return a step function of rounded log-odds, with edges for those that are not rounded."""
+    return make_steps("rank", least_rounding_above(cuts, inclusive=not right_closed), values)
+
+
+def make_constant(value: float) -> Steps:
+    """Return the same probability of the second class for every row."""
+    return Steps(input="proba", edges=[], values=[value])
+
+
+def make_linear_in_proba(log_odds: FloatArray, values: FloatArray) -> FunctionOfScore:
+    """Return straight lines in the probability between knots, constant outside."""
+    if len(log_odds) == 1:
+        return make_constant(values[0])
+    return PiecewiseLinear(
+        input="rank",
+        ties=True,
+        scale="proba",
+        domain=log_odds[[0, -1]],
+        knots=log_odds,
+        values=values,
+    )
+
+
+def join_differences(values: FloatArray) -> int | None:
+    """Return the direction of a function that is monotone between these values."""
+    return join_directions(np.sign(np.diff(values)).astype(int).tolist())
+
+
+def find_direction_changes(values: FloatArray) -> FloatArray:
+    """Return whether the direction changes at each step but the first, or between two pieces."""
+    sign = np.sign(np.diff(values))
+    before = sign.copy()
+    for j in range(1, len(before)):  # through flat pieces
+        before[j] = before[j] or before[j - 1]
+    return (sign[1:] != 0) & (sign[1:] != before[:-1])

@@ -1,0 +1,117 @@
+"""Maps with one number or none."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ._base import CalibrationMap, RowsOfScores
+from ._fields import Number, raise_invalid_document, schema_field
+from ._ranges import Ranges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identity(CalibrationMap):
+    """p, without exact logarithms."""
+
+    supports_array_api: ClassVar[bool] = True
+
+    def apply(self, rows: Any) -> Any:
+        return rows.with_proba(rows.proba)
+
+    def lower(self, rows: Any) -> Any:
+        return rows.of(rows.p)
+
+    def direction(self) -> int:
+        return 1
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        pass
+
+    def linear_input(self) -> str:
+        return "proba"
+
+    def keeps_absent(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Uniform(CalibrationMap):
+    """1 / k for each of the k classes."""
+
+    supports_array_api: ClassVar[bool] = True
+
+    def apply(self, rows: Any) -> Any:
+        return rows.uniform()
+
+    def lower(self, rows: Any) -> Any:
+        return rows.of(rows.p * 0.0 + 1.0 / rows.k)
+
+    def direction(self) -> int:
+        return 0
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        pass
+
+    def linear_input(self) -> str:
+        return "constant"
+
+    def keeps_absent(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Raised(CalibrationMap):
+    """Probabilities below `floor` become `floor`, and their row is divided by its sum.
+
+    Rows without such a probability, and rows that carry exact logarithms, stay as they are.
+    """
+
+    floor: float = schema_field(Number("The smallest probability.", 0.0, 1.0))
+    supports_array_api: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if self.floor > 1 / k:
+            rule = f"a number <= {1 / k:.6g}, one over the classes"
+            raise_invalid_document(f"{at}.floor", rule, f"{self.floor}")
+
+    def apply(self, rows: Any) -> Any:
+        return rows.clip_to_floor(self.floor)
+
+    def lower(self, rows: Any) -> Any:
+        if rows.exact is not None:
+            return rows
+        higher = np.maximum(rows.p, self.floor)
+        low = rows.p.min() < self.floor
+        return rows.of(low.where(higher / higher.sum(), rows.p))
+
+    def direction(self) -> int:
+        return 1
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        pass
+
+    def keeps_absent(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Squeezed(CalibrationMap):
+    """P_c in proportion to 1 / (1 + m - l_c), m the largest entry of l: tails become short."""
+
+    supports_array_api: ClassVar[bool] = True
+
+    def apply(self, rows: Any) -> Any:
+        log = rows.relative_log
+        shares = 1.0 / (1.0 + rows.row_max(log) - log)
+        return rows.with_proba(shares / rows.row_sum(shares))
+
+    def lower(self, rows: Any) -> Any:
+        shares = 1.0 / (1.0 + rows.log.max(axis=1, keepdims=True) - rows.log)
+        return rows.of(shares / shares.sum(axis=1, keepdims=True))
+
+    def direction(self) -> int:
+        return 1
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        pass

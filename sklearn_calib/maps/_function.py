@@ -1,0 +1,83 @@
+"""The base of maps for two classes that give P_1 as a function of one number.
+
+The functions are written once, with operators and functions of NumPy: they compute with arrays, and
+write a graph of ONNX or of a program if they are called with its tensors or columns.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from .._typing import FloatArray
+from ._base import CalibrationMap, RowsOfScores
+from ._fields import Choice, Flag, schema_field
+from ._ranges import Ranges
+
+TIES = Flag(
+    "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
+    "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
+)
+SCORE = Choice(
+    'What x is: "proba", p_1; "logit", l_1 - l_0; or "rank", the same with l = log p down to the '
+    "smallest float64 and -745.1332191019412, which is -1075 log 2, for a zero.",
+    ("proba", "logit", "rank"),
+)
+LOGIT = Choice('What x is: "proba" or "logit", as in `steps`.', ("proba", "logit"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FunctionOfScore(CalibrationMap, in_documents=False):
+    """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
+
+    input: str = schema_field(SCORE)
+    is_binary: ClassVar[bool] = True
+    #: Whether the map jumps at its turning points.
+    has_jumps: ClassVar[bool] = False
+
+    @property
+    def rounds_scores(self) -> bool:
+        """Whether x is rounded first."""
+        return getattr(self, "ties", False)
+
+    @property
+    def _is_sigmoid(self):
+        return getattr(self, "link", None) == "sigmoid"
+
+    def apply(self, rows: Any) -> Any:
+        value = self.value(rows.score(self.input, is_rounded=self.rounds_scores))
+        if self._is_sigmoid:
+            return rows.from_log_odds(value)
+        return rows.with_proba(self.to_pair(value))
+
+    def lower(self, rows: Any) -> Any:
+        return rows.of(self.to_pair(self.lower_value(rows)))
+
+    def lower_value(self, rows: Any) -> Any:
+        """Write the value, before the link, as operations on rows."""
+        return self.value(rows.number(self))
+
+    def value(self, x: Any) -> Any:
+        """Return the value at numbers x, before the link: an array, a tensor, or a column."""
+        raise NotImplementedError
+
+    def to_pair(self, value: Any) -> Any:
+        """Return (P_0, P_1) from an array, a tensor or a column of values."""
+        if self._is_sigmoid:
+            return np.column_stack([expit(-value), expit(value)])
+        value = np.clip(value, 0.0, 1.0)
+        return np.column_stack([1.0 - value, value])
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        levels = np.unique(self.find_turns(every))
+        ranges.cut_at(lambda x: rows(x).score(self.input), levels, jumps=self.has_jumps)
+
+    def find_turns(self, every: bool) -> FloatArray:
+        """Return the numbers x at which the function turns, or all at which its formula changes."""
+        raise NotImplementedError
+
+
+def take_entries(table: FloatArray, places: Any) -> Any:
+    """Return entries of a table at places that are an array, a tensor, or a column."""
+    return table[places] if isinstance(places, np.ndarray) else places.entries_of(table)

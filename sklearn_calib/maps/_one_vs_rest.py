@@ -1,0 +1,64 @@
+"""One map of two classes for each class against all others."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._simplex import one_against_rest
+from ._base import CalibrationMap, RowsOfScores
+from ._fields import Parts, raise_invalid_document, schema_field
+from ._ranges import Ranges
+from ._rows import Rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneVsRest(CalibrationMap):
+    """A part for each class c, given two classes (all others, c); rows are divided by their sums.
+
+    p of the others is the sum of their probabilities, l the logarithm of the sum of exp(l). A row
+    for which every part gives 0 keeps p.
+    """
+
+    parts: tuple[CalibrationMap, ...] = schema_field(
+        Parts("One node for each class, or one for all of them.")
+    )
+    splits: ClassVar[bool] = True
+    supports_array_api: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if len(self.parts) not in (1, k):
+            raise_invalid_document(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+
+    def apply(self, rows: Any) -> Any:
+        pairs, k = rows.against_rest, rows.n_classes
+        if len(self.parts) == 1:
+            second = pairs.after(self.parts[0]).proba[:, 1]
+            n_rows = second.shape[0] // k
+            return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
+        n_rows = rows.proba.shape[0]
+        columns = []
+        for column, part in enumerate(self.parts):
+            pair = pairs.select(slice(column * n_rows, (column + 1) * n_rows))
+            columns.append(part.apply(pair).proba[:, 1])
+        return rows.normalise(rows.xp.stack(columns, axis=1))
+
+    def lower(self, rows: Any) -> Any:
+        parts = self.parts * (rows.k if len(self.parts) == 1 else 1)
+        columns = []
+        for part, pair in zip(parts, rows.against_rest(), strict=True):
+            columns.append(pair.after(part).p.column(1))
+        return rows.divided(np.column_stack(columns))
+
+    def direction(self) -> int | None:
+        return 1 if {part.direction() for part in self.parts} <= {0, 1} else None
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        """Cut at the cuts of both parts; the ratio of their results is searched."""
+        for column, part in enumerate(self.parts * (3 - len(self.parts))):
+            part.cut(ranges, _pair_against_rest(rows, column), every=True)
+        ranges.needs_search = True
+
+
+def _pair_against_rest(rows: RowsOfScores, column: int) -> RowsOfScores:
+    return lambda x: Rows.from_canonical(one_against_rest(rows(x).to_canonical(), column))

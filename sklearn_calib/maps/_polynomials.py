@@ -1,0 +1,95 @@
+"""Polynomials of the score."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.polynomial import chebyshev, polynomial
+
+from .._typing import FloatArray
+from ._base import join_directions
+from ._fields import Number, Numbers, raise_invalid_document, schema_field
+from ._function import LOGIT, TIES, FunctionOfScore
+from ._ranges import find_real_roots
+
+_MONOTONE_GRID_SCORES = 4097  # at which the slope of a Chebyshev series is looked at
+_CHEBYSHEV_SLOPE_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SigmoidPoly(FunctionOfScore):
+    """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
+
+    input: str = schema_field(LOGIT)
+    coef: FloatArray = schema_field(Numbers("The constant first.", least=1))
+    centre: float = schema_field(Number("Subtracted from x."), 0.0)
+    spread: float = schema_field(Number("Divides x."), 1.0)
+    link: ClassVar[str] = "sigmoid"
+    supports_array_api: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if not self.spread > 0:
+            raise_invalid_document(f"{at}.spread", "a number above 0", f"{self.spread:g}")
+
+    def value(self, x: Any) -> Any:
+        z = (x - self.centre) / self.spread
+        *lower, highest = self.coef.tolist()
+        total = 0.0 * x + highest
+        for coefficient in reversed(lower):
+            total = total * z + coefficient
+        return total
+
+    def direction(self) -> int | None:
+        return int(np.sign(self.coef[1:].sum())) if len(self.coef) < 3 else None
+
+    def find_turns(self, every: bool) -> FloatArray:
+        if len(self.coef) < 3:
+            return np.array([])
+        roots = find_real_roots(polynomial.polyroots(polynomial.polyder(self.coef)))
+        return self.centre + self.spread * roots
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClippedChebyshev(FunctionOfScore):
+    """P_1 = sum_j coef_j T_j(z), moved into [0, 1].
+
+    z = 2 (x - a) / (b - a) - 1, moved into [-1, 1].
+    """
+
+    domain: FloatArray = schema_field(Numbers("Two numbers a < b.", length=2, increasing=True))
+    coef: FloatArray = schema_field(
+        Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
+    )
+    ties: bool = schema_field(TIES, False)
+
+    def value(self, x: Any) -> Any:
+        low, high = self.domain
+        z = 2.0 * (np.clip(x, low, high) - low) / (high - low) - 1.0
+        return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
+
+    def lower_value(self, rows: Any) -> Any:
+        if not rows.is_program:
+            return super().lower_value(rows)
+        low, high = self.domain
+        z = (np.clip(rows.number(self), low, high) - low) * (2.0 / (high - low)) - 1.0
+        return rows.chebyshev(np.clip(z, -1.0, 1.0), self.coef)
+
+    def direction(self) -> int | None:
+        z = np.linspace(-1.0, 1.0, _MONOTONE_GRID_SCORES)
+        derivative = chebyshev.chebder(self.coef)
+        roots = find_real_roots(chebyshev.chebroots(derivative), -1.0, 1.0)
+        ends = np.unique(np.concatenate([z, roots]))
+        slope = chebyshev.chebval((ends[:-1] + ends[1:]) / 2, derivative)
+        noise = _CHEBYSHEV_SLOPE_ROUNDING * np.abs(derivative).sum()
+        return join_slopes(slope, noise)
+
+    def find_turns(self, every: bool) -> FloatArray:
+        low, high = self.domain
+        roots = find_real_roots(chebyshev.chebroots(chebyshev.chebder(self.coef)), -1.0, 1.0)
+        return np.concatenate([[low, high], low + (roots + 1) / 2 * (high - low)])
+
+
+def join_slopes(slope: FloatArray, noise: Any) -> int | None:
+    """Return the direction of a function with these slopes, of which `noise` is rounding."""
+    falls, rises = bool((slope < -noise).any()), bool((slope > noise).any())
+    return join_directions([-int(falls), int(rises)])

@@ -1,0 +1,127 @@
+"""Ranges of scores that are cut where a map for two classes may turn.
+
+The turning points are read off the fields of the maps: knots, steps and stationary points, carried
+back to the scores that come in. Those of sums of rising and falling parts are searched for.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._kernels._float_order import crossings, first_beyond, keys_of, numbers_of
+from .._typing import AnyArray, FloatArray
+
+#: A function from scores to numbers.
+ScoreFunction = Callable[[FloatArray], FloatArray]
+
+#: Relative slopes and steps below this are rounding.
+SLOPE_ROUNDING = 1e-13
+#: Floating-point numbers, at most, between a cut and the jump of the map that it stands for.
+_JUMP_DISTANCE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
+_SMALLEST_JUMP = 1e-9
+_MAX_GRID_SCORES = 257  # of a range that is searched
+_MAX_SEARCHED_SCORES = 20_000  # of all ranges together, about
+
+
+class Ranges:
+    """Ranges of scores, by their keys, that are cut where a map may turn.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest and the largest score.
+    dtype : {"float64", "float32"}
+        Their type.
+    where : str
+        Begins the error messages.
+    """
+
+    def __init__(self, low: float, high: float, dtype: str, where: str) -> None:
+        self.starts = keys_of([low], dtype)
+        self._last = keys_of([high], dtype)
+        self.dtype, self.where = dtype, where
+        self.needs_search = False  # because a part of the map may turn between the cuts
+        self._jumps = self.starts[:0]
+
+    @property
+    def stops(self) -> AnyArray:
+        """The last key of each range."""
+        return np.append(self.starts[1:] - np.uint64(1), self._last)
+
+    def _add_cuts(self, keys):
+        self.starts = np.union1d(self.starts, keys)
+
+    def cut_at(self, score: ScoreFunction, levels: FloatArray, *, jumps: bool = False) -> None:
+        """Cut where a function of the scores passes levels; it turns at cuts alone."""
+        if len(levels):
+            keys = crossings(score, self.starts, self.stops, np.asarray(levels), self.dtype)[2]
+            self._add_cuts(keys)
+            if jumps:
+                self._jumps = np.union1d(self._jumps, keys)
+
+    def move_to_jumps(self, value: ScoreFunction) -> None:
+        """Move cuts to where the map itself jumps, whose arithmetic may round otherwise."""
+        at = np.flatnonzero(np.isin(self.starts, self._jumps) & (self.starts > self.starts[0]))
+        if not len(at):
+            return
+        ends = np.append(self.starts, self._last)
+        here, apart = self.starts[at], _JUMP_DISTANCE[self.dtype]
+        low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
+        high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
+        left, right = value(numbers_of(np.append(low, high), self.dtype)).reshape(2, -1)
+        jump = np.abs(right - left) > _SMALLEST_JUMP
+        level = (left + right)[jump] / 2
+        rises = right[jump] >= level
+        self.starts[at[jump]] = first_beyond(value, low[jump], high[jump], level, rises, self.dtype)
+
+    def search_turns(self, value: ScoreFunction) -> None:
+        """Cut where a function that is smooth between the cuts is largest or smallest."""
+        number = max(9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.starts)))
+        x = self._make_grid(number)
+        y = value(numbers_of(x.ravel(), self.dtype)).reshape(x.shape)
+        step = np.diff(y, axis=1)
+        step[np.abs(step) <= SLOPE_ROUNDING] = 0.0
+        range_number, there = np.nonzero(step)
+        sign = np.sign(step[range_number, there])
+        turns = (np.diff(sign) != 0) & (np.diff(range_number) == 0)
+        if turns.any():
+            range_number = range_number[:-1][turns]
+            before, after = there[:-1][turns], there[1:][turns] + 1
+            low, high = x[range_number, before], x[range_number, after]
+            self._add_cuts(self._find_extremes(value, low, high, sign[:-1][turns]))
+
+    def _make_grid(self, number):
+        """Return keys of each range, in even steps and in even steps of log-odds."""
+        starts, stops = self.starts[:, None], self.stops[:, None]
+        low, high = (numbers_of(ends, self.dtype) for ends in (starts, stops))
+        share = np.linspace(0.0, 1.0, number)
+        even = low + share * (high - low)
+        if low.min() >= 0 and high.max() <= 1:
+            with np.errstate(divide="ignore"):
+                logits = [np.clip(np.log(x) - np.log1p(-x), -700.0, 40.0) for x in (low, high)]
+            other = 1 / (1 + np.exp(-(logits[0] + share * (logits[1] - logits[0]))))
+        else:
+            near = [np.clip(x, -745.0, 745.0) for x in (low, high)]
+            other = near[0] + share * (near[1] - near[0])
+        keys = keys_of(np.clip(np.hstack([even, other]), low, high), self.dtype)
+        return np.sort(np.hstack([starts, np.clip(keys, starts, stops), stops]), axis=1)
+
+    def _find_extremes(self, value, low, high, sign):
+        """Return keys where a function is largest (sign 1) or smallest, each between two others."""
+        while ((high - low) > 2).any():
+            third = (high - low) // np.uint64(3)
+            one, other = low + third, high - third
+            y = value(numbers_of(np.append(one, other), self.dtype)).reshape(2, -1)
+            beyond = sign * y[0] < sign * y[1]
+            low, high = np.where(beyond, one, low), np.where(beyond, high, other)
+        return low + np.uint64(1)
+
+
+def find_real_roots(roots: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
+    """Return the real parts of roots between two numbers.
+
+    The real part of a pair that is not real is a cut too many, which changes nothing.
+    """
+    real = np.real(roots)
+    return np.unique(real[(real > low) & (real < high)])

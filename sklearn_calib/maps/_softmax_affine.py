@@ -1,0 +1,117 @@
+"""Softmax of an affine function of the logarithms."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._typing import FloatArray
+from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
+from ._fields import Flag, Number, Numbers, raise_invalid_document, schema_field
+from ._ranges import Ranges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxAffine(CalibrationMap):
+    """softmax(coef u + intercept), where u = l, less its largest entry where `centred`."""
+
+    coef: FloatArray = schema_field(
+        Numbers("One factor for all, one for each class, or k rows of k numbers.", shapes=(0, 1, 2))
+    )
+    intercept: FloatArray = schema_field(
+        Numbers("One number for all, or for each class.", shapes=(0, 1))
+    )
+    centred: bool = schema_field(
+        Flag("Whether the largest entry of l is subtracted from it."), False
+    )
+    least: float | None = schema_field(
+        Number("Smaller entries of u count as this number; null for none.", optional=True), None
+    )
+    supports_array_api: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if self.coef.shape not in ((), (k,), (k, k)):
+            shape = "x".join(map(str, self.coef.shape))
+            rule = f"one number, {k} or {k}x{k} of them"
+            raise_invalid_document(f"{at}.coef", rule, f"{shape} numbers")
+        if self.intercept.ndim:
+            check_length(self.intercept, k, f"{at}.intercept")
+
+    def apply(self, rows: Any) -> Any:
+        is_scaled = self.coef.ndim == 0  # then a constant of each row changes nothing
+        if rows.n_classes == 2 and is_scaled and self.least is None:
+            return rows.from_log_odds(self._slopes[1] * rows.log_odds + self._added_log_odds)
+        u = rows.relative_log if self.centred or is_scaled else rows.log
+        if self.centred:
+            u = u - rows.row_max(u)
+        # a tensor of float32 has no smaller numbers than this
+        if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
+            u = rows.xp.clip(u, self.least, None)
+        if rows.n_classes == 2:
+            zero, one = self._slopes
+            log_odds = one * rows.column(u, 1) - zero * rows.column(u, 0)
+            return rows.from_log_odds(log_odds + self._added_log_odds)
+        if is_scaled:
+            u = u * self._slopes[1]
+        elif self.coef.ndim == 1:
+            u = u * rows.constant(self, "coef")
+        else:
+            u = u @ rows.constant(self, "coef").T
+        if self._moves:
+            return rows.softmax(u + rows.constant(self, "intercept"))
+        return rows.softmax(u, is_centred=self.centred and is_scaled and self._slopes[1] >= 0)
+
+    @cached_property
+    def _slopes(self):
+        """What the logarithms of p_0 and p_1 are multiplied by in the log-odds of the result."""
+        if self.coef.ndim == 2:
+            difference = self.coef[1] - self.coef[0]
+            return float(-difference[0]), float(difference[1])
+        coef = np.broadcast_to(self.coef, 2) if self.coef.ndim == 0 else self.coef
+        return float(coef[0]), float(coef[1])
+
+    @cached_property
+    def _moves(self):
+        """Whether the intercept changes anything: one number for all classes does not."""
+        return self.intercept.ndim == 1 and bool(self.intercept.any())
+
+    @cached_property
+    def _added_log_odds(self):
+        return float(self.intercept[1] - self.intercept[0]) if self._moves else 0.0
+
+    def lower(self, rows: Any) -> Any:
+        u = rows.log
+        if self.centred:
+            u = u - u.max(axis=1, keepdims=True)
+        if self.least is not None:
+            u = np.maximum(u, self.least)
+        moved = u @ self.coef.T if self.coef.ndim == 2 else u * self.coef
+        return rows.of((moved + self.intercept).softmax())
+
+    def direction(self) -> int | None:
+        return join_directions(np.sign(self._slopes).astype(int).tolist())
+
+    def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
+        zero, one = self._slopes
+        if self.least is not None:
+            for column, sign in ((0, -1), (1, 1)):
+                self._cut_at_least(ranges, rows, column, sign)
+        turn = 0.0
+        if not self.centred and zero * one < 0:
+            turn = np.log(-one / zero)
+        ranges.cut_at(lambda x: rows(x).log_odds, np.array([turn]))
+
+    def _cut_at_least(self, ranges, rows, column, sign):
+        """Cut where an entry of u passes `least`."""
+
+        def rise(x):
+            """Return a logarithm, with the other sign if it falls, or the log-odds."""
+            given = rows(x)
+            return sign * (given.log_odds if self.centred else given.log[:, column])
+
+        level = self.least if self.centred else sign * self.least
+        ranges.cut_at(rise, np.array([level]))
+
+    def keeps_absent(self) -> bool:
+        return self.coef.ndim == self.intercept.ndim == 0 and self.least is None

@@ -1,0 +1,91 @@
+"""A new probability for the predicted class."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import softmax
+
+from .._simplex import log_proba, top_against_rest
+from .._typing import FloatArray, IntArray
+from ._base import CalibrationMap
+from ._fields import Number, Parts, raise_invalid_document, schema_field
+from ._rows import Rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopLabel(CalibrationMap):
+    """A new probability for the class t with the largest p, the first of equals.
+
+    The part is given the two classes (all others, t), as in `one_vs_rest`. The others share
+    what it leaves, in proportion to exp(rest l).
+    """
+
+    parts: tuple[CalibrationMap | None, ...] = schema_field(
+        Parts("One node for each class t, null where the row keeps p; or one for all.", gaps=True)
+    )
+    rest: float = schema_field(Number("Exponent of the probabilities of the other classes."))
+    splits: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if len(self.parts) not in (1, k):
+            raise_invalid_document(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+        if k == 2:
+            cure = "For two classes the part says it all"
+            raise_invalid_document(at, "more than two classes", "two", cure)
+
+    def apply(self, rows: Any) -> Any:
+        top = rows.proba.argmax(axis=1)
+        if len(self.parts) == 1:
+            return rows.with_proba(self._apply_part(self.parts[0], rows, top))
+        out = np.array(rows.proba)
+        for column, part in enumerate(self.parts):
+            chosen = np.flatnonzero(top == column)
+            if part is not None and len(chosen):
+                out[chosen] = self._apply_part(part, rows.select(chosen), top[chosen])
+        return rows.with_proba(out)
+
+    def _apply_part(self, part, rows, top):
+        """Return the rows whose predicted class gets a probability from a part."""
+        if part is None:
+            return rows.proba
+        given = rows.to_canonical()
+        pairs = Rows.from_canonical(top_against_rest(given, top))
+        return share_rest(part.apply(pairs).proba, given, top, self.rest)
+
+    def lower(self, rows: Any) -> Any:
+        is_top, exact = rows.is_top(), None
+        log_others = is_top.where(rows.lowest, rows.log)
+        if rows.exact is not None:
+            log_top = is_top.where(rows.exact, 0.0).sum()
+            exact = np.column_stack([log_others.log_of_sum(), log_top])
+        p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
+        pair = rows.of(p, 2, exact)
+        found = [p if part is None else pair.after(part).p for part in self.parts]
+        rest, top = found[0].column(0), found[0].column(1)
+        if len(found) > 1:  # the numbers of the part of the predicted class
+            of_parts = (np.column_stack([one.column(side) for one in found]) for side in (0, 1))
+            rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
+        shares = is_top.where(rows.lowest, (rows.log - log_others.max()) * self.rest).softmax()
+        out = is_top.where(top, rest * shares)
+        if None in self.parts:
+            kept = np.array([float(part is None) for part in self.parts])
+            out = (is_top.where(kept, 0.0).sum() > 0.5).where(rows.p, out)
+        return rows.of(out)
+
+
+def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the log-probabilities of all classes but the predicted one, and their places."""
+    log = np.asarray(log_proba(proba))
+    is_other = np.arange(log.shape[1]) != top[:, None]
+    return log[is_other].reshape(len(log), -1), is_other
+
+
+def share_rest(pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float) -> FloatArray:
+    """Return rows from pairs (all others, predicted class): the others share the first part."""
+    log, is_other = find_others(proba, top)
+    shares = softmax(exponent * (log - log.max(axis=1, keepdims=True)), axis=1)
+    out = np.empty(is_other.shape)
+    out[~is_other] = pair[:, 1]
+    out[is_other] = (pair[:, [0]] * shares).ravel()
+    return out

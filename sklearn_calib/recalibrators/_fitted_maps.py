@@ -1,0 +1,92 @@
+"""The calibration maps of fitted recalibrators, of pipelines, and of methods made of others."""
+
+from collections.abc import Sequence
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._simplex import absent_of
+from .._typing import Estimator, FloatArray
+from ..exceptions import refuse
+from ..maps import CalibrationMap, Identity, make_chain
+from ._base import Recalibrator
+
+
+def get_map(fitted: Estimator, where: str) -> CalibrationMap:
+    """Return the map of a fitted recalibrator, or of a pipeline of them, with its floor.
+
+    Parameters
+    ----------
+    fitted : recalibrator or Pipeline
+    where : str
+        Begins the error messages.
+
+    Raises
+    ------
+    TypeError
+        Something else.
+    ValueError
+        A method that declares in ``capabilities.not_exported`` why it cannot be described.
+    """
+    if isinstance(fitted, Pipeline):
+        steps = list_steps(fitted)
+        return make_chain(*(get_map(step, where) for step in steps)) if steps else Identity()
+    if not isinstance(fitted, Recalibrator):
+        cure = "Other estimators cannot be written as a map"
+        if hasattr(fitted, "recalibrator_"):
+            cure = f"Pass the map on its scores alone, {where}(model.recalibrator_)"
+        elif hasattr(fitted, "calibrated_pairs_"):
+            cure = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
+            cure += "with ensemble=False, which makes one map, model.recalibrator_"
+        rule = "a recalibrator of this package, or a pipeline of them"
+        refuse(where, rule, type(fitted).__name__, cure, error=TypeError)
+    check_is_fitted(fitted)
+    if reason := fitted.capabilities.not_exported:
+        refuse(where, "a method that can be written as nodes", type(fitted).__name__, reason)
+    return fitted._map_with_floor()
+
+
+def list_steps(pipeline: Pipeline) -> list[Estimator]:
+    """Return the steps of a pipeline that do something."""
+    return [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+
+
+def predicts_by_map(fitted: Estimator) -> bool:
+    """Return whether predictions are those of a map, also of all parts inside."""
+    if isinstance(fitted, Pipeline):
+        return all(map(predicts_by_map, list_steps(fitted)))
+    return isinstance(fitted, Recalibrator) and fitted._predicts_by_map()
+
+
+class CombinedRecalibrator(Recalibrator):
+    """Base of methods that are made of other recalibrators, which anybody may have written.
+
+    Predictions are those of the map if all parts have one. Otherwise each part predicts by itself.
+    """
+
+    def _list_parts(self) -> Sequence[Estimator]:
+        """Return the fitted parts."""
+        raise NotImplementedError
+
+    def _predict_by_parts(self, proba: FloatArray) -> FloatArray:
+        """Map (n, k) simplex rows to (n, k) simplex rows by the predictions of the parts."""
+        raise NotImplementedError
+
+    def _predict_proba(self, proba: FloatArray) -> FloatArray:
+        if self._can_map(proba):
+            return self.map_(proba)
+        return self._predict_by_parts(proba)
+
+    def _can_map(self, proba):
+        if not self._parts_predict_by_map():
+            return False
+        return absent_of(proba) is None or self.map_.keeps_absent()
+
+    def _parts_predict_by_map(self):
+        return self._derive(
+            "parts predict by map", lambda: all(map(predicts_by_map, self._list_parts()))
+        )
+
+    def _predicts_by_map(self) -> bool:
+        own = type(self)._predict_proba is CombinedRecalibrator._predict_proba
+        return own and self._parts_predict_by_map()
