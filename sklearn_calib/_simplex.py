@@ -413,16 +413,6 @@ def each_against_rest(proba: FloatArray) -> Iterator[FloatArray]:
         yield pair
 
 
-def rank_scores_against_rest(proba: FloatArray) -> FloatArray:
-    """`unrounded_rank_score` of each of `each_against_rest`, one column for each, at once."""
-    if isinstance(proba, SimplexArray) and proba._log is not None:
-        return proba._log - combine_others(np.logaddexp, proba._log, -np.inf)
-    plain = np.asarray(proba)
-    with np.errstate(divide="ignore"):
-        others = np.maximum(np.log(combine_others(np.add, plain, 0.0)), LOG_OF_ZERO)
-        return np.maximum(np.log(plain), LOG_OF_ZERO) - others
-
-
 def combine_others(operation: Any, table: FloatArray, neutral: float) -> Any:
     """Return the operation over all columns but one, for each column."""
     joined = np.full_like(table, neutral)
