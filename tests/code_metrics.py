@@ -27,15 +27,15 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 467_400,
-    "tokens per 100 code lines": 967,
-    "where parameters": 315,
-    "tuples that are only unpacked": 107,
+    "tokens": 464_700,
+    "tokens per 100 code lines": 966,
+    "where parameters": 314,
+    "tuples that are only unpacked": 106,
     "vague constants": 139,
-    "percent of function names of one word": 50.3,
+    "percent of function names of one word": 50.2,
     "percent of function names with a participle": 13.4,
     "percent of function names with of": 8.4,
-    "percent of docstrings that are not imperative": 80.6,
+    "percent of docstrings that are not imperative": 80.4,
     "files": 362,
     "public names": 156,
     "sub-packages": 30,
