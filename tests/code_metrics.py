@@ -27,7 +27,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 464_700,
+    "tokens": 464_400,
     "tokens per 100 code lines": 966,
     "where parameters": 314,
     "tuples that are only unpacked": 106,
@@ -35,7 +35,7 @@ LIMITS = {
     "percent of function names of one word": 50.2,
     "percent of function names with a participle": 13.4,
     "percent of function names with of": 8.4,
-    "percent of docstrings that are not imperative": 80.4,
+    "percent of docstrings that are not imperative": 80.3,
     "files": 362,
     "public names": 156,
     "sub-packages": 30,
