@@ -37,6 +37,7 @@ from ..recalibrators import group_codes
 MOST_CELLS = 4096
 MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
 _LEAST_SKEWNESS = 1e-4  # of a gamma law; below it all digits that matter are those of a normal one
+_FEW_ROWS = 30  # whose largest loss says little of those of other rows
 _UNSEEN = 1e-300  # a weight, or a variance, instead of 0
 _FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 _AT_ONCE = 2**22  # signs that are held at a time
@@ -393,7 +394,9 @@ def few_event_interval(
     What the rarest class adds to the mean is a sum over a random number of rows. The interval is
     that of a Poisson number of events of one size whose sum has the variance and the skewness seen
     here: a gamma law, whose side towards large losses counts one more event, and whose other side
-    half an event. Such an event has the mean loss of the rarest class by these probabilities.
+    half an event. Such an event has the mean loss of the rarest class by these probabilities. A
+    difference of losses counts one more row on that side too, with 1 + 30 / n times the largest
+    loss seen there: few rows may add most to it.
 
     Parameters
     ----------
@@ -469,16 +472,19 @@ def few_event_interval(
     degrees = max(total**2 / (mass**2 / np.maximum(counts, 1)).sum() - 1, 1)
     longer = stdtrit(degrees, tail) / stdtrit(np.inf, tail) / total
 
-    def find_distance(events, tail):
-        """Return how far the end is from the mean, in the direction of the long tail."""
+    def find_distance(side, event, events, tail):
+        """Return how far the end is from the mean, in the direction of `side`."""
         variance = max(square + events * event**2, _UNSEEN)
         scale = side * (cube + events * event**3) / variance
         scale = max(scale, _LEAST_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2
         return longer * (side * events * event + scale * (gammaincinv(shape, tail) - shape))
 
-    short = min(find_distance(0.5 if fewest else 0.0, 1 - tail), 0.0)
-    long = max(find_distance(1.0, tail), 0.0)
+    short = min(find_distance(side, event, 0.5 if fewest else 0.0, 1 - tail), 0.0)
+    long = max(find_distance(side, event, 1.0, tail), 0.0)
+    if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
+        other = (1 + _FEW_ROWS / n) * size * side * ((side * losses).min() - side * mean)
+        short = min(short, -find_distance(-side, other, 1.0, tail))
     low, high = sorted([mean + side * short, mean + side * long])
     return float(low), float(high)
 

@@ -125,6 +125,38 @@ def test_the_difference_of_two_models_without_an_event_holds_the_truth():
     assert found.method == "gamma" and found.low < truth < found.high
 
 
+def test_a_difference_counts_an_unseen_row_on_either_side():
+    """Without an event more risk costs nothing here, but by the rows with the largest loss."""
+    p = np.r_[0.2, np.full(29, 0.01)]
+    q = np.r_[0.3, np.full(29, 0.015)]
+    with pytest.warns(CalibrationWarning, match=NONE_SEEN):
+        found = paired_difference(np.zeros(30), p, q, "brier_loss", labels=[0, 1])
+    parts = q**2 - p**2
+    mean = parts.mean()
+    new = (1 + 30 / 30) * (parts[0] - mean)  # the events make the difference smaller
+    moved = parts - mean
+    variance = (moved**2).sum() + new**2
+    scale = ((moved**3).sum() + new**3) / variance
+    shape = variance / scale**2
+    longer = t.ppf(0.975, 29) / t.ppf(0.975, np.inf)
+    end = mean + longer * (new + scale * (gamma.ppf(0.975, shape) - shape)) / 30
+    assert found.high == pytest.approx(end, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
+def test_differences_of_overconfident_models_hold_the_truth():
+    truth, held, draws = 0.00155, 0, 300
+    for number in range(draws):
+        rng = np.random.default_rng([number, 8])
+        z = rng.normal(size=60)
+        p, other = (expit(-5.07 + 1.6 * z + shift) for shift in (0.0, 0.5))
+        y = (rng.random(60) < expit(-5.07 + z)).astype(int)
+        found = paired_difference(y, p, other, "brier_loss", labels=[0, 1])
+        held += found.low <= truth <= found.high
+    assert held / draws > 0.93
+
+
 def test_a_report_has_the_same_interval():
     rng = np.random.default_rng(3)
     p = np.round(rng.beta(1, 30, 300), 3)
