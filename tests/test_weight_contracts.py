@@ -21,6 +21,7 @@ from test_functions import rows as rows_of
 from words import numbers
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, inference
+from sklearn_calib._kernels._loess import Loess
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.decomposition import decompose_loss, variational_calibration_error
 from sklearn_calib.exceptions import CalibrationWarning
@@ -457,6 +458,23 @@ def test_a_variational_error_does_not_depend_on_the_unit_of_weights(multiclass):
         for w in (WEIGHT, FACTOR * WEIGHT)
     ]
     assert found[1] == pytest.approx(found[0], abs=1e-7), multiclass
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("heavy", [0, 7, 19])
+@pytest.mark.parametrize("unit", [1.0, 0.37])
+def test_a_smoother_does_not_see_scores_without_mass(heavy, unit):
+    """Also where one score fills the window and its neighbours have no mass, as in resamples."""
+    rng = np.random.default_rng(heavy)
+    score, kept = np.sort(rng.random(20)), np.arange(20) % 3 != 1
+    kept[heavy] = True
+    mass = np.where(kept, rng.integers(1, 4, 20), 0) * unit
+    mass[heavy] = 500 * unit
+    hits = mass * rng.random(20)
+    found = Loess(score)(mass, hits)[kept]
+    expected = Loess(score[kept])(mass[kept], hits[kept])
+    where = f"Loess, {heavy} is heavy, masses in units of {unit}"
+    np.testing.assert_allclose(found, expected, rtol=1e-7, err_msg=where)
 
 
 class Recorder:
