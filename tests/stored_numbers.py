@@ -42,7 +42,8 @@ from sklearn_calib.summary import CalibrationSummary
 
 FILE = Path(__file__).parent / "data" / "stored_numbers.json"
 #: Calls that take longer than so many seconds are left to other tests.
-LONGEST = {"commands": 0.5, "paired_difference": 0.2, "calibration_report": 0.2}
+LONGEST = dict.fromkeys(("paired_difference", "calibration_report", "decompose_loss"), 0.2)
+LONGEST["commands"] = 0.5
 USUALLY = 0.1
 N = test_functions.N
 REFUSED = "refused"
