@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.decisions import SelectiveClassifier
 from sklearn_calib.linear import approximate_leave_one_out
+from sklearn_calib.meta._eval_sets import _without
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*1000 validation rows"),
@@ -278,3 +279,19 @@ def test_a_pipeline_of_one_step():
     two = make_pipeline("passthrough", LogisticRegression()).fit(X, Y)
     found = [approximate_leave_one_out(model, X, Y) for model in (one, two)]
     assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("form", [list, tuple, dict, np.asarray])
+def test_what_stands_beside_a_set_loses_the_same_rows(form):
+    """Weights of several sets, of which one is reduced; and those of a single set."""
+    first, second, kept = np.arange(4.0), 10 + np.arange(5.0), np.array([1, 3, 4])
+    if form is np.asarray:
+        found, expected = [_without(second, None, kept)], [second[kept]]
+    else:
+        given = {0: first, 1: second} if form is dict else form([first, second])
+        found = _without(given, 1, kept)
+        assert type(found) is form
+        found, expected = [found[0], found[1]], [first, second[kept]]
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        np.testing.assert_array_equal(one, other, err_msg=f"{form.__name__}, set {number}")
+    assert len(second) == 5

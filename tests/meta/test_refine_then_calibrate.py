@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -36,6 +37,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.meta._search import pooled_stages
 from sklearn_calib.metrics import BetaFamilyLoss
 from sklearn_calib.recalibrators import TemperatureScaling
 
@@ -509,3 +511,34 @@ def test_joblib_backends(backend, n_jobs):
     np.testing.assert_array_equal(model.predict_proba(X), serial.predict_proba(X))
     assert fitted.best_params_ == expected.best_params_
     np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))
+
+
+class Countdown:
+    """A staging whose models are their numbers of stages; the stage is in the probability."""
+
+    def n_stages(self, fitted):
+        return fitted
+
+    def staged_scores(self, fitted, X):
+        for stage in range(1, fitted + 1):
+            p = X * stage / 100
+            yield "proba", np.column_stack([1 - p, p])
+
+    def staged_proba(self, fitted, X):
+        return None
+
+
+@pytest.mark.parametrize("wanted", [{2, 5}, {1, 4}, {3, 4, 5}])
+def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
+    """Also where its last stage is not among those that are wanted."""
+    job = SimpleNamespace(where="test", classes=np.array([0, 1]))
+    parts = [np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
+    folds = [
+        SimpleNamespace(estimator=n, part=part, rows=np.arange(len(part)), columns=np.arange(2))
+        for n, part in zip((3, 5), parts, strict=True)
+    ]
+    found = [scores.given[:, 1] for scores in pooled_stages(job, folds, Countdown(), wanted)]
+    stages = [np.repeat([min(stage, 3), stage], [2, 3]) for stage in sorted(wanted)]
+    for one, stage in zip(found, stages, strict=True):
+        expected = np.concatenate(parts) * stage / 100
+        np.testing.assert_allclose(one, expected, err_msg=f"wanted={wanted}, stages {stage}")
