@@ -7,6 +7,7 @@ where there are weights, at a level that is no default, with the field in the me
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from sklearn_calib.linear._fit import LOSSES
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration
+from sklearn_calib.report._advice import _OfClusters, _Source
 from sklearn_calib.theory import GaussianLogisticModel
 
 N, LEVEL = 150, 0.8
@@ -879,3 +881,21 @@ def test_derivatives_of_losses_of_linear_models(loss):
         np.testing.assert_allclose(-psi, (high[0] - low[0]) / (2 * step), atol=2e-4, err_msg=where)
         slope = (low[1] - high[1]) / (2 * step)
         np.testing.assert_allclose(curvature, slope, atol=1e-6, err_msg=f"{where}, curvature")
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_errors_of_gains_of_an_advice(clustered):
+    """Twice the variance of a mean, for folds that share rows; by sums of clusters."""
+    deviations = np.sin(np.arange(30.0))
+    weight, cluster = 0.3 + np.arange(30) % 4, np.arange(30) % 7
+    if clustered:
+        source = _OfClusters(None)
+        source._case = SimpleNamespace(clusters=cluster)
+        sums = np.array([(weight * deviations)[cluster == c].sum() for c in range(7)])
+        variance = 2 * 7 / 6 * (sums**2).sum()
+    else:
+        source = _Source(None)
+        source.squares = weight**2
+        variance = 2 * (weight**2 * deviations**2).sum()
+    found = source.error(SimpleNamespace(weight=weight), deviations)
+    assert found == pytest.approx(np.sqrt(variance) / weight.sum())
