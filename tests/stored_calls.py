@@ -416,7 +416,7 @@ def calls_of_results():
             kind="heuristic", n_parameters=3
         ),
         "Grades.fit": lambda: groups.Grades.fit(np.tile(Y, 9), np.tile(P, 9)),
-        "Grades.fit, few": lambda: groups.Grades.fit(Y, P, min_events=4),
+        "Grades.fit, few": lambda: groups.Grades.fit(Y, P, min_events=2, max_grades=3),
         "Grades.from_quantiles": lambda: [
             groups.Grades.from_quantiles(P, 5),
             groups.Grades.from_quantiles(P, 5).transform(OTHER),

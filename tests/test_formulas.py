@@ -18,8 +18,10 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
 from sklearn_calib._kernels import _log_odds_cells as cells
+from sklearn_calib._kernels._classical_tests import rank_correlation
 from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.decomposition._intervals import Law
+from sklearn_calib.groups._grades import _loss_of_joining
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.linear._fit import LOSSES
@@ -899,3 +901,37 @@ def test_errors_of_gains_of_an_advice(clustered):
         variance = 2 * (weight**2 * deviations**2).sum()
     found = source.error(SimpleNamespace(weight=weight), deviations)
     assert found == pytest.approx(np.sqrt(variance) / weight.sum())
+
+
+def test_the_likelihood_that_is_lost_where_grades_join():
+    events, rows = np.array([0, 3, 9, 20]), np.array([40, 30, 45, 20])
+
+    def likelihood(k, n):
+        return stats.binom.logpmf(k, n, k / n) - np.log(special.comb(n, k))
+
+    joined = zip(events[:-1] + events[1:], rows[:-1] + rows[1:], strict=True)
+    own = likelihood(events, rows)
+    expected = [own[i] + own[i + 1] - likelihood(*both) for i, both in enumerate(joined)]
+    np.testing.assert_allclose(_loss_of_joining(events, rows), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_rank_correlation_of_weighted_rows(whole):
+    """Middle ranks; the error is that of a weighted sum, with Kish's number of rows less 1."""
+    rng = np.random.default_rng(5)
+    score, outcome = np.round(rng.random(50), 1), rng.random(50)
+    weight = np.ones(50) if whole else np.exp(rng.normal(size=50))
+    rank = np.array(
+        [
+            weight[score < one].sum() + weight[score == one].sum() / 2 - weight.sum() / 2
+            for one in score
+        ]
+    )
+    far = outcome - np.average(outcome, weights=weight)
+    together = weight @ (rank * far)
+    rows = weight.sum() ** 2 / (weight @ weight)
+    spread = np.average(far**2, weights=weight) * rows / (rows - 1)
+    correlation = together / np.sqrt((weight @ rank**2) * (weight @ far**2))
+    found = rank_correlation(score, outcome, weight)
+    assert found[0] == pytest.approx(correlation)
+    assert found[1] == pytest.approx(together / np.sqrt(weight**2 @ rank**2 * spread))

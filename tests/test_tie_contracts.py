@@ -25,6 +25,8 @@ from sklearn_calib.decomposition._grouping import enough_for_features
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
+from sklearn_calib.report import calibration_report
+from sklearn_calib.report._label_sections import _IN_TEXT as LINES_OF_TEXT
 from sklearn_calib.summary._pattern_cells import _least_shift
 
 EDGES = (0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9)
@@ -450,3 +452,18 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     number = {one: len(np.unique(cells.cells_of(keys, high, one))) for one in cells.SHIFTS}
     expected = next(one for one in cells.SHIFTS if number[one] <= most)
     assert shift == expected, f"at most {most}: expected {expected}, got {shift} of {number}"
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_labels_that_are_left_out_of_a_text_are_counted(left):
+    """None are, where there are exactly as many labels as lines."""
+    count = LINES_OF_TEXT + left
+    rng = np.random.default_rng(0)
+    proba = rng.random((40, count))
+    report = calibration_report(
+        (rng.random((40, count)) < proba).astype(int), proba, multilabel=True, n_resamples=2
+    )
+    expected = f"... and {left} more" if left else None
+    text = str(report)
+    found = [line.strip() for line in text.splitlines() if " more, " in line]
+    assert [line.partition(",")[0] for line in found] == ([expected] if left else []), count
