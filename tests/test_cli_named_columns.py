@@ -98,6 +98,7 @@ def test_audit(frame, capsys, more):
 def test_compare(frame, capsys, more):
     label = ("--label", "sa,sb,sc", "--classes", "c1,c10,c2") if more else ("--label", "y")
     given = ["compare", "t.csv", *label, "--prob", "pa,pb,pc", "--prob", NAMED, *more]
+    given += ["--resamples", "20"]
     assert main([*given, "--json", "c.json"]) == 0
     rows = read("c.json")["differences"]
     assert rows and all(row["first"] == row["second"] for row in rows)

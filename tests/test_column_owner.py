@@ -322,7 +322,7 @@ def test_other_fits_are_told_by_classes(name):
 #: Displays that take labels and probabilities, with the arguments that they need.
 PICTURES = {
     "GradeDisplay": {"grades": [0.2, 0.5]},
-    "GroupReliabilityDisplay": {"groups": np.arange(N) % 2, "min_rows": 20, "n_resamples": 20},
+    "GroupReliabilityDisplay": {"groups": np.arange(N) % 2, "min_rows": 20, "n_resamples": 2},
     "CalibratingFunctionDisplay": {"recalibrators": ["platt"]},
     "RefinementCurveDisplay": None,  # of stages: `refinement_curve` is tested
 }

@@ -19,11 +19,10 @@ def upper_bound(events, rows, tail):
 
 def lower_bound(events, rows, tail):
     """What the true share lies below with probability `tail` at most."""
-    events, rows = np.broadcast_arrays(np.asarray(events, float), np.asarray(rows, float))
+    events, rows = np.broadcast_arrays(events, rows)
     above = events > rows * _ROUNDING
-    return np.where(
-        above, find_beta_quantiles(np.where(above, events, 1), rows - events + 1, tail), 0.0
-    )
+    quantiles = find_beta_quantiles(np.where(above, events, 1), rows - events + 1, tail)
+    return np.where(above, quantiles, 0.0)
 
 
 def find_beta_quantiles(a, b, p):
