@@ -98,13 +98,18 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     register_onnx_converters()
     labels = np.asarray(getattr(fitted, "classes_", ()))
     if labels.dtype.kind == "S":
-        rule, cure = "labels that are text or whole numbers", "Fit with y.astype(str)"
-        refuse("to_onnx", rule, "bytes, which ONNX does not have", cure, TypeError)
+        refuse(
+            "to_onnx",
+            "labels that are text or whole numbers",
+            "bytes, which ONNX does not have",
+            "Fit with y.astype(str)",
+            TypeError,
+        )
     try:
-        "".join(map(str, labels.ravel().tolist())).encode()
+        "".join(map(str, labels.ravel())).encode()
     except UnicodeEncodeError:
-        rule, cure = "labels whose characters UTF-8 has", "Fit with other names"
-        refuse("to_onnx", rule, ascii(labels.tolist()), cure)
+        got = ascii(labels.tolist())
+        refuse("to_onnx", "labels whose characters UTF-8 has", got, "Fit with other names")
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.DOMAIN: boosted.VERSION}
