@@ -111,13 +111,13 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def _find_piece(self, x):
         """Return the piece of each number, t, and the length of the piece."""
         if self.domain is not None:
-            x = np.clip(x, *self.domain)
+            x = move_into(x, *self.domain)
         piece = np.searchsorted(self.knots[1:-1], x, side="right")
         low, width, *more = (take_entries(table, piece) for table in self._tables)
         if self.scale == "input":
             return piece, (x - low) / width, width
         share = np.exp(log_expit(x) - more[0]) * np.expm1(low - x) / more[1]
-        return piece, np.clip(share, 0.0, 1.0), width
+        return piece, move_into(share, 0.0, 1.0), width
 
     def lower_value(self, rows: Any) -> Any:
         """Write the value; a program finds the piece without a logarithm of other digits."""
@@ -201,7 +201,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         piece, at, width = self._find_piece(x)
         first, last = (take_entries(self.values[ends], piece) for ends in (_BEGINNINGS, _ENDS))
         rise, fall = (take_entries(self.slopes[ends], piece) for ends in (_BEGINNINGS, _ENDS))
-        t = np.clip(at, 0.0, 1.0)
+        t = move_into(at, 0.0, 1.0)
         beyond = (at - t) * width
         s, square = 1.0 - t, t * t
         return (
@@ -341,6 +341,11 @@ def make_linear_in_proba(log_odds: FloatArray, values: FloatArray) -> FunctionOf
         knots=log_odds,
         values=values,
     )
+
+
+def move_into(x: Any, low: float, high: float) -> Any:
+    """Return numbers moved into an interval; of a single row quicker than `np.clip`."""
+    return np.minimum(np.maximum(x, low), high)
 
 
 def join_differences(values: FloatArray) -> int | None:

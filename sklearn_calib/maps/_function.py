@@ -47,9 +47,19 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     def apply(self, rows: Any) -> Any:
         value = self.value(rows.score(self.input, is_rounded=self.rounds_scores))
+        return self.to_rows(rows, value)
+
+    def to_rows(self, rows: Any, value: Any) -> Any:
+        """Return rows from values of the function."""
         if self._is_sigmoid:
             return rows.from_log_odds(value)
         return rows.with_proba(self.to_pair(value))
+
+    def reads_like(self, other: "FunctionOfScore") -> bool:
+        """Return whether another function reads the same score and has the same link."""
+        if self.input != other.input or self.rounds_scores != other.rounds_scores:
+            return False
+        return self._is_sigmoid == other._is_sigmoid
 
     def lower(self, rows: Any) -> Any:
         return rows.of(self.to_pair(self.lower_value(rows)))

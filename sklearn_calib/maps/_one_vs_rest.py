@@ -1,13 +1,16 @@
 """One map of two classes for each class against all others."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._simplex import one_against_rest
 from ._base import CalibrationMap, RowsOfScores
+from ._curves import Curve
 from ._fields import Parts, raise_invalid_document, schema_field
+from ._function import FunctionOfScore
 from ._ranges import Ranges
 from ._rows import Rows
 
@@ -31,17 +34,32 @@ class OneVsRest(CalibrationMap):
             raise_invalid_document(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
 
     def apply(self, rows: Any) -> Any:
-        pairs, k = rows.against_rest, rows.n_classes
+        pairs, k, n_rows = rows.against_rest, rows.n_classes, rows.proba.shape[0]
+        blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
             second = pairs.after(self.parts[0]).proba[:, 1]
-            n_rows = second.shape[0] // k
-            return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
-        n_rows = rows.proba.shape[0]
-        columns = []
-        for column, part in enumerate(self.parts):
-            pair = pairs.select(slice(column * n_rows, (column + 1) * n_rows))
-            columns.append(part.apply(pair).proba[:, 1])
-        return rows.normalise(rows.xp.stack(columns, axis=1))
+        elif self._reads_one_score:
+            first = self.parts[0]
+            x = pairs.score(first.input, is_rounded=first.rounds_scores)
+            values = []
+            for part, block in zip(self.parts, blocks, strict=True):
+                values.append(part.value(x[block, ...]))
+            second = first.to_rows(pairs, rows.join(values)).proba[:, 1]
+        else:
+            found = []
+            for part, block in zip(self.parts, blocks, strict=True):
+                found.append(part.apply(pairs.select(block)).proba[:, 1])
+            second = rows.join(found)
+        return rows.normalise(rows.xp.reshape(second, (k, n_rows)).T)
+
+    @cached_property
+    def _reads_one_score(self):
+        """Whether all parts are functions of one score, which is then computed at once."""
+        first = self.parts[0]
+        for part in self.parts:  # a curve without a finite form has no values
+            if not isinstance(part, FunctionOfScore) or isinstance(part, Curve):
+                return False
+        return all(map(first.reads_like, self.parts))
 
     def lower(self, rows: Any) -> Any:
         parts = self.parts * (rows.k if len(self.parts) == 1 else 1)

@@ -204,6 +204,10 @@ class Rows:
             None if absent is None else absent[rows],
         )
 
+    def join(self, blocks: list[FloatArray]) -> FloatArray:
+        """Return blocks of rows one below the other."""
+        return np.concatenate(blocks)
+
     def column(self, table: FloatArray, column: int) -> FloatArray:
         """Return a column of a table as scores."""
         return table[:, column]
@@ -377,6 +381,10 @@ class TensorRows:
     def select(self, rows: slice) -> "TensorRows":
         """Return some rows."""
         return self._with_same_kind(self._given[rows, :])
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Return blocks of rows one below the other."""
+        return self.xp.concat(blocks, axis=0)
 
     def column(self, table: Any, column: int) -> Any:
         """Return a column of a table as scores, which are a column here."""
