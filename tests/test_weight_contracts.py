@@ -25,7 +25,8 @@ from sklearn_calib._kernels._loess import Loess
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.decomposition import decompose_loss, variational_calibration_error
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.groups import MulticalibratedModel
+from sklearn_calib.groups import MulticalibratedModel, group_calibration
+from sklearn_calib.groups import _cells as groups_cells
 from sklearn_calib.linear import approximate_leave_one_out, logistic_intervals
 from sklearn_calib.recalibrators import MulticalibratedScores, PlattScaling, all_recalibrators
 from sklearn_calib.summary import CalibrationSummary
@@ -475,6 +476,22 @@ def test_a_smoother_does_not_see_scores_without_mass(heavy, unit):
     expected = Loess(score[kept])(mass[kept], hits[kept])
     where = f"Loess, {heavy} is heavy, masses in units of {unit}"
     np.testing.assert_allclose(found, expected, rtol=1e-7, err_msg=where)
+
+
+def test_coarse_cells_of_groups_keep_sums_of_weighted_probabilities(monkeypatch):
+    """Cells are made coarser where they are too many: at the mean of the rows by their weights."""
+    monkeypatch.setattr(groups_cells, "MOST_CELLS", 16)
+    monkeypatch.setattr(groups_cells, "POOLED_CELLS", 8)
+    rng = np.random.default_rng(2)
+    n = 400
+    p = rng.uniform(0.2501, 0.2599, n)
+    y, name = (rng.random(n) < p).astype(int), np.repeat([*"ab"], n // 2)
+    weight = np.exp(np.arange(n) % 7 * 2.0 - 6.3) + 0.013
+    found = group_calibration(y, p, name, min_rows=10, n_resamples=2, sample_weight=weight)
+    for row, kept in zip(found.rows, (name != "", name == "a", name == "b"), strict=True):
+        expected = weight[kept] @ p[kept]
+        where = f"group {row.group}: expected {expected}, got {row.expected}"
+        assert row.expected == pytest.approx(expected, rel=1e-9), where
 
 
 class Recorder:
