@@ -1,12 +1,11 @@
 """Randomness: one policy for `random_state`, one way to draw labels and bootstrap counts."""
 
 from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
-from .exceptions import called, refuse
+from .exceptions import InvalidInputError, invalid_input
 
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
@@ -36,7 +35,7 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
             raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        _refuse(random_state)
+        raise _invalid_random_state(random_state) from None
 
 
 def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
@@ -50,7 +49,7 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
             raise TypeError
         return np.random.RandomState(random_state)
     except (TypeError, ValueError):
-        _refuse(random_state)
+        raise _invalid_random_state(random_state) from None
 
 
 def check_seed(random_state: RandomStateLike) -> None:
@@ -60,9 +59,11 @@ def check_seed(random_state: RandomStateLike) -> None:
         generator(random_state)
 
 
-def _refuse(random_state: object) -> NoReturn:
+def _invalid_random_state(random_state: object) -> InvalidInputError:
     rule = "random_state as a whole number from 0, a Generator, a RandomState or None"
-    refuse(called("random_state"), rule, repr(random_state), "Pass for instance random_state=0")
+    return invalid_input(
+        expected=rule, got=repr(random_state), hint="Pass for instance random_state=0"
+    )
 
 
 def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from ._typing import AnyArray, FloatArray, IntArray, Multiclass
-from .exceptions import refuse
+from .exceptions import invalid_input
 
 #: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
@@ -169,12 +169,16 @@ def log_proba(proba: FloatArray) -> FloatArray:
     [[-1000.0, -0.0]]
     """
     if absent_of(proba) is not None:
-        refuse("log_proba", "probabilities of all classes in every row", _SOME, _OF_ALL)
+        raise invalid_input(
+            expected="probabilities of all classes in every row", got=_SOME, hint=_OF_ALL
+        )
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
     if np.isnan(positive.sum()):
-        refuse("log_proba", "numbers as probabilities", "NaN", "Call canonical_proba first")
+        raise invalid_input(
+            expected="numbers as probabilities", got="NaN", hint="Call canonical_proba first"
+        )
     return np.log(positive, out=positive)
 
 

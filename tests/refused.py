@@ -1,30 +1,30 @@
-"""What a call refuses, looked at by its fields; the sentence they make is in `test_refusals.py`."""
+"""Look at the fields of errors; `test_error_messages.py` looks at their sentences."""
 
 import re
 from contextlib import contextmanager
 
 import pytest
 
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 
 
 def fields_of(message):
     """The fields of a row in a table: "rule, got value. Cure"; all but the rule may be missing."""
-    form = r"(?P<rule>.*?)(, got (?P<value>.*?))?([.] (?P<cure>[A-Z].*))?"
+    form = r"(?P<expected>.*?)(, got (?P<value>.*?))?([.] (?P<hint>[A-Z].*))?"
     found = re.fullmatch(form, message).groupdict()
     return {name: text for name, text in found.items() if text}
 
 
 @contextmanager
 def refuses(kind, **fields):
-    """A `Refusal` that is a `kind`; a text is the pattern that its field begins with.
+    """An `InvalidInputError` that is a `kind`; a text is the pattern that its field begins with.
 
     `where` ends with its pattern: the method, or the part of a document.
     """
     with pytest.raises(kind) as raised:
         yield raised
     error = raised.value
-    assert isinstance(error, Refusal), repr(error)
+    assert isinstance(error, InvalidInputError), repr(error)
     for name, wanted in fields.items():
         found = getattr(error, name)
         pattern = rf".*\b{wanted}\Z" if name == "where" else wanted

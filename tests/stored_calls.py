@@ -447,7 +447,7 @@ def calls_of_results():
             .update(rows["y"], rows["first"], WEIGHT)
             .samples()[0]
         )
-    case = functools.partial(canonical_case, "test", Y, P, WEIGHT)
+    case = functools.partial(canonical_case, Y, P, WEIGHT)
     asked["ClusterSample"] = lambda: sampled(
         inference.ClusterSample(case().problems()[0], np.arange(N)[WEIGHT > 0] % 13)
     )

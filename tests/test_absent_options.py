@@ -132,7 +132,7 @@ def test_rows_copies_and_pickles_keep_the_mark(kind):
 def test_every_other_method_refuses(name):
     method = get_recalibrator(name)
     if not method.capabilities.absent:
-        with refuses(ValueError, cure="Take 'temperature', 'identity' or 'auto'"):
+        with refuses(ValueError, hint="Take 'temperature', 'identity' or 'auto'"):
             method.fit(MARKED["proba"][:50], Y[:50])
 
 
@@ -158,7 +158,7 @@ def test_a_label_that_its_row_does_not_have():
     row = next(i for i in ROWS if GONE[i].any())
     wrong[row] = GONE[row].argmax()
     for call in (log_loss, lambda y, p: TemperatureScaling().fit(p, y)):
-        with refuses(ValueError, rule="labels among the options of their rows"):
+        with refuses(ValueError, expected="labels among the options of their rows"):
             call(wrong, MARKED["proba"])
 
 

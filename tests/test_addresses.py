@@ -92,7 +92,9 @@ def test_one_file_is_one_of_this_machine(address):
         lambda: is_summary_file(address),
     )
     for call in calls:
-        with refuses(ValueError, rule=".*the path of a local file", value="the address") as error:
+        with refuses(
+            ValueError, expected=".*the path of a local file", value="the address"
+        ) as error:
             call()
         assert "SECRET" not in str(error.value)
 
@@ -126,7 +128,7 @@ REPEATED = [
 def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
     words = ["--label", "y", "--prob", "p"]
     assert main(["audit", address, *words, "--allow", "remote"]) == 2
-    with refuses(ValueError, rule="an address") as error:
+    with refuses(ValueError, expected="an address") as error:
         summarize(address, label="y", prob="p")
     assert "SECRET" not in capsys.readouterr().err + "".join(
         traceback.format_exception(error.value)
@@ -157,6 +159,6 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
 
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
     monkeypatch.setattr(opened, "require", lambda *_: fs)
-    with refuses(ValueError, rule="an address that pyarrow can open", value=".*no network"):
-        list(opened.files_of(address, "summarize"))
+    with refuses(ValueError, expected="an address that pyarrow can open", value=".*no network"):
+        list(opened.files_of(address))
     assert given == [asked]

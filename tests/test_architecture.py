@@ -20,11 +20,10 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
-    ("_typing", "_show", "exceptions"),
-    ("_simplex", "_sklearn_compat", "_version"),
-    ("_random", "canonical"),
-    ("_files", "_kernels", "datasets", "staging"),
-    ("maps",),
+    ("_atomic", "_show", "_spelling", "_typing", "exceptions"),
+    ("_argument_checks", "_random", "_simplex", "_sklearn_compat", "_version", "_warnings"),
+    ("_kernels", "canonical"),
+    ("_files", "datasets", "maps", "staging"),
     ("metrics", "recalibrators"),
     ("decisions", "decomposition", "linear", "monitoring"),
     ("inference", "meta", "testing"),

@@ -39,7 +39,7 @@ def test_names_and_methods(odd):
     for call in (
         lambda: lower_distance_to_calibration(Y, P, method=odd),
         lambda: expected_calibration_error(Y, P, pos_label=odd),
-        lambda: label_cases("mine", X > 0, abs(X) % 1, odd),
+        lambda: label_cases(X > 0, abs(X) % 1, odd),
         lambda: get_scorer(odd),
     ):
         with refuses(ValueError):
@@ -48,36 +48,36 @@ def test_names_and_methods(odd):
 
 @pytest.mark.parametrize("cv", [0, 1, -1, 200, 2**70, True])
 def test_numbers_of_folds(cv):
-    with refuses(ValueError, rule="2 to .* folds as cv"):
+    with refuses(ValueError, expected="2 to .* folds as cv"):
         cross_fitted_proba("platt", P, Y, cv=cv)
     if cv == 200:
-        with refuses(ValueError, rule="2 to .* folds as cv", value="200"):
+        with refuses(ValueError, expected="2 to .* folds as cv", value="200"):
             CalibratedModel(LogisticRegression(), cv=cv).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_jobs", [float("nan"), 10**30, 0])
 def test_numbers_of_jobs(n_jobs):
-    with refuses(ValueError, rule="n_jobs as a whole number or None"):
+    with refuses(ValueError, expected="n_jobs as a whole number or None"):
         confidence_interval(Y, P, "brier_loss", n_resamples=30, n_jobs=n_jobs)
 
 
 def test_columns_of_one_name():
-    with refuses(ValueError, rule="columns of different names"):
+    with refuses(ValueError, expected="columns of different names"):
         PlattScaling().fit(TABLE, Y)
 
 
 def test_numbers_beyond_float64():
     document = to_dict(PlattScaling().fit(P, Y))
     document["scale"] = [0, 10**400]
-    with refuses(ValueError, rule="two numbers, the lower one first"):
+    with refuses(ValueError, expected="two numbers, the lower one first"):
         from_dict(document)
     for norm in (5e-324, 1e308):
         with pytest.raises(ValueError, match=r"a finite inner and a norm above 0, got"):
             GaussianLogisticModel.loss_of_weights(0.5, norm)
-    with refuses(ValueError, rule="n_bins <= 1000000"):
+    with refuses(ValueError, expected="n_bins <= 1000000"):
         expected_calibration_error(Y, P, n_bins=2**70)
 
 
 def test_rows_that_are_none():
-    with refuses(ValueError, rule=".*folds as cv", value="5"):
+    with refuses(ValueError, expected=".*folds as cv", value="5"):
         regret_curve(Y, P, "platt", sample_weight=np.eye(80)[0])

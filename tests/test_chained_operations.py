@@ -584,10 +584,10 @@ def test_cells_of_groups_that_are_merged_take_more_rows():
     parts = [(found, slice(0, 30)), (other, slice(30, 60)), (found, slice(60, 90))]
     for number, (cells, rows) in enumerate(parts):
         if number == 2:
-            found.merge(other, "merge")
-        given = pattern[rows], p[rows], 1 - p[rows], y[rows].astype(np.uint8), None, "add"
+            found.merge(other)
+        given = pattern[rows], p[rows], 1 - p[rows], y[rows].astype(np.uint8), None
         cells.add(*given)
-    expected.add(pattern, p, 1 - p, y.astype(np.uint8), None, "add")
+    expected.add(pattern, p, 1 - p, y.astype(np.uint8), None)
     for name in ("pattern", "proba", "counts", "weight", "squares"):
         close(name, getattr(found.sums(), name), getattr(expected.sums(), name))
 

@@ -377,12 +377,9 @@ def is_not_proper(case):
     return case.mean(1 - true)
 
 
-@measure("check_name_in_errors", range=(0, 1), multiclass=BINARY)
-def has_the_name_of_another(case, *, norm="l1", multiclass="auto"):
-    return calibration_error(
-        case.classes[case.codes], case.proba, norm=norm, multiclass=multiclass,
-        sample_weight=case.weight, labels=case.classes,
-    )  # fmt: skip
+@measure("check_argument_in_errors", range=(0, 1))
+def ignores_a_wrong_option(case, *, power=1):
+    return brier_loss.of_case(case)
 
 
 @measure("check_cells", range=(0, 1), multiclass=BINARY, cells=True)
@@ -743,7 +740,7 @@ IMPOSTORS = {
     "check_perfect_value": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6,
     "check_proper": lambda y, p, **more: 0.5,
     "check_scorer": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6,
-    "check_name_in_errors": _shrugs,
+    "check_argument_in_errors": _shrugs,
 }
 
 
@@ -790,7 +787,7 @@ def test_every_check_is_bitten():
 
 
 def test_what_has_no_contract_is_refused():
-    with refuses(TypeError, rule="a recalibrator, measure, loss, display or class"):
+    with refuses(TypeError, expected="a recalibrator, measure, loss, display or class"):
         contract_checks(3)
 
 

@@ -132,19 +132,19 @@ def isotonic():
 def test_an_edited_map_is_read_with_a_word_that_says_so():
     document = isotonic()
     document["map"]["values"][7] += 1e-3
-    with refuses(ValueError, where="sha256", rule="the checksum ", cure=".* with edited=True"):
+    with refuses(ValueError, expected="the checksum ", hint=".* with edited=True"):
         from_dict(document)
     found = from_dict(document, edited=True)
     assert found.map_.to_tree()["values"][7] == document["map"]["values"][7]
     assert found.document["estimator"]["edited"] is True and ", edited," in repr(found)
     assert from_json(to_json(found)).document == found.document  # from here on it is as all maps
     document["map"]["values"][7] = 1.5
-    with refuses(ValueError, where=r"map\.values\[7\]", rule="numbers <= 1", value=r"1\.5"):
+    with refuses(ValueError, expected="numbers <= 1", value=r"1\.5"):
         from_dict(document, edited=True)
     swapped = isotonic() | {"classes": [1, 0]}
-    with refuses(ValueError, rule="the checksum of the document"):
+    with refuses(ValueError, expected="the checksum of the document"):
         from_dict(swapped)
-    with refuses(ValueError, where="classes", rule="the order of the map's columns"):
+    with refuses(ValueError, expected="the order of the map's columns"):
         from_dict(swapped, edited=True)
     renamed = isotonic() | {"classes": [7, 5]}
     assert from_dict(renamed, edited=True).classes_.tolist() == [7, 5]
@@ -170,7 +170,7 @@ def test_ranges_and_orders_hold_for_edited_maps_too(case, place, field, value, w
     if value == "falling":
         value = node[field][::-1]
     node[field] = value
-    with refuses(ValueError, rule=f".*{words}"):
+    with refuses(ValueError, expected=f".*{words}"):
         from_dict(document, edited=True)
 
 
@@ -198,13 +198,13 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
 def test_documents_of_another_schema_or_without_a_checksum_are_refused():
     document = isotonic()
     for other in (0, 2, 3, True, "1", None):
-        with refuses(ValueError, rule="1, which this version reads", value=repr(other)):
+        with refuses(ValueError, expected="1, which this version reads", value=repr(other)):
             from_dict(document | {"schema": other})
-    with refuses(ValueError, where="sklearn_calib.export, schema", value="2"):
+    with refuses(ValueError, value="2"):
         from_dict({"format": document["format"], "schema": 2})
     for entry in ("sha256", "map_sha256"):
         left = {key: value for key, value in document.items() if key != entry}
-        with refuses(ValueError, rule="a value", value="nothing"):
+        with refuses(ValueError, expected="a value", value="nothing"):
             from_dict(left)
 
 

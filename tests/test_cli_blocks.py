@@ -13,6 +13,7 @@ import pytest
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import _monitor, _streams, _tables, main
 from sklearn_calib._files import tables
+from sklearn_calib.canonical import read_proba
 from sklearn_calib.export import to_json
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import get_recalibrator
@@ -172,7 +173,7 @@ def test_a_late_row_of_logits_is_named(frame, small, capsys):
     frame.loc[1400, "p"] = 1e200
     frame.to_csv("t.csv", index=False)
     with pytest.raises(ValueError, match=r"inf in row 107, column 0"):
-        canonical_proba([0.0] * 7 + [np.inf], kind="logits", _first=100)
+        read_proba([0.0] * 7 + [np.inf], kind="logits", first=100)
     small(9000)
     assert run("t.csv", *ROWS, "--scale", "logits") == 2
     assert "logits of size at most" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_scales_that_are_none(answers, tmp_path, capsys, scale):
 
 
 def test_confidence_in_python(answers):
-    with refuses(ValueError, cure=".*pass y_true == y_pred as y_true"):
+    with refuses(ValueError, hint=".*pass y_true == y_pred as y_true"):
         calibration_report(answers["truth"], answers["p"])
 
 

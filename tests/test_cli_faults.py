@@ -205,7 +205,7 @@ def test_workers_that_do_not_stay(monkeypatch):
     """What dask says of a worker that died too often is no defect of this program."""
     distributed = pytest.importorskip("distributed")
     from sklearn_calib._cli._large import _on_workers
-    from sklearn_calib.exceptions import Refusal
+    from sklearn_calib.exceptions import InvalidInputError
 
     monkeypatch.setattr(distributed, "Client", lambda address, **_: contextlib.nullcontext())
     monkeypatch.setattr("joblib.parallel_config", lambda backend, **_: contextlib.nullcontext())
@@ -221,7 +221,7 @@ def test_workers_that_do_not_stay(monkeypatch):
         distributed.KilledWorker("part", worker, 3),
         distributed.comm.CommClosedError("x"),
     ):
-        with pytest.raises(Refusal, match="workers of 'tcp://h:1' that stay, got "):
+        with pytest.raises(InvalidInputError, match="workers of 'tcp://h:1' that stay, got "):
             _on_workers("tcp://h:1", work(error))
     with pytest.raises(KeyError):
         _on_workers("tcp://h:1", work(KeyError("own")))

@@ -520,7 +520,7 @@ def bad_map(change):
         (["map.json", "cal.csv", "--prob", "p", "--positive", "maybe"], "--positive among no, yes"),
         (["map.json", "cal.csv", "--prob", "p", "--scale", "logits"], "Leave --scale logits out"),
         (["map.json", "cal.csv", "--prob", "y"], "expected numbers in column 'y'"),
-        (["map.json", "cal.csv", "high.csv", "--prob", "p"], "high.csv: expected probabilities in"),
+        (["map.json", "cal.csv", "high.csv", "--prob", "p"], "expected probabilities in"),
         (["map.json", "cal.csv", "other.csv", "--prob", "p"], "the columns, separator and encod"),
         (["map.json", "cal.csv", "in.parquet", "--prob", "p"], "expected files of one format"),
         (["map.json", "nowhere.csv", "--prob", "p"], "Check the path"),

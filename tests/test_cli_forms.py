@@ -17,7 +17,7 @@ from sklearn_calib._cli._tables import probability
 from sklearn_calib._files import tables
 from sklearn_calib._files.columns import in_percent, number_column
 from sklearn_calib._files.tables import table_blocks
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.summary import _parts, summarize
 from sklearn_calib.summary._sampled import Draw
 
@@ -76,7 +76,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
     """In one block they were refused, in two they were not."""
     file = written(cells, sep)
     for size in (SIZE, None):
-        with refuses(Refusal, rule="numbers in column 'p' ", value=r".* in row \d+"):
+        with refuses(InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"):
             for table in table_blocks(file, lambda _: ["p"], size=size):
                 number_column(table, "p", holes=True)
     for draw in (None, Draw(0, percent=True)):
@@ -91,7 +91,7 @@ def test_mixed_ways_in_files_of_types(small, make):
     frame = pd.DataFrame({"y": ["no", "yes"] * 15, "p": ["30%"] * 20 + ["0.3"] * 10})
     getattr(frame, make)("t.x")
     for draw in (None, Draw(0, percent=True)):
-        with refuses(ValueError, cure=".*all of them in percent, or none"):
+        with refuses(ValueError, hint=".*all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
     words = [
         "--label",
@@ -127,7 +127,7 @@ def test_whole_numbers_go_with_both_marks(small):
 def test_text_beside_numbers_of_a_workbook():
     """Cells 30% (text) and 0.5 (a number): the number was taken for a share."""
     frame = pd.DataFrame({"p": ["30%", 0.5, None]}, dtype=object)
-    with refuses(Refusal, value=r"for instance '0\.5' in row 1"):
+    with refuses(InvalidInputError, value=r"for instance '0\.5' in row 1"):
         number_column(tables.Block(frame, "t.xlsx", "."), "p", holes=True)
 
 
@@ -173,6 +173,6 @@ def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
     for n_jobs in (None, 2):
         with (
             joblib.parallel_config("threading"),
-            refuses(ValueError, cure="Write all of them in percent, or none"),
+            refuses(ValueError, hint="Write all of them in percent, or none"),
         ):
             summarize(path, label="y", prob="p", n_jobs=n_jobs)

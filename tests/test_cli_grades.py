@@ -160,9 +160,9 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
 
 def test_grades_that_a_report_cannot_have(rows):
     y, p = rows["default"] == "yes", rows["pd"].to_numpy()
-    with refuses(ValueError, where="calibration_report", rule="grades with edges that"):
+    with refuses(ValueError, expected="grades with edges that"):
         calibration_report(y, p, grades=[0.5, 0.2])
-    with refuses(ValueError, where="calibration_report", rule="two classes", value="3"):
+    with refuses(ValueError, expected="two classes", value="3"):
         calibration_report([0, 1, 2], np.eye(3) * 0.7 + 0.1, grades=EDGES)
-    with refuses(ValueError, rule=".*whole numbers >= 0 as sample_weight", value=r"0\.5"):
+    with refuses(ValueError, expected=".*whole numbers >= 0 as sample_weight", value=r"0\.5"):
         calibration_report(y, p, sample_weight=np.full(len(y), 0.5), grades=EDGES)

@@ -224,7 +224,7 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
         (["s.parquet", "cut.parquet"], "cut.parquet"),
         (
             ["s.parquet", "numbers.parquet"],
-            "numbers.parquet: expected summaries of the same classes",
+            "expected summaries of the same classes",
         ),
         (
             ["ones.parquet", "ones.csv", *AS_USUAL[:4]],

@@ -123,7 +123,7 @@ def test_the_error_says_how_many_rows_to_skip(frame, capsys, path, titles):
         said = capsys.readouterr().err
         assert f"leave out the rows above them with --skip-rows {titles}." in said, command
     hint = r".*csv=\{'skip_rows': " + str(titles) + r"\}"
-    with refuses(ValueError, cure=hint):
+    with refuses(ValueError, hint=hint):
         summarize(path, label="y", prob="p")
     if titles == 3:
         assert main(["audit", path, *COMMANDS["audit"], "--skip-rows", "1"]) == 2
@@ -158,7 +158,7 @@ def test_objects_have_no_titles(frame, capsys):
 @pytest.mark.parametrize("number", [-1, 1.5, "2", True])
 def test_what_is_no_number_of_rows(frame, number):
     write_table(frame, "t.csv")
-    with refuses(ValueError, rule="a whole number skip_rows >= 0"):
+    with refuses(ValueError, expected="a whole number skip_rows >= 0"):
         summarize("t.csv", label="y", prob="p", csv={"skip_rows": number})
 
 

@@ -159,11 +159,11 @@ def test_a_scale_in_python():
     assert "scale" not in to_dict(fitted_)
     assert json.loads(to_json(fitted_, scale=[0.0, 10.0]))["scale"] == [0.0, 10.0]
     for write in (to_sql, lambda found: to_code(found, "python")):
-        with refuses(ValueError, rule="a map of probabilities", value=".*from 0 to 10"):
+        with refuses(ValueError, expected="a map of probabilities", value=".*from 0 to 10"):
             write(document)
     for wrong in (10, (10, 0), (0, "10"), (0, 1, 2), (0, float("nan"))):
-        with refuses(ValueError, rule="scale as two numbers, the lower one first"):
+        with refuses(ValueError, expected="scale as two numbers, the lower one first"):
             to_dict(fitted_, scale=wrong)
     pytest.importorskip("onnx")
-    with refuses(ValueError, rule="a map of probabilities", value=".*from 0 to 10"):
+    with refuses(ValueError, expected="a map of probabilities", value=".*from 0 to 10"):
         to_onnx(document)

@@ -112,7 +112,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
 def test_what_is_no_condition(frame, capsys, condition, message):
     assert audit("t.csv", *AS_USUAL, "--fail-if", condition) == 2
     assert message in said(capsys)
-    with refuses(Exception, rule=".*fail-if"):
+    with refuses(Exception, expected=".*fail-if"):
         conditions_of([condition])
 
 

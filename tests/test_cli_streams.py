@@ -22,7 +22,7 @@ from sklearn_calib._cli import main
 from sklearn_calib._files import csv_text, whole
 from sklearn_calib._files.tables import table_blocks
 from sklearn_calib._files.whole import temporary_folder
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 
 AS_USUAL = ("--label", "y", "--prob", "p")
 REPORT = ("--out", "none", "--no-advice")
@@ -248,7 +248,7 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
     path = tmp_path / "open.csv"
     path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000, encoding="utf-8")
-    with pytest.raises(Refusal, match=r"at most 1,000 characters in .* begins in line 3"):
+    with pytest.raises(InvalidInputError, match=r"at most 1,000 characters in .* begins in line 3"):
         list(table_blocks(str(path), lambda names: ["p"], size=100))
 
 

@@ -9,7 +9,7 @@ from sklearn_calib._cli import main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import Tables
 from sklearn_calib._files.columns import Block
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 
 
 def test_roles_of_columns():
@@ -19,7 +19,7 @@ def test_roles_of_columns():
     assert roles.measured == ["y", "a", "b", "w"] and roles.features == ["g", "h"]
     assert roles.all == ["y", "a", "b", "w", "g", "h"]
     options.features = ["y"]
-    with refuses(Refusal, value=".*it tells everything"):
+    with refuses(InvalidInputError, value=".*it tells everything"):
         options.roles(["y", "a", "b", "w", "g", "h"])
 
 
@@ -35,7 +35,7 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     tables.say_what_is_left_out()
     assert "left out, with missing values: rows 11 and 12 of one.csv" in capsys.readouterr().err
     tables.begin()
-    with refuses(Refusal, rule="rows without missing values", value="none"):
+    with refuses(InvalidInputError, expected="rows without missing values", value="none"):
         tables.check()
 
 

@@ -106,4 +106,4 @@ def test_what_is_counted():
     assert counts["percent of function names with of"] == round(100 / 6, 1)
     assert counts["percent of docstrings that are not imperative"] == 50
     assert code_metrics.count_tokens(code_metrics.ROOT / "b.py") == 16
-    assert (counts["files"], counts["sub-packages"], counts["classes"]) == (6, 5, 3)
+    assert (counts["files"], counts["sub-packages"], counts["classes"]) == (6, 1, 3)

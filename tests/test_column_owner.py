@@ -17,7 +17,7 @@ from test_methods import WITH
 from words import same
 
 from sklearn_calib import displays
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.groups import Grades, GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import CalibrationTester, calibrated_mean, prior_shift_test
 from sklearn_calib.metrics import get_scorer
@@ -101,7 +101,7 @@ def test_labels_without_an_order_need_an_owner(name, classes):
     second, first = (repr(label) for label in classes.tolist()[::-1])
     cure = rf"Pass pos_label={second} if it is the probability of {second}, else pos_label={first}"
     for option in options(name):
-        with refuses(ValueError, rule="to be told which class", cure=cure):
+        with refuses(ValueError, expected="to be told which class", hint=cure):
             call(FUNCTIONS[name], data, **option)
 
 
@@ -139,7 +139,7 @@ def test_a_column_of_any_kind(shape):
     y, bad, p = binary()
     measure = FUNCTIONS["expected_calibration_error"]
     assert measure(pd.Series(y), shape(p), pos_label="bad") == pytest.approx(measure(bad, p))
-    with refuses(ValueError, cure=CURE):
+    with refuses(ValueError, hint=CURE):
         measure(pd.Series(y), shape(p))
 
 
@@ -151,7 +151,7 @@ def test_columns_of_logits_and_stages():
         scores = (lambda z: [z, 0.5 * z]) if name == "refinement_curve" else lambda z: z
         expected = function(bad, scores(z), kind="logits")
         same(expected, function(y, scores(z), kind="logits", pos_label="bad"), rtol=1e-6)
-        with refuses(ValueError, cure=CURE):
+        with refuses(ValueError, hint=CURE):
             function(y, scores(z), kind="logits")
 
 
@@ -175,7 +175,7 @@ def test_the_mean_of_labels():
     y, bad, p = binary()
     expected = calibrated_mean(bad[:60], p[:60], p[60:])
     same(expected, calibrated_mean(y[:60], p[:60], p[60:], pos_label="bad"))
-    with refuses(ValueError, cure=CURE):
+    with refuses(ValueError, hint=CURE):
         calibrated_mean(y[:60], p[:60], p[60:])
 
 
@@ -186,7 +186,7 @@ def test_a_test_of_two_samples():
     found = prior_shift_test(p, y, p**2, pos_label="bad", **given)
     assert found.statistic == pytest.approx(expected.statistic)
     assert found.prior == pytest.approx(expected.prior[::-1])
-    with refuses(ValueError, cure=CURE):
+    with refuses(ValueError, hint=CURE):
         prior_shift_test(p, y, p**2)
 
 
@@ -204,7 +204,7 @@ def test_a_report():
     assert "classes=['good', 'bad']" in owned._codes["model"]
     assert find_column_order(y, p, pos_label="bad") is None
     for function in (lambda: calibration_report(y, p, **few), lambda: find_column_order(y, p)):
-        with refuses(ValueError, cure=CURE):
+        with refuses(ValueError, hint=CURE):
             function()
 
 
@@ -231,9 +231,9 @@ def test_a_summary():
         lambda: summarize(table, label="y", prob="p"),
         lambda: CalibrationSummary().update(y, p),
     ):
-        with refuses(ValueError, rule=".*labels among", cure=CURE):
+        with refuses(ValueError, expected=".*labels among", hint=CURE):
             function()
-    with refuses(ValueError, cure="Name the class of the column with pos_label"):
+    with refuses(ValueError, hint="Name the class of the column with pos_label"):
         CalibrationSummary().update(["bad"], [0.5])
 
 
@@ -242,7 +242,7 @@ def test_a_monitor_names_the_argument():
     expected = CalibrationMonitor().update(bad, p)
     found = CalibrationMonitor(classes=["good", "bad"]).update(y, p)
     assert found.e_value_ == pytest.approx(expected.e_value_)
-    with refuses(ValueError, cure=r".*CalibrationMonitor\(classes=\['bad', 'good'\]\)"):
+    with refuses(ValueError, hint=r".*CalibrationMonitor\(classes=\['bad', 'good'\]\)"):
         CalibrationMonitor().update(y, p)
 
 
@@ -254,7 +254,7 @@ def test_a_tester_and_grades():
     grades = Grades.fit(bad, p)
     assert Grades.fit(y, p, pos_label="bad").edges == pytest.approx(grades.edges)
     for function in (tester.test, Grades.fit):
-        with refuses(ValueError, cure=CURE):
+        with refuses(ValueError, hint=CURE):
             function(y, p)
 
 
@@ -280,7 +280,7 @@ def test_a_recalibrator_is_told_by_classes(name):
     assert found.predict_proba(p) == pytest.approx(expected, abs=1e-9)
     two = method.fit(both(p), y)
     assert two.classes_.tolist() == ["bad", "good"]
-    with refuses(ValueError, cure=OF_CLASSES):
+    with refuses(ValueError, hint=OF_CLASSES):
         method.fit(p, y)
     for natural in (bad.astype(bool), 2 * bad - 1, bad.astype(float)):
         assert method.fit(p, natural).predict_proba(p) == pytest.approx(expected, abs=1e-9)
@@ -313,7 +313,7 @@ def test_other_fits_are_told_by_classes(name):
         assert found.classes_.tolist() == ["good", "bad"]
     else:
         assert found == pytest.approx(expected)
-    with refuses(ValueError, cure=OF_CLASSES):
+    with refuses(ValueError, hint=OF_CLASSES):
         function(y, p)
 
 
@@ -343,6 +343,8 @@ def test_pictures(name):
         for ours, theirs in zip(one, other, strict=True):
             for a, b in zip(ours, theirs, strict=True):
                 np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), atol=1e-9)
-    with pytest.raises(Refusal, match="classes=" if "classes" in owned else "pos_label='good'"):
+    with pytest.raises(
+        InvalidInputError, match="classes=" if "classes" in owned else "pos_label='good'"
+    ):
         kind.from_predictions(y, p, **given)
     plt.close("all")

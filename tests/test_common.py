@@ -246,11 +246,13 @@ def test_registry_names():
     assert len(names) == len(all_metrics())
     for name in names:
         assert repr(get_scorer(name)) == f"get_scorer({name!r})"
-    with refuses(ValueError, rule="one of .*temperature", value="'temprature'"):
+    with refuses(ValueError, expected="one of .*temperature", value="'temprature'"):
         get_recalibrator("temprature")
-    with refuses(ValueError, rule="a scorer among ", value="'ece'", cure=".*neg_expected"):
+    with refuses(ValueError, expected="a scorer among ", value="'ece'", hint=".*neg_expected"):
         get_scorer("ece")
-    with refuses(ValueError, rule="options among .*n_bins", value="'bins'"):
+    with refuses(
+        ValueError, expected="options of expected_calibration_error among .*n_bins", value="'bins'"
+    ):
         get_scorer("neg_expected_calibration_error", bins=3)
 
 

@@ -73,7 +73,7 @@ def test_bad_values_are_worded(name, parameter, value):
     if name in ("confidence_interval", "paired_difference"):
         given["measure"] = "smooth_calibration_error"
     given[parameter] = value
-    with refuses((ValueError, TypeError), rule=f".*{parameter}"):
+    with refuses((ValueError, TypeError), expected=f".*{parameter}"):
         function(**given)
 
 
@@ -87,7 +87,7 @@ def test_no_draws(name):
     if name in ("reliability_curve", "calibration_report"):
         function(**given)
         return
-    with refuses(ValueError, rule=".*n_resamples", value="0"):
+    with refuses(ValueError, expected=".*n_resamples", value="0"):
         function(**given)
 
 

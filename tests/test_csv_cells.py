@@ -10,7 +10,7 @@ from refused import refuses
 from sklearn_calib._files.columns import Block, number_column
 from sklearn_calib._files.csv_text import CsvCells, row_blocks
 from sklearn_calib._files.tables import read_table, table_blocks
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 
 COLUMNS = {
     "numbers": ["0.5", ".5", "5.", "1e5", "-0.0", "1E-3", "0." + "3" * 40, "5e-324"],
@@ -129,7 +129,7 @@ def test_numbers_in_text(cells, decimal, numbers):
 
 def test_numbers_in_text_are_refused_as_before():
     table = Block(pd.DataFrame({"p": [b"0.5", b"0.25"]}), "t.parquet", ".")
-    with refuses(Refusal, rule="numbers in column 'p'"):
+    with refuses(InvalidInputError, expected="numbers in column 'p'"):
         number_column(table, "p")
 
 

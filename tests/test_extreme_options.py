@@ -40,7 +40,7 @@ def _real_options():
 @pytest.mark.parametrize(("method", "option"), _real_options())
 @pytest.mark.parametrize("value", [5e-324, 1e-305, 1e308])
 def test_no_option_of_a_map_is_lost_in_arithmetic(method, option, value):
-    with refuses(ValueError, rule=option):
+    with refuses(ValueError, expected=option):
         method(**{option: value}).fit(P, Y)
 
 
@@ -67,9 +67,9 @@ def test_the_ends_that_are_allowed_give_numbers(method, option, value):
 
 @pytest.mark.parametrize("value", [5e-324, 1e308])
 def test_options_of_maps_of_groups_and_of_labels(value):
-    with refuses(ValueError, rule="strength of 0, or from 1e-100 to 1e"):
+    with refuses(ValueError, expected="strength of 0, or from 1e-100 to 1e"):
         GroupRecalibration(strength=value).fit(P, Y, np.arange(80) % 3)
-    with refuses(ValueError, rule="shrinkage of 0, or from 1e-100 to 1e"):
+    with refuses(ValueError, expected="shrinkage of 0, or from 1e-100 to 1e"):
         MultilabelCalibration(shrinkage=value).fit(THREE, (THREE > 0.5).astype(int))
 
 
@@ -96,7 +96,7 @@ def test_weights_that_leave_no_model_are_told(method):
 
 
 def test_counts_without_an_end():
-    with refuses(ValueError, rule=".*n_splits <= 1000", value="1000000"):
+    with refuses(ValueError, expected=".*n_splits <= 1000", value="1000000"):
         safe_calibration_test(Y, P, n_splits=10**6)
     with pytest.raises(ValueError, match="n_resamples <= 1000000, got"):
         calibration_test(Y, P, n_resamples=10**12)
@@ -104,7 +104,7 @@ def test_counts_without_an_end():
 
 @pytest.mark.parametrize("cv", [81, 100001])
 def test_no_more_folds_of_a_stack_than_rows(cv):
-    with refuses(ValueError, rule="at most 80 folds as cv"):
+    with refuses(ValueError, expected="at most 80 folds as cv"):
         StackedCalibration(["identity", "platt"], cv=cv).fit(P, Y)
 
 

@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
+from sklearn_calib._warnings import warn_calibration
 from sklearn_calib.decisions import SelectiveClassifier, risk_coverage_curve
 from sklearn_calib.decomposition import variational_calibration_error
-from sklearn_calib.exceptions import Refusal, caution
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import from_json
 from sklearn_calib.groups import MulticalibratedModel
 from sklearn_calib.inference import confidence_interval
@@ -50,14 +51,14 @@ def test_scores_of_pairs_of_classes_are_refused(n_classes, wrap):
     svc = SVC(decision_function_shape="ovo")
     model = wrap(svc.fit(X, y) if wrap is FrozenEstimator else svc)
     n_pairs = n_classes * (n_classes - 1) // 2
-    with refuses(ValueError, value=f"{n_pairs}, one per pair", cure=".*'ovr'"):
+    with refuses(ValueError, value=f"{n_pairs}, one per pair", hint=".*'ovr'"):
         CalibratedModel(model).fit(X, y)
 
 
 @pytest.mark.parametrize("learned, given", [(Y, WORDS), (WORDS, Y)])
 def test_labels_of_another_encoding_than_the_model(learned, given):
     model = FrozenEstimator(LogisticRegression().fit(X, learned))
-    with refuses(ValueError, cure=".*encode y in the same way"):
+    with refuses(ValueError, hint=".*encode y in the same way"):
         CalibratedModel(model).fit(X, given)
 
 
@@ -75,12 +76,12 @@ RECORDS = np.array(list(zip(Y == 1, P, strict=True)), dtype=[("event", bool), ("
     ],
 )
 def test_times_to_an_event_are_out_of_scope(call, y):
-    with pytest.raises(Refusal, match="out of scope: choose a time"):
+    with pytest.raises(InvalidInputError, match="out of scope: choose a time"):
         call(y)
 
 
 def test_regressors_are_out_of_scope():
-    with refuses(TypeError, value="PoissonRegressor", cure=".*choose a threshold"):
+    with refuses(TypeError, value="PoissonRegressor", hint=".*choose a threshold"):
         CalibratedModel(PoissonRegressor()).fit(X, Y)
 
 
@@ -123,7 +124,7 @@ def test_groups_by_a_position_that_the_frozen_model_does_not_know():
     ],
 )
 def test_messages_show_labels_as_python_does(call, y):
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(InvalidInputError) as raised:
         call(y)
     assert "np." not in str(raised.value)
 
@@ -131,7 +132,7 @@ def test_messages_show_labels_as_python_does(call, y):
 def test_scalars_of_numpy_look_like_those_of_python():
     given = [np.str_("it's"), np.float64(-1.5), np.int64(3), np.bool_(True), np.bytes_(b"a")]
     with pytest.warns(UserWarning) as caught:
-        caution("here", "another", f"{given}", "Write np.asarray(x)")
+        warn_calibration("another", f"{given}", "Write np.asarray(x)")
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         assert caught[0].message.value == """["it's", -1.5, 3, True, b'a']"""
     assert "np.asarray(x)" in str(caught[0].message)
@@ -139,7 +140,7 @@ def test_scalars_of_numpy_look_like_those_of_python():
 
 @pytest.mark.parametrize("name", ["auc", "AUC", "roc_auc", "accuracy", "f1"])
 def test_what_is_no_measure_of_calibration(name):
-    with refuses(ValueError, rule="a measure of calibration", cure=".*validation_summary"):
+    with refuses(ValueError, expected="a measure of calibration", hint=".*validation_summary"):
         confidence_interval(Y, P, name)
 
 
@@ -164,7 +165,7 @@ class NotCallable:
 
 @pytest.mark.parametrize("module", [Module, Net, NotCallable])
 def test_a_torch_module_is_told_what_to_write(module):
-    with refuses(TypeError, cure=r".*FrozenEstimator\(lambda X: module\(torch"):
+    with refuses(TypeError, hint=r".*FrozenEstimator\(lambda X: module\(torch"):
         CalibratedModel(FrozenEstimator(module())).fit(X, Y)
 
 
@@ -183,18 +184,18 @@ def test_more_folds_than_rows(n_folds):
 
 
 def test_safe_tests_have_a_bounded_number_of_fits():
-    with refuses(ValueError, rule=".*n_splits <= 1000", value="10000"):
+    with refuses(ValueError, expected=".*n_splits <= 1000", value="10000"):
         safe_calibration_test(Y, P, n_splits=10**4)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with refuses(FileNotFoundError, value="'.*no.json', not found", cure="Check the name"):
+    with refuses(FileNotFoundError, value="'.*no.json', not found", hint="Check the name"):
         from_json(str(tmp_path / "no.json"))
 
 
 @pytest.mark.parametrize("n_classes", [np.array([1, 2]), "2", 2.5])
 def test_a_number_of_classes_is_a_number(n_classes):
-    with refuses(ValueError, rule="a whole number n_classes"):
+    with refuses(ValueError, expected="a whole number n_classes"):
         canonical_proba(P, n_classes=n_classes)
 
 
@@ -217,7 +218,7 @@ EMPTY = {
 @pytest.mark.parametrize("kind", [list, lambda pairs: iter([*pairs])])
 @pytest.mark.parametrize("who", EMPTY)
 def test_folds_that_are_none(who, kind):
-    with refuses(ValueError, rule="at least one fold"):
+    with refuses(ValueError, expected="at least one fold"):
         EMPTY[who](kind([]))
 
 

@@ -6,7 +6,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._wording import in_options
+from sklearn_calib._cli._messages import translate_message
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import to_json
 from sklearn_calib.groups import Grades
@@ -47,7 +47,7 @@ def test_grades_of_swapped_arguments():
     p = np.linspace(0.01, 0.9, 200)
     y = np.arange(200) % 3 > 1
     for labels in (y, y.astype(int), y.astype(float), np.where(y, "bad", "good")):
-        with refuses(ValueError, cure=r".*labels first: Grades\.fit\(y_true, y_proba\)"):
+        with refuses(ValueError, hint=r".*labels first: Grades\.fit\(y_true, y_proba\)"):
             Grades.fit(p, labels)
 
 
@@ -65,10 +65,9 @@ def test_which_option_is_missing(given, missing, tmp_path, capsys):
 def test_backwards_labels_in_words_of_the_command():
     rng = np.random.default_rng(0)
     p = rng.random((400, 2))
-    with refuses(ValueError, cure=r".*1 - p; where they are meant, check_columns=False") as said:
+    with refuses(ValueError, hint=r".*1 - p; where they are meant, check_columns=False") as said:
         calibration_report(rng.random((400, 2)) < 1 - p, p, multilabel=True)
-    assert said.value.settings == {"other_column": ..., "check_columns": False}
-    assert said.value.worded(in_options()).endswith(
+    assert translate_message(said.value).endswith(
         "Name the other class with --positive, or the other column with --prob; where they are "
         "meant, --allow order."
     )

@@ -284,7 +284,7 @@ def test_an_order_that_the_columns_cannot_have(name):
             call(FUNCTIONS[name], data, labels=order)
         said = [one for one in caught if "columns that fit" in str(one.message)]
         assert said and {one.filename for one in said} == {__file__}
-        expected = f"{name}: expected columns in the order of labels={order.tolist()}, got columns"
+        expected = f"expected columns in the order of labels={order.tolist()}, got columns"
         for one in said:
             assert str(one.message).startswith(f"{expected} that fit {words[:k].tolist()}")
         honest = {key: np.roll(data[key], 1, axis=1) for key in ("first", "second")}

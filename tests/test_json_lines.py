@@ -20,7 +20,7 @@ from sklearn_calib._cli._result import commands_of_repair
 from sklearn_calib._files import csv_text, json_lines
 from sklearn_calib._files.columns import label_column, number_column
 from sklearn_calib._files.tables import column_names, read_table, table_blocks
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.summary import find_classes, summarize
@@ -108,14 +108,14 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
 def test_hostile_lines_are_told_by_their_number(write, monkeypatch, lines, message, size):
     monkeypatch.setattr(json_lines, "_HEAD", 100)
     file = write((GOOD * 1000 + lines + "\n" + GOOD).encode(errors="surrogateescape"))
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         [*table_blocks(file, lambda names: ["p"], size=size)]
 
 
 def test_a_line_that_fills_the_memory(write, monkeypatch):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 2000)
     file = write(GOOD * 1000 + f'{{"t": "{"x" * 5000}"}}\n')
-    with pytest.raises(Refusal, match=r"at most 2,000 characters .* begins in line 1001"):
+    with pytest.raises(InvalidInputError, match=r"at most 2,000 characters .* begins in line 1001"):
         [*table_blocks(file, lambda names: ["p"], size=3000)]
 
 
@@ -158,13 +158,13 @@ def test_what_is_read(write, text, found, name):
 )
 def test_what_is_refused(write, monkeypatch, text, name, message):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 2000)
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         read(write(text, name), "p.a" if "p.a" in str(text) else "p")
 
 
 def test_a_column_that_comes_late(write, monkeypatch):
     monkeypatch.setattr(json_lines, "_HEAD", 100)
-    with refuses(Refusal, value="p, y", remark=".* first MB: put a line that has"):
+    with refuses(InvalidInputError, value="p, y", remark=".* first MB: put a line that has"):
         read(write(GOOD * 10 + '{"p": 1, "late": 2}'), "late")
 
 

@@ -382,7 +382,7 @@ def test_a_report_of_many_labels_looks_at_the_named_columns():
         values = {row.model: row.value for row in found.rows}
         assert values == {row.model: row.value for row in expected.rows}
     unnamed = [pd.DataFrame(one.to_numpy()) for one in given]
-    with refuses(ValueError, rule=".*in the order of the labels"):
+    with refuses(ValueError, expected=".*in the order of the labels"):
         calibration_report(*unnamed, **quick)
 
 
@@ -392,5 +392,5 @@ def test_names_that_were_not_there_at_fit():
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict_proba(table(proba, [0, 1], names=np.array(["x", "y"])))
     twice = pd.DataFrame(proba, columns=["a", "a"])
-    with refuses(ValueError, rule="columns of different names"):
+    with refuses(ValueError, expected="columns of different names"):
         TemperatureScaling().fit(twice, NAMES[y])

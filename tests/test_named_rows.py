@@ -96,7 +96,7 @@ def test_every_function_compares_the_indexes(name, changed):
         assert said_of(run, labels) == set()
     assert said_of(run, np.arange(N)) == set()  # only counts, and says nothing of the rows
     assert len(said_of(run, labels[::-1])) == 1
-    with refuses(ValueError, rule=RULE, value="'.*' in some only"):
+    with refuses(ValueError, expected=RULE, value="'.*' in some only"):
         run(np.array([f"other {i}" for i in range(N)]))
 
 
@@ -121,7 +121,7 @@ def test_every_recalibrator_compares_the_indexes(cls, changed):
         expected = 0
     assert len(said_of(fit, labels[::-1])) == expected
     if expected:
-        with refuses(ValueError, rule=RULE):
+        with refuses(ValueError, expected=RULE):
             fit(labels + 1)
 
 
@@ -151,7 +151,7 @@ def test_sorted_labels_beside_rows_that_are_counted():
 def test_a_filter_of_one_side_of_equal_length():
     frame = pd.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.3, 0.6]}, index=list("abcd"))
     y, p = frame["y"].iloc[1:], frame["p"].iloc[:-1]
-    with refuses(ValueError, rule=RULE, value="'[ad]' in some only", cure=r".*\.to_numpy\(\)"):
+    with refuses(ValueError, expected=RULE, value="'[ad]' in some only", hint=r".*\.to_numpy\(\)"):
         log_loss(y, p)
     assert log_loss(y.to_numpy(), p) > 0
 
@@ -177,13 +177,13 @@ def test_kinds_of_indexes(one, other, said):
     first = pd.Series(np.zeros(len(one)), index=one)
     second = pd.Series(np.zeros(len(one)), index=index)
     if said is None:
-        check_indexes("test", first, second)
+        check_indexes(first, second)
     elif said is ValueError:
-        with refuses(ValueError, rule=RULE):
-            check_indexes("test", first, second)
+        with refuses(ValueError, expected=RULE):
+            check_indexes(first, second)
     else:
         with pytest.warns(said, match=RULE):
-            check_indexes("test", first, None, 0.5, [1, 2], second)
+            check_indexes(first, None, 0.5, [1, 2], second)
 
 
 # -- what is no function of labels and probabilities ----------------------------------------------

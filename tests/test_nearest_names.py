@@ -5,8 +5,9 @@ from refused import refuses
 
 from sklearn_calib._cli import main
 from sklearn_calib._cli._result import conditions_of
+from sklearn_calib._spelling import find_nearest_name
 from sklearn_calib.decomposition import integrated_calibration_index
-from sklearn_calib.exceptions import Refusal, nearest
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_code, to_sql
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import all_metrics, calibration_error, get_scorer
@@ -40,7 +41,7 @@ Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
     ],
 )
 def test_nearest(name, known, near):
-    assert nearest(name, known) == near
+    assert find_nearest_name(name, known) == near
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_nearest(name, known, near):
     ],
 )
 def test_errors_of_python(call, near):
-    with refuses((ValueError, TypeError), cure=f"Write {near}"):
+    with refuses((ValueError, TypeError), hint=f"Write {near}"):
         call()
 
 
@@ -81,7 +82,7 @@ def test_errors_of_python(call, near):
     ],
 )
 def test_conditions(condition, near):
-    with refuses(Refusal, cure=near):
+    with refuses(InvalidInputError, hint=near):
         conditions_of([condition])
 
 

@@ -412,18 +412,18 @@ def test_levels_of_results():
         inner = [np.asarray(end, float) for end in interval(0.5)]
         assert (low < inner[0]).all() and (inner[1] < high).all(), name
         for level in BAD_LEVELS:
-            with refuses((ValueError, TypeError), rule=".*level"):
+            with refuses((ValueError, TypeError), expected=".*level"):
                 interval(level)
 
 
 def test_levels_of_estimators():
     fitted = PriorShift().fit(P, Y)
     for level in BAD_LEVELS:
-        with refuses((ValueError, TypeError), rule=".*level"):
+        with refuses((ValueError, TypeError), expected=".*level"):
             fitted.adapt(P, level=level)
     summary = CalibrationSummary().update(Y, P)
     for level in BAD_LEVELS:
-        with refuses((ValueError, TypeError), rule=".*level"):
+        with refuses((ValueError, TypeError), expected=".*level"):
             summary.reliability_curve(level=level)
 
 

@@ -176,7 +176,7 @@ def test_values_and_intervals_are_those_of_rows(weighted):
     y = (rng.random(4000) < p**1.2).astype(int)
     weight = rng.gamma(2.0, size=4000) if weighted else None
     report = calibration_report(y, p, sample_weight=weight, n_resamples=400)
-    case = canonical_case("rows", y, p, weight)
+    case = canonical_case(y, p, weight)
     functions = [all_metrics()[row.measure] for row in report.rows]
     functions = [f for f in functions if f.spec.name != "lower_distance_to_calibration"]
 
@@ -232,11 +232,11 @@ def test_a_summary_of_several_classes_is_reported_on():
         assert other.low == pytest.approx(one.low, rel=1e-9)
     assert alone.accuracy == pytest.approx(rows.accuracy)
     assert alone.decomposition == {} and alone.classes == list(range(5))
-    with refuses(ValueError, rule="measures of cells", value="lp_calibration_error"):
+    with refuses(ValueError, expected="measures of cells", value="lp_calibration_error"):
         calibration_report(summary, measures=["lp_calibration_error"])
-    with refuses(ValueError, rule="summaries of the confidence"):
+    with refuses(ValueError, expected="summaries of the confidence"):
         calibration_report(CalibrationSummary(multiclass="classwise", classes=np.arange(5)))
-    with refuses(ValueError, rule="summaries alone", value="also sample_weight"):
+    with refuses(ValueError, expected="summaries alone", value="also sample_weight"):
         calibration_report(summary, labels=[0, 1, 2, 3, 4])
     with pytest.raises(TypeError, match=r"no y_proba\. Pass y_proba"):
         calibration_report([0, 1])
@@ -249,7 +249,7 @@ def test_losses_of_several_classes_by_their_standard_errors(name):
     proba, y = make_overconfident(4, 800)
     weight = np.random.default_rng(0).gamma(2.0, size=800)
     (row,) = calibration_report(y, proba, sample_weight=weight, measures=[name]).rows
-    case = canonical_case("rows", y, proba, weight)
+    case = canonical_case(y, proba, weight)
     measure = all_metrics()[name]
     redrawn = bootstrap_distribution(case, measure.of_case, 3000)
     spread = redrawn.std()

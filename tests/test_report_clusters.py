@@ -105,7 +105,7 @@ def test_equal_rows_of_a_cluster_are_one_row():
 def test_five_equal_rows_inflate_the_variance_by_five():
     """Signs of clusters of equal rows draw five times the variance of independent rows."""
     y, p, groups = rows(300)
-    case = canonical_case("report", y, p)
+    case = canonical_case(y, p)
     cells = ClusterSample(case.problems()[0], groups)
     test = _verdict._test(cells, 0)
     found = _verdict._inflation(SimpleNamespace(n_clusters=400), cells, test)
@@ -137,12 +137,12 @@ def test_two_models_have_no_bands_of_rows(tmp_path):
 def test_what_groups_do_not_go_with():
     y, p, groups = rows(10)
     for more in ({"by": {"g": groups}}, {"features": groups[:, None]}, {"grades": [0.5]}):
-        with refuses(ValueError, rule="groups without by, features, grades"):
+        with refuses(ValueError, expected="groups without by, features, grades"):
             calibration_report(y, p, groups=groups, **more)
-    with refuses(ValueError, rule="measures among"):
+    with refuses(ValueError, expected="measures among"):
         calibration_report(y, p, groups=groups, measures=["lower_distance_to_calibration"])
     summary = calibration_report(y, p, **QUICK)._models["model"].summary
-    with refuses(ValueError, rule=".*rows, for groups", value="summaries"):
+    with refuses(ValueError, expected=".*rows, for groups", value="summaries"):
         calibration_report(summary, groups=groups)
 
 

@@ -28,7 +28,7 @@ def test_few_rows_and_summaries():
     assert "Too few rows to say whether to recalibrate or to retrain" in report.to_markdown()
     assert report.to_dict()["models"][0]["features"] is None
     summary = CalibrationSummary().update(frame.y, frame.p)
-    with refuses(ValueError, rule=".*each row, for features", value="summaries"):
+    with refuses(ValueError, expected=".*each row, for features", value="summaries"):
         calibration_report(summary, features=frame[["<region>"]])
 
 

@@ -99,9 +99,11 @@ def test_rows_without_weight_and_several_models_and_classes():
 
 def test_summaries_have_no_rows_to_group():
     y, p, table = rows(100)
-    with refuses(ValueError, rule=".*labels and probabilities of each row, for by", value="summ"):
+    with refuses(
+        ValueError, expected=".*labels and probabilities of each row, for by", value="summ"
+    ):
         calibration_report(CalibrationSummary().update(y, p), by=table)
-    with refuses(ValueError, rule=".*one value for each of the 100 rows"):
+    with refuses(ValueError, expected=".*one value for each of the 100 rows"):
         calibration_report(y, p, by=table[:50])
 
 

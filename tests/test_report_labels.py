@@ -278,10 +278,10 @@ def test_bound():
     for hits in (60, 80):
         y = (np.arange(100) < hits).astype(int)
         exact = binom.sf(hits - 1, 100, 0.5)
-        bound = chernoff_bound(canonical_case("t", y, np.full(100, 0.5)))
+        bound = chernoff_bound(canonical_case(y, np.full(100, 0.5)))
         assert exact < bound < 40 * exact
-    assert chernoff_bound(canonical_case("t", [0, 1], [0.0, 1.0])) == 1
-    assert chernoff_bound(canonical_case("t", [0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+    assert chernoff_bound(canonical_case([0, 1], [0.0, 1.0])) == 1
+    assert chernoff_bound(canonical_case([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
 
 
 @pytest.mark.parametrize("hits", [80, 15])
@@ -312,11 +312,13 @@ def test_p_values_below_any_draw_are_those_of_the_bound(hits):
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, where="calibration_report", **fields_of(said)):
+    with refuses(ValueError, **fields_of(said)):
         calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], multilabel=True, **options)
-    with refuses(ValueError, rule=r"the probabilities of one model, for multilabel=True"):
+    with refuses(ValueError, expected=r"the probabilities of one model, for multilabel=True"):
         calibration_report([[0, 1]], {"a": [[0.2, 0.5]]}, multilabel=True)
-    with refuses(ValueError, rule=".*multilabel True or False", value="'macro'", cure="Pass True"):
+    with refuses(
+        ValueError, expected=".*multilabel True or False", value="'macro'", hint="Pass True"
+    ):
         calibration_report([[0, 1]], [[0.2, 0.5]], multilabel="macro")
 
 

@@ -525,12 +525,12 @@ def test_several_models():
     assert [v.calibrated for v in report.verdicts.values()] == [False, True]
     with refuses(
         ValueError,
-        rule=".*a model among a, b",
+        expected=".*a model among a, b",
         value="2 of them",
-        cure=r"Write report.verdicts\['a'\]",
+        hint=r"Write report.verdicts\['a'\]",
     ):
         _ = report.verdict
-    with refuses(ValueError, rule="a whole number n_bins >= 1", value="0"):
+    with refuses(ValueError, expected="a whole number n_bins >= 1", value="0"):
         report.bins("a", n_bins=0)
 
 

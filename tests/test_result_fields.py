@@ -521,14 +521,13 @@ def drawn_tests():
 
 @known("Case", "BinaryProblem", "Cells")
 def cases():
-    case = metrics.canonical_case("here", Y3, P3, HALF)
+    case = metrics.canonical_case(Y3, P3, HALF)
     yield (
         case,
         {
             "second": P3[:, -1],
             "codes": Y3,
             "classes": [0, 1, 2],
-            "where": "here",
             "is_resample": False,
             "items": None,
             "clusters": None,
@@ -541,7 +540,7 @@ def cases():
     )
     again = case.with_labels(Y3[::-1])
     yield again, {"codes": Y3[::-1], "is_resample": True}
-    binary = metrics.canonical_case("there", Y, P, W)
+    binary = metrics.canonical_case(Y, P, W)
     (problem,) = binary.problems()
     yield problem, {"score": P, "hit": Y, "weight": W, "share": 1.0, "title": "class 1"}
     score = np.unique(P)

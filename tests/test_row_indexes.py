@@ -462,5 +462,5 @@ def test_every_call_compares_indexes(call, changed):
     names = CALLS[call][0]
     assert len(heard(call, rows_with(names, changed, LABELS[::-1]))) == 1
     others = np.char.add(LABELS, "?")
-    with refuses(ValueError, rule=RULE, value="'.*' in some only"):
+    with refuses(ValueError, expected=RULE, value="'.*' in some only"):
         CALLS[call][1](rows_with(names, changed, others))

@@ -16,7 +16,7 @@ from refused import refuses
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._files.columns import label_column, number_column, values_of_text
 from sklearn_calib._files.tables import read_table, table_blocks, weigh_more
-from sklearn_calib.exceptions import Refusal
+from sklearn_calib.exceptions import InvalidInputError
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
 
@@ -65,7 +65,7 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
         (tmp_path / "t.csv").write_text(
             "\n".join([*lines[:701], wrong, *lines[701:]]), encoding="utf-8"
         )
-        with pytest.raises(Refusal, match=message):
+        with pytest.raises(InvalidInputError, match=message):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
 
@@ -75,7 +75,7 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
         (tmp_path / "t.csv").write_text(
             "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
         )
-        with refuses(Refusal, cure="Write all of them in percent, or none"):
+        with refuses(InvalidInputError, hint="Write all of them in percent, or none"):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
 
@@ -87,7 +87,9 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
     (tmp_path / "t.csv").write_text("p,y\n" + "".join(lines), encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)]
     assert all(block.columns["p"].astype(str).nunique() == 1 for block in blocks)
-    with pytest.raises(Refusal, match=r"in row 3\b.*Write all of them in percent, or none"):
+    with pytest.raises(
+        InvalidInputError, match=r"in row 3\b.*Write all of them in percent, or none"
+    ):
         for block in blocks:
             number_column(block, "p")
 
@@ -171,9 +173,9 @@ def test_a_file_without_names(tmp_path):
         ]
         assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
         assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
-    with refuses(Refusal, cure=".*give all names with csv="):
+    with refuses(InvalidInputError, hint=".*give all names with csv="):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    with refuses(Refusal, rule="3 cells in the first line, ", value="2"):
+    with refuses(InvalidInputError, expected="3 cells in the first line, ", value="2"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
@@ -197,14 +199,14 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
-    with refuses(Refusal, cure=r".*sklearn-calib\[excel\].*, or save the sheet"):
+    with refuses(InvalidInputError, hint=r".*sklearn-calib\[excel\].*, or save the sheet"):
         read_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 
 def test_the_name_that_was_meant(tmp_path):
     names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n", encoding="utf-8")
-    with pytest.raises(Refusal) as error:
+    with pytest.raises(InvalidInputError) as error:
         read_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
     assert "(5001 columns). Do you mean 'outcome'?" in str(error.value)
     assert len(str(error.value)) < 800
@@ -212,7 +214,7 @@ def test_the_name_that_was_meant(tmp_path):
 
 def test_utf_16_without_its_mark(tmp_path):
     (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
-    with refuses(Refusal, cure=".*name utf-16-le or utf-16-be"):
+    with refuses(InvalidInputError, hint=".*name utf-16-le or utf-16-be"):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
     assert found.columns["p"].tolist() == [0.2]
@@ -225,7 +227,7 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     table = read_table(str(file), lambda names: ["p"])
     assert number_column(table, "p").tolist() == [0.37, 0.5]
     given = read_table(str(file), lambda names: ["p"], decimal=".")
-    with refuses(Refusal, cure=".*is the decimal mark, read it with csv="):
+    with refuses(InvalidInputError, hint=".*is the decimal mark, read it with csv="):
         number_column(given, "p")
 
 
@@ -251,7 +253,7 @@ def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
-    with refuses(Refusal, rule="3 cells in each row ", value=f"more in row {row}"):
+    with refuses(InvalidInputError, expected="3 cells in each row ", value=f"more in row {row}"):
         read_table(str(file), lambda _: ["p", "y"])
 
 

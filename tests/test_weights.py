@@ -12,7 +12,7 @@ from words import QUICKER
 from sklearn_calib.canonical._weights import canonical_weight, weight_and_unit
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
-from sklearn_calib.exceptions import CalibrationWarning, Refusal
+from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.metrics import all_metrics, canonical_case, reliability_curve
 from sklearn_calib.recalibrators import (
@@ -141,16 +141,16 @@ def test_the_door():
     for bad in (1e101, 1e-101):
         with pytest.raises(ValueError, match=rule):
             canonical_weight([1.0, bad], 2, keeps_unit=True)
-    weight, unit = weight_and_unit([0.1, 0, 0.1], 3, "test")
+    weight, unit = weight_and_unit([0.1, 0, 0.1], 3)
     assert weight.tolist() == [1, 0, 1] and unit == 0.1
-    assert weight_and_unit([2, 2], 2, "test")[0].tolist() == [2, 2]
+    assert weight_and_unit([2, 2], 2)[0].tolist() == [2, 2]
 
 
 def test_sums_of_weights_are_those_given():
     proba, y, weight = case_of(2)
     for given in (np.full(120, 0.1), weight * 1e200):
         total = pytest.approx(given.sum(), rel=1e-12)
-        assert canonical_case("test", y, proba, given).unit > 0
+        assert canonical_case(y, proba, given).unit > 0
         (curve,) = reliability_curve(y, proba, sample_weight=given)
         assert curve.weight.sum() == total
         assert expected_metrics(proba, y_true=y, sample_weight=given).confusion.sum() == total
@@ -181,6 +181,8 @@ class Unweighted(Identity):
 def test_a_method_without_weights_takes_equal_ones_alone():
     proba, y, weight = case_of(2)
     Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
-    with refuses(Refusal, rule="no sample_weight, which this method cannot use") as refused:
+    with refuses(
+        InvalidInputError, expected="no sample_weight, which this method cannot use"
+    ) as refused:
         Unweighted().fit(proba, y, sample_weight=weight)
     assert refused.value.argument == "sample_weight"

@@ -108,7 +108,7 @@ def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
 def test_a_drive_is_no_address(path):
     with _remote.local_files([path], allow_remote=False) as found:  # no --allow remote needed
         assert found == [path]
-    assert files_of(path, "audit") == [(path, path, None)]
+    assert files_of(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
         opened.opened(path)
 

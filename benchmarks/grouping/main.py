@@ -49,7 +49,7 @@ def measured(law, n, seed, loss="log"):
     """What is found in n rows, and the expected gains of the very maps on new ones."""
     rng = np.random.default_rng([n, seed])
     columns, y, p, truth = law(n + FRESH, rng)
-    case = canonical_case("grouping", y, p, None, range(p.shape[1]))
+    case = canonical_case(y, p, None, range(p.shape[1]))
     folds = folds_of_rows(case.take(np.arange(n)), 5)
     fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
     both = [(train, np.r_[test, more]) for (train, test), more in zip(folds, fresh, strict=True)]

@@ -74,7 +74,7 @@ def tempered(p, y, weight=None):
 
 def bootstrapped(y, first, second, seed):
     """Percentiles of the difference over resampled rows, the same for both models."""
-    cases = [canonical_case("paired_coverage", y, p) for p in (first, second)]
+    cases = [canonical_case(y, p) for p in (first, second)]
     one, two = (
         bootstrap_distribution(case, smooth_calibration_error.of_case, 199, seed) for case in cases
     )

@@ -43,7 +43,7 @@ def evaluate(case):
 
 def drawing_rows(y, p):
     """CPU seconds of 200 + 200 resamples of rows, from a few."""
-    case = canonical_case("rows", y, p)
+    case = canonical_case(y, p)
     evaluate(case)
     start = time.process_time()
     for distribution in (bootstrap_distribution, null_distribution):
@@ -76,7 +76,7 @@ def reports():
 def distance():
     for n in (10**4, 10**6):
         y, p = rows_of(n, 2)
-        case = canonical_case("distance", y, p)
+        case = canonical_case(y, p)
         case.problems()[0].cells  # noqa: B018  the scores are sorted once for all resamples
         jobs = [
             partial(lower_distance_to_calibration.of_case, case, resolution=r) for r in (None, 1e-3)
@@ -94,7 +94,7 @@ def distance():
 def tests():
     """Tests by each measure, beside its evaluation on rows whose labels are drawn."""
     y, p = rows_of(10**4, 2)
-    case = canonical_case("test", y, p)
+    case = canonical_case(y, p)
     for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
         theirs = runner.cpu_seconds(

@@ -120,7 +120,7 @@ def values(case, law, n, batch, draws):
         given = {"norm": norm, "recalibrator": method, "multiclass": multiclass}
         y = labels(truth, rng)
         found = variational_calibration_interval(y, f, labels=np.arange(k), level=LEVEL, **given)
-        asked = questions_of(canonical_case("x", y, f, labels=np.arange(k)), multiclass, truth)
+        asked = questions_of(canonical_case(y, f, labels=np.arange(k)), multiclass, truth)
         t, mean = terms(asked, norm, plain, True)
         if not abs(lower(t) - found.lower_bound) < 1e-12:
             raise AssertionError(f"{case}: {lower(t)} and {found}")

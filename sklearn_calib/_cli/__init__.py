@@ -14,11 +14,11 @@ from .._files.arrow import read_once
 from .._files.whole import NO_ROOM
 from .._show import plain, quoted
 from .._version import __version__
-from ..exceptions import CalibrationWarning, Refusal
+from ..exceptions import CalibrationWarning, InvalidInputError
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
+from ._messages import format_sentence, invalid_option, translate_message
 from ._options import Parser, examples
 from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
-from ._wording import in_options, refuse, sentence
 
 _COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]
 _COMMANDS += ["mean", "monitor", "compile"]
@@ -36,8 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _parsed(argv)
             words = options.words
             return _run(options)
-    except Refusal as error:
-        note(error.worded(in_options(**words)))
+    except InvalidInputError as error:
+        note(translate_message(error, **words))
         return MENDABLE
     except MemoryError as error:
         note(str(error) or "expected more memory. Draw some of the rows, or fewer columns.")
@@ -70,7 +70,7 @@ def _without_room(error):
     if error.errno in NO_ROOM:
         cure = "Make room, or name a folder for temporary files with TMPDIR"
     file = f" for {quoted(error.filename, 200)}" if error.filename else ""
-    return sentence("files that the system reads and writes", f"{reason(error)}{file}", cure)
+    return format_sentence("files that the system reads and writes", f"{reason(error)}{file}", cure)
 
 
 @contextmanager
@@ -131,11 +131,14 @@ def _remarks(any_order):
     def show(message, category, filename, lineno, file=None, line=None):
         if not isinstance(message, CalibrationWarning):
             return
-        if any_order and "column_order" in message.settings:
+        from ..canonical import EITHER_ORDER
+        from ..summary import LEFT_OUT
+
+        if any_order and EITHER_ORDER in message.hint:
             return
-        text = message.worded(in_options())
-        if "left_out" in message.settings:
-            text = f"left out, with missing values: {message.settings['left_out']}"
+        text = translate_message(message)
+        if message.hint == LEFT_OUT:
+            text = f"left out, with missing values: {message.value.removeprefix('none in ')}"
         if text not in shown:
             shown.add(text)
             note(text)
@@ -153,10 +156,10 @@ def _flush():
 def _require(*modules):
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        refuse(
-            "the extras of the command line",
-            f"no {' and no '.join(missing)}",
-            "Run: pip install 'sklearn-calib[cli]'",
+        raise invalid_option(
+            expected="the extras of the command line",
+            got=f"no {' and no '.join(missing)}",
+            hint="Run: pip install 'sklearn-calib[cli]'",
         )
 
 

@@ -9,8 +9,10 @@ from .._files.columns import Block
 from .._files.tables import check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
-from ..exceptions import placed
+from ..canonical import read_proba
+from ..exceptions import add_error_context
 from ._map import EDITED, add_map, check_kind, label_names, read_map
+from ._messages import KEEP_THEM, invalid_option
 from ._options import examples
 from ._printing import Screen, check_writable, progress
 from ._remote import local_files
@@ -18,7 +20,6 @@ from ._request import Request, check_different, split_columns, split_names
 from ._rows import named_classes
 from ._streams import copy, format_of
 from ._tables import probability
-from ._wording import KEEP_THEM, refuse
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -73,8 +74,10 @@ def add_to(commands: Any) -> None:
 def apply(options: Request) -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
-        refuse(
-            "--prob, the columns of the probabilities", "none", "Name one column, or one per class"
+        raise invalid_option(
+            expected="--prob, the columns of the probabilities",
+            got="none",
+            hint="Name one column, or one per class",
         )
     options.check_of_logits()
     options.check_confidence()
@@ -114,17 +117,17 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
         return [_unused(_calibrated(name), taken) for name in names]
     given = split_names(options.name)
     if len(given) != len(names):
-        refuse(
-            f"{len(names)} names in --name, one for each column of --prob",
-            f"{len(given)}",
-            "Name each of them",
+        raise invalid_option(
+            expected=f"{len(names)} names in --name, one for each column of --prob",
+            got=f"{len(given)}",
+            hint="Name each of them",
         )
     for name in given:
         if not name or name.casefold() in taken:
-            refuse(
-                "new names in --name",
-                f"{quoted(name)}, which the table has",
-                "Choose another, or leave --name out",
+            raise invalid_option(
+                expected="new names in --name",
+                got=f"{quoted(name)}, which the table has",
+                hint="Choose another, or leave --name out",
             )
         taken.add(name.casefold())
     return given
@@ -163,22 +166,20 @@ class Calibration:
             full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
             full[~missing] = scores
             scores = full
-        with placed(plain(table.file)):
+        with add_error_context(source=plain(table.file)):
             return self._calibrated(scores, table.first), missing
 
     def _calibrated(self, scores, first):
-        from ..canonical import canonical_proba
 
         kind, absent = self.options.kind, self.options.absent
         flip = self.codes == [0]  # the one column is of the first class
         given = scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
-        proba = canonical_proba(
+        proba = read_proba(
             -given if flip and kind == "logits" else given,
             kind=kind,
             tolerance=self.options.sum_tolerance,
             absent=absent,
-            _where="apply",
-            _first=first,
+            first=first,
         )
         if flip and kind == "proba":
             proba = proba[:, ::-1]
@@ -194,11 +195,13 @@ def _codes(found, names, options):
 
     k, known = len(found.classes_), ", ".join(label_names(found))
     if len(names) != k and (k != 2 or len(names) != 1):
-        refuse(
-            f"{'one or ' if k == 2 else ''}{k} columns in --prob, for the classes {known} of the "
-            "map",
-            f"{len(names)}",
-            "Name one column per class",
+        raise invalid_option(
+            expected=(
+                f"{'one or ' if k == 2 else ''}{k} columns in --prob, for the classes "
+                f"{known} of the map"
+            ),
+            got=f"{len(names)}",
+            hint="Name one column per class",
         )
     classes, positive = named_classes(options, pd.Series(found.classes_), len(names))
     labels = found.classes_.tolist()
@@ -210,10 +213,10 @@ def _codes(found, names, options):
     elif len({*classes} & {*labels}) == k:
         codes = [labels.index(label) for label in classes]
     else:
-        refuse(
-            f"the classes of the map, {known}, in --classes",
-            f"{plain(', '.join(map(str, classes)))}",
-            "Name them in the order of the columns",
+        raise invalid_option(
+            expected=f"the classes of the map, {known}, in --classes",
+            got=f"{plain(', '.join(map(str, classes)))}",
+            hint="Name them in the order of the columns",
         )
     if len(names) > 1:
         return codes

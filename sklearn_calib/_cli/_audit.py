@@ -8,7 +8,8 @@ import numpy as np
 
 from .._files.opened import json_text
 from .._show import plain, quoted
-from ..exceptions import placed
+from ..exceptions import add_error_context
+from ._messages import invalid_option
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
@@ -16,7 +17,6 @@ from ._request import Request, split_names
 from ._result import add_report, conditions_of, finish, settings_of
 from ._rows import called, read_rows
 from ._tables import remark_on_identifiers
-from ._wording import refuse
 
 EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p",
@@ -122,7 +122,7 @@ def _of_rows(files, options, conditions):
     from ..report import calibration_report
 
     rows = read_rows(files, options)
-    with placed(called(files)):
+    with add_error_context(source=called(files)):
         screen = Screen()
         with progress("measuring") as advance:
             report = calibration_report(
@@ -176,19 +176,18 @@ def grades_in(given: str | None) -> Any:
         return None
     from ..groups import grades_of
 
-    where = "audit"
     if not os.path.exists(given):
-        return grades_of([_edge(text) for text in split_names([given])], where)
+        return grades_of([_edge(text) for text in split_names([given])])
     try:
         content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "no JSON"
-        refuse(
-            f"grades in {quoted(given, 200)}",
-            plain(said, 200),
-            'Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
-        )
-    return grades_of(content, where)
+        raise invalid_option(
+            expected=f"grades in {quoted(given, 200)}",
+            got=plain(said, 200),
+            hint='Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
+        ) from error
+    return grades_of(content)
 
 
 def _edge(text):
@@ -196,4 +195,6 @@ def _edge(text):
         return any_number(text)
     except Exception:
         cure = as_number(text) or "Write for instance --grades 0.01,0.02,0.05"
-        refuse("edges or a file in --grades", quoted(text), cure)
+        raise invalid_option(
+            expected="edges or a file in --grades", got=quoted(text), hint=cure
+        ) from None

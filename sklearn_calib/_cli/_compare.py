@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import Section, Table, plain
-from ..exceptions import no_cautions
+from .._warnings import ignore_calibration_warnings
+from ..canonical import read_proba
 from ._drawn import check_rising
+from ._messages import invalid_option
 from ._options import examples, whole_number
 from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
 from ._request import Request
 from ._tables import remark_on_identifiers
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
@@ -146,7 +147,7 @@ def _measured(pairs, options, advance):
         if few or groups is not None:
             kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
-        refuse("rows of positive weight", "none", "Check the files")
+        raise invalid_option(expected="rows of positive weight", got="none", hint="Check the files")
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_rising(summary, options, pairs.classes)
@@ -219,17 +220,16 @@ def _means():
 
 def _temperature(summary, drawn):
     """Temperature scaling, fitted to all cells, or to the rows drawn."""
-    from ..canonical import canonical_proba
     from ..recalibrators import get_recalibrator
     from ..summary import DrawnSample
 
     fitted = get_recalibrator("temperature")
-    with no_cautions():
+    with ignore_calibration_warnings():
         if drawn is None:
             return summary.fit(fitted)
         numbers, proba = np.arange(drawn.scores.shape[1]), drawn.scores
         if np.isnan(proba).any():
-            proba = canonical_proba(proba, absent="nan", _where="compare")
+            proba = read_proba(proba, absent="nan")
         case = DrawnSample(drawn, numbers, proba=proba).case
         return fitted.fit(case.proba, case.codes, sample_weight=case.weight, classes=numbers)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .._show import Section, Table, rows_with_best, sections_of
-from ..exceptions import no_cautions
+from .._warnings import ignore_calibration_warnings
 from ._options import examples
 from ._printing import EXTRAS, Screen, progress, write_report
 from ._request import Request
@@ -57,7 +57,7 @@ def demo(options: Request) -> int:
     with progress("recalibrating") as advance:
         methods = {name: cls for name, cls in all_recalibrators().items() if name != "identity"}
         for number, (name, method) in enumerate(methods.items(), 1):
-            with no_cautions():
+            with ignore_calibration_warnings():
                 proba[name] = method().fit(scores, y_calib).predict_proba(before)
             advance(number, len(methods))
     measures = (log_loss, brier_loss, expected_calibration_error)

@@ -12,11 +12,12 @@ import numpy as np
 
 from .._files.columns import Block, values_of_text
 from .._show import plain
+from ..canonical import read_proba
+from ._messages import format_sentence, invalid_option
 from ._printing import note, progress
 from ._request import Request, split_columns
 from ._rows import another_order, falling
 from ._tables import LabelledRows, with_orders
-from ._wording import refuse, sentence
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -72,16 +73,16 @@ def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
     drawn = None if summary.drawn is None else summary.drawn.rows()
     classes: Any = summary.classes
     if drawn is None:
-        refuse(
-            "rows, or a summary of two classes",
-            f"one of {len(classes)}",
-            "Give the rows themselves",
+        raise invalid_option(
+            expected="rows, or a summary of two classes",
+            got=f"one of {len(classes)}",
+            hint="Give the rows themselves",
         )
     sample = DrawnSample(drawn, classes, options.kind)
     given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
     said = another_order(*given, options, sample.case.weight)
     if said is not None:
-        refuse(*said)
+        raise invalid_option(*said)
     return sample
 
 
@@ -94,14 +95,14 @@ def check_rising(summary: "CalibrationSummary", options: Request, classes: Any =
     said = falling(summary.samples()[0].backwards, known, options)
     if said is not None:
         if options.any_order is not None or not options.soft_labels:
-            refuse(*said)
-        note(sentence(*said))  # no option says that it is meant
+            raise invalid_option(*said)
+        note(format_sentence(*said))  # no option says that it is meant
 
 
 def check_rows(summary: "CalibrationSummary") -> None:
     """Refuse a summary that rows of no weight, or no rows, were made into."""
     if not summary.n_samples:
-        refuse("rows of positive weight", "none", "Check the files")
+        raise invalid_option(expected="rows of positive weight", got="none", hint="Check the files")
 
 
 def gains_by_features(
@@ -138,7 +139,7 @@ def groups_of(drawn: "DrawnRows", options: Request) -> Any:
     from ..recalibrators import group_codes
 
     named = _clusters_of(drawn, options)
-    return None if named is None else group_codes(named, len(drawn.codes), "fit")
+    return None if named is None else group_codes(named, len(drawn.codes))
 
 
 def _clusters_of(drawn, options):
@@ -175,7 +176,6 @@ def soft_sample(
         The columns of scores.
     options : Namespace
     """
-    from ..canonical import canonical_proba
     from ..summary import rows_to_draw
 
     ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
@@ -189,7 +189,7 @@ def soft_sample(
     together = None if together is None else together[rows]
     scores = given = drawn.scores[rows]
     if options.kind == "logits":
-        scores = canonical_proba(given, kind="logits", _where="fit")
+        scores = read_proba(given, kind="logits")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
     rest = drawn.unit[rows], names, given
     return LabelledRows(labels, scores, *rest, together=together, classes=classes)
@@ -214,13 +214,13 @@ def cross_validated(
     from ..metrics import LogLoss
 
     if groups is not None and groups.max() + 1 < n_folds:
-        refuse(
-            f"at least {n_folds} groups, one for each fold",
-            f"{groups.max() + 1}",
-            "Name a column of more groups with --cluster",
+        raise invalid_option(
+            expected=f"at least {n_folds} groups, one for each fold",
+            got=f"{groups.max() + 1}",
+            hint="Name a column of more groups with --cluster",
         )
     with progress("judging"):
-        held = sample.held_out(method, sample.folds(n_folds, groups), groups, "fit")
+        held = sample.held_out(method, sample.folds(n_folds, groups), groups)
     of_rows = LogLoss().of_rows
     before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
     moved = of_rows(held.case.proba, held.case.codes) - before

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from ._map import DIALECTS, EDITED, add_map, read_map
+from ._messages import invalid_option
 from ._options import examples
 from ._printing import Output, check_writable, standard_output, write_text
 from ._request import Request, split_names
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -83,13 +83,15 @@ def export(options: Request) -> int:
     """Write a map in another language."""
     for option, targets in _OF.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
-            refuse(
-                f"--{option} with --to {' or '.join(targets)}",
-                f"it with --to {options.to}",
-                "Leave it out",
+            raise invalid_option(
+                expected=f"--{option} with --to {' or '.join(targets)}",
+                got=f"it with --to {options.to}",
+                hint="Leave it out",
             )
     if options.to == "onnx" and options.out is None:
-        refuse("a file for the ONNX model", "none", "Name it with --out")
+        raise invalid_option(
+            expected="a file for the ONNX model", got="none", hint="Name it with --out"
+        )
     found = read_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain, quoted
-from ..exceptions import placed
+from ..canonical import read_labels, read_proba
+from ..exceptions import add_error_context
 from ._codes import FOUND
 from ._drawn import (
     by_group,
@@ -21,13 +22,13 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
+from ._messages import invalid_option
 from ._options import any_number, examples
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
 from ._rows import called, expanded, read_rows
 from ._tables import remark_on_identifiers
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
@@ -134,7 +135,7 @@ def fit(options: Request) -> int:
         several = _needs_rows(len(rows.names), options)
         if len(rows.labels) > _ROWS and not (several or whole):
             return _fit_large(files, options)  # a small file of many rows
-        with placed(called(files)):
+        with add_error_context(source=called(files)):
             if several and not whole:
                 return _fit_drawn(summary_of_rows(rows, options), options)
             return _fit(rows, options)
@@ -142,29 +143,29 @@ def fit(options: Request) -> int:
 
 def _check_soft(method, options):
     if method.capabilities.ordered:
-        refuse(
-            f"labels of rows in their order for {options.recalibrator}",
-            "--soft-labels",
-            "Choose another --recalibrator",
+        raise invalid_option(
+            expected=f"labels of rows in their order for {options.recalibrator}",
+            got="--soft-labels",
+            hint="Choose another --recalibrator",
         )
     options.check_named()
 
 
 def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
-    from ..canonical import canonical_proba, canonical_weight
+    from ..canonical import canonical_weight
     from ..summary import CalibrationSummary
 
     proba = rows.scores
     if options.kind == "proba":
-        proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="fit")
+        proba = read_proba(proba, tolerance=options.sum_tolerance)
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     n_rows = len(rows.given)
 
     def judged():
         if len(rows.classes) > 2 or rows.together is not None:
             return cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
-        canonical_weight(rows.weight, len(proba), _where="fit")  # a summary takes all 0
+        canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
         return cross_validated_cells(options.recalibrator, cells)
@@ -226,16 +227,16 @@ def _fit_drawn(summary: Any, options: Request) -> int:
 def _fit_cells(summary: Any, name: str, options: Request) -> int:
     """Learn from all rows in cells of their scores, as `audit` measures them."""
     if len(summary.classes) != 2:
-        refuse(
-            "a summary of two classes",
-            f"one of {len(summary.classes)} in {plain(name)}",
-            "Fit to the rows themselves",
+        raise invalid_option(
+            expected="a summary of two classes",
+            got=f"one of {len(summary.classes)} in {plain(name)}",
+            hint="Fit to the rows themselves",
         )
     if not options.any_order and summary.samples()[0].exchanged:
-        refuse(
-            f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
-            "those of the other class",
-            "Add --positive with the other label, or --allow order where they are meant so",
+        raise invalid_option(
+            expected=f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
+            got="those of the other class",
+            hint=("Add --positive with the other label, or --allow order where they are meant so"),
         )
     check_rising(summary, options)
     coarse = summary.coarsen(min(summary.max_cells, _CELLS))
@@ -288,17 +289,23 @@ def _check_date(text):
     try:
         datetime.fromisoformat(text or "2000-01-01")
     except ValueError:
-        refuse("a date such as 2026-11-23 after --date", quoted(text), "Write year, month, day")
+        raise invalid_option(
+            expected="a date such as 2026-11-23 after --date",
+            got=quoted(text),
+            hint="Write year, month, day",
+        ) from None
 
 
 def _are_enough(counts, options):
     """Whether each class has enough rows to judge a map by rows that its fit has not seen."""
     if counts.min() < _FOLDS and not options.force:
-        refuse(
-            f"at least {_FOLDS} rows of each class, to judge the map by rows that its fit has not "
-            "seen",
-            f"{counts.min()} of one",
-            "Add rows, or --allow no-gain",
+        raise invalid_option(
+            expected=(
+                f"at least {_FOLDS} rows of each class, to judge the map by rows that "
+                "its fit has not seen"
+            ),
+            got=f"{counts.min()} of one",
+            hint="Add rows, or --allow no-gain",
         )
     return counts.min() >= _FOLDS
 
@@ -328,7 +335,7 @@ def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "Paired
     (sample,) = summary.coarsen(min(summary.max_cells, _CELLS)).samples()
     with progress("judging"):
         folds = sample.folds(_FOLDS, generator(0))
-        after, squares = sample.held_out(get_recalibrator(method), folds, "fit")
+        after, squares = sample.held_out(get_recalibrator(method), folds)
     before = np.tile(np.repeat(sample.proba, 2, axis=0), (_FOLDS, 1))
     kept = np.concatenate([fold.weight.ravel() for fold in folds]) > 0
     of_rows = LogLoss().of_rows
@@ -342,23 +349,23 @@ def cross_validated_rows(
     method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
 ) -> "PairedDifference":
     """What `cross_validated` gives, of rows in memory in their own order."""
-    from ..canonical import canonical_labels, canonical_proba, canonical_weight
+    from ..canonical import canonical_weight
     from ..inference import paired_difference
     from ..metrics import LogLoss
     from ..recalibrators import cross_fitted_proba, group_codes
 
     given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     with progress("judging"):
-        after = cross_fitted_proba(method, proba, labels, cv=_FOLDS, where="fit", **given)
+        after = cross_fitted_proba(method, proba, labels, cv=_FOLDS, **given)
     found = paired_difference(
         labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
     )
     if groups is not None:
-        codes = canonical_labels(labels, classes=classes, _where="fit")[1]
+        codes = read_labels(labels, classes=classes)[1]
         of_rows, n = LogLoss().of_rows, len(labels)
-        moved = of_rows(after, codes) - of_rows(canonical_proba(proba, _where="fit"), codes)
-        weight = canonical_weight(sample_weight, n, _where="fit")
-        found = by_group(found, moved, weight, group_codes(groups, n, "fit"))
+        moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
+        weight = canonical_weight(sample_weight, n)
+        found = by_group(found, moved, weight, group_codes(groups, n))
     return for_two_folds(found)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from .._files.columns import Block, label_column, number_column
 from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
-from ..exceptions import placed
+from ..exceptions import add_error_context
+from ._messages import invalid_option
 from ._options import examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
@@ -16,7 +17,6 @@ from ._request import Request, check_different, split_columns
 from ._result import add_report, conditions_of, judged, settings_of
 from ._rows import called
 from ._tables import Tables, probability
-from ._wording import refuse
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole
 _TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
@@ -68,16 +68,16 @@ def _report(files, options, conditions):
     from ..report import calibration_report
 
     if weigh_more(files, _MOST_BYTES):
-        refuse(
-            "tables of at most 1 GB, unpacked, for many labels",
-            "larger ones",
-            "Give a sample of the rows, or audit one label at a time, which reads any size",
+        raise invalid_option(
+            expected="tables of at most 1 GB, unpacked, for many labels",
+            got="larger ones",
+            hint=("Give a sample of the rows, or audit one label at a time, which reads any size"),
         )
     names, labels, scores, weight = _read(files, options)
     screen = Screen()
     settings = settings_of(files, options, conditions)
     name = plain(options.name or f"{len(names)} labels")
-    with placed(called(files)), progress("measuring") as advance:
+    with add_error_context(source=called(files)), progress("measuring") as advance:
         report = calibration_report(
             labels,
             scores,
@@ -136,17 +136,19 @@ def _columns(options, present):
     check_different([], columns)
     both = next((name for name in labels if name in columns), None)
     if both is not None:
-        refuse(
-            "different columns for --label and --prob",
-            f"{quoted(both)} for both",
-            "Name the columns of the probabilities with --prob",
+        raise invalid_option(
+            expected="different columns for --label and --prob",
+            got=f"{quoted(both)} for both",
+            hint="Name the columns of the probabilities with --prob",
         )
     if len(labels) != len(columns):
-        refuse(
-            f"one column of --prob for each of the {len(labels)} columns of --label, in their "
-            "order",
-            f"{len(columns)}",
-            "Name as many",
+        raise invalid_option(
+            expected=(
+                f"one column of --prob for each of the {len(labels)} columns of --label, "
+                "in their order"
+            ),
+            got=f"{len(columns)}",
+            hint="Name as many",
         )
     return labels, columns
 
@@ -165,11 +167,15 @@ def _truth(table: Block, name: str) -> Any:
     numbers = words.map(_TEXTS)
     wrong = np.flatnonzero(numbers.isna().to_numpy() & column.notna().to_numpy())
     if len(wrong):
-        refuse(
-            f"0 and 1, true and false or yes and no in column {quoted(name)} of "
-            f"{plain(table.file)}",
-            f"{quoted(column.iloc[wrong[0]])} in row {table.row(wrong[0])}",
-            "An empty cell is a label that is not known; one label of several classes goes with "
-            "audit",
+        raise invalid_option(
+            expected=(
+                f"0 and 1, true and false or yes and no in column {quoted(name)} of "
+                f"{plain(table.file)}"
+            ),
+            got=f"{quoted(column.iloc[wrong[0]])} in row {table.row(wrong[0])}",
+            hint=(
+                "An empty cell is a label that is not known; one label of several "
+                "classes goes with audit"
+            ),
         )
     return numbers.to_numpy(dtype=float)

@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .._argument_checks import require
 from .._files.columns import Block, values_of_text
 from .._files.tables import column_names, weigh_more
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
-from ..exceptions import Refusal
+from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_of_values
 from ..summary import count_values, find_classes, is_summary_file, summarize, summarize_groups
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
-from ._printing import Screen, progress, refuse_out
+from ._messages import invalid_option
+from ._printing import Screen, progress, unwritable_output
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
 from ._rows import check_classes, in_class_order, in_order, named_classes, soft_classes
 from ._tables import with_order
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -141,7 +142,7 @@ def _whole_options(options):
 def check_whole(files: "Sequence[str]", options: Request) -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
     asked = next(_whole_options(options))
-    _refuse_summaries(files, asked, options.group is not None)
+    _check_no_summaries(files, asked, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
@@ -156,10 +157,10 @@ def check_whole(files: "Sequence[str]", options: Request) -> None:
 def _check_grades(options: Request, n_columns: int) -> None:
     """Refuse grades of several classes, before the rows are read."""
     if options.grades is not None and n_columns > 2:
-        refuse(
-            "the column of one class in --prob, whose probability has --grades",
-            f"{n_columns} columns",
-            "Name one of two classes, or leave --grades out",
+        raise invalid_option(
+            expected="the column of one class in --prob, whose probability has --grades",
+            got=f"{n_columns} columns",
+            hint="Name one of two classes, or leave --grades out",
         )
 
 
@@ -203,7 +204,7 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
         try:
             summary.to_parquet(options.save)
         except OSError as error:
-            refuse_out(options.save, error.strerror or error, "--save")
+            raise unwritable_output(options.save, error.strerror or error, "--save") from error
     return finish(screen, report, options, conditions)
 
 
@@ -214,7 +215,9 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
     """
     tables = [file for file in files if not _is_saved(file)]
     if options.features and len(tables) < len(files):
-        refuse("rows with features", "summaries", "Leave --features out")
+        raise invalid_option(
+            expected="rows with features", got="summaries", hint="Leave --features out"
+        )
     if not tables:
         name, groups = files[0] if len(files) == 1 else f"{len(files)} summaries", None
         if options.by:
@@ -226,7 +229,10 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
         return summary, groups, name
     try:
         return _summaries_of_rows(files, tables[0], options, rows, all_labels=len(files) > 1)
-    except (ValueError, Refusal):  # maybe a label that the first rows of the file do not show
+    except (
+        ValueError,
+        InvalidInputError,
+    ):  # maybe a label that the first rows of the file do not show
         return _summaries_of_rows(files, tables[0], options, rows, all_labels=True)
 
 
@@ -259,7 +265,7 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, i
 
     Where they are not many, all of them.
     """
-    _refuse_summaries(files, "--soft-labels")
+    _check_no_summaries(files, "--soft-labels")
     roles = _roles(files[0], options)
     columns, labels = roles.scores, roles.labels
     classes = soft_classes(options, labels, len(columns))
@@ -275,34 +281,40 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, i
     return in_order(soft_sample(drawn, classes, columns, options), options), found.n_samples
 
 
-def _refuse_summaries(files, asked, clusters=False):
+def _check_no_summaries(files, asked, clusters=False):
     """Summaries where single rows are needed, or sums of clusters."""
     if any(_is_saved(file) for file in files):
         why = "which do not keep single rows"
         if clusters:
             why = "which add rows up by score: what each cluster adds there is as much as the rows"
-        refuse(f"rows for {asked}", f"summaries, {why}", "Give the rows")
+        raise invalid_option(
+            expected=f"rows for {asked}", got=f"summaries, {why}", hint="Give the rows"
+        )
 
 
 def _check_of_summaries(summary, options):
     """Refuse what only rows could heed, and summaries without rows."""
     if not summary.n_samples:
-        refuse(
-            "a summary of at least one row",
-            "an empty one",
-            "Give one of rows, or the rows themselves",
+        raise invalid_option(
+            expected="a summary of at least one row",
+            got="an empty one",
+            hint="Give one of rows, or the rows themselves",
         )
     words = {"weight": "weight", "cluster": "group", "scale": "numbers", "tolerance": "sums"}
     for option, name in words.items():
         if getattr(options, name) is not None:
             more = ", which keep the weights that they were made with" if name == "weight" else ""
-            refuse(f"rows for --{option}", f"summaries{more}", "Leave it out, or give the rows")
+            raise invalid_option(
+                expected=f"rows for --{option}",
+                got=f"summaries{more}",
+                hint="Leave it out, or give the rows",
+            )
     known = summary.positive_label
     if options.positive is not None and plain(options.positive) != plain(known):
-        refuse(
-            f"--positive {quoted(known)}, as the summaries have it",
-            quoted(options.positive),
-            "Leave it out, or give the rows",
+        raise invalid_option(
+            expected=f"--positive {quoted(known)}, as the summaries have it",
+            got=quoted(options.positive),
+            hint="Leave it out, or give the rows",
         )
 
 
@@ -316,11 +328,13 @@ def _classes(files, options, n_columns, all_labels):
     classes = found.tolist() if classes is None else classes
     check_classes(classes, n_columns, options)
     if len(classes) > 2 >= n_columns:
-        refuse(
-            f"labels of two classes in column {quoted(options.label)}",
-            f"{len(classes)}",
-            "Name one column of probabilities for each class, or with audit --prediction the "
-            "predicted class, whose confidence the one column is",
+        raise invalid_option(
+            expected=f"labels of two classes in column {quoted(options.label)}",
+            got=f"{len(classes)}",
+            hint=(
+                "Name one column of probabilities for each class, or with audit "
+                "--prediction the predicted class, whose confidence the one column is"
+            ),
         )
     return classes, positive
 
@@ -331,26 +345,26 @@ def _on_workers(address, work):
         return work(None)
     import joblib
 
-    from ..exceptions import require
-
-    dask = require("distributed", "dask", "audit")
+    dask = require("distributed", "dask")
     try:
         client = dask.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
-        refuse(
-            "the address of a dask scheduler",
-            f"{quoted(address)} ({plain(str(error), 200).rstrip('.')})",
-            "Give one such as tcp://host:8786",
-        )
+        raise invalid_option(
+            expected="the address of a dask scheduler",
+            got=f"{quoted(address)} ({plain(str(error), 200).rstrip('.')})",
+            hint="Give one such as tcp://host:8786",
+        ) from error
     try:
         with client, joblib.parallel_config("dask", client=client):
             return work(-1)
     except Exception as error:
         if not type(error).__module__.startswith("distributed"):
             raise
-        refuse(
-            f"workers of {quoted(address)} that stay",
-            f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}",
-            "See why they ended (often for want of memory), and run again; nothing has been "
-            "written",
-        )
+        raise invalid_option(
+            expected=f"workers of {quoted(address)} that stay",
+            got=f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}",
+            hint=(
+                "See why they ended (often for want of memory), and run again; nothing "
+                "has been written"
+            ),
+        ) from error

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._show import plain, quoted
-from ..exceptions import Refusal
-from ._wording import refuse
+from ..exceptions import InvalidInputError
+from ._messages import invalid_option
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -32,13 +32,15 @@ def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
 
     try:
         return from_json(Path(file), edited=edited)
-    except Refusal as error:
-        error.place(source=f"{plain(file, 200)}, {plain(error.argument, 200)}")
+    except InvalidInputError as error:
+        error.set_fields(source=f"{plain(file, 200)}, {plain(error.argument, 200)}")
         raise
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "binary content"
         cure = "Name a file that sklearn-calib fit, or to_json, has written"
-        refuse(f"a calibration map in {quoted(file, 200)}", said, cure)
+        raise invalid_option(
+            expected=f"a calibration map in {quoted(file, 200)}", got=said, hint=cure
+        ) from error
 
 
 def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
@@ -48,10 +50,10 @@ def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
         return
     cure = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
     words = {"proba": "probabilities", "logits": "logits"}
-    refuse(
-        f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",
-        f"{words[kind]}",
-        f"{cure}, and name the columns of the {words[wanted]} with --prob",
+    raise invalid_option(
+        expected=f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",
+        got=f"{words[kind]}",
+        hint=f"{cure}, and name the columns of the {words[wanted]} with --prob",
     )
 
 

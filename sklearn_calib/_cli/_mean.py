@@ -9,12 +9,12 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
+from ._messages import invalid_option
 from ._options import any_number, examples, share
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import Tables, check_scale, joined, with_order
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -156,19 +156,21 @@ def _check(options):
     for role in _ROLES:
         name = getattr(options, role)
         if name is not None and roles.setdefault(name, role) != role:
-            refuse(
-                f"different columns for --{roles[name]} and --{role}",
-                f"{quoted(name)} for both",
-                "Name another one",
+            raise invalid_option(
+                expected=f"different columns for --{roles[name]} and --{role}",
+                got=f"{quoted(name)} for both",
+                hint="Name another one",
             )
     if options.system is not None and options.cluster is None:
-        refuse(
-            "--cluster with --system",
-            "none",
-            "Name the column of the item, such as a question, that all systems answered",
+        raise invalid_option(
+            expected="--cluster with --system",
+            got="none",
+            hint=("Name the column of the item, such as a question, that all systems answered"),
         )
     if options.json is not None and options.json == options.markdown:
-        refuse("different files for --json and --markdown", "one", "Name two")
+        raise invalid_option(
+            expected="different files for --json and --markdown", got="one", hint="Name two"
+        )
 
 
 def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
@@ -239,10 +241,10 @@ def _mean_of(rows, system, options) -> "CalibratedMean":
     rest = chosen & ~there
     if not there.any():
         of = "" if system is None else f" for the system {quoted(system)}"
-        refuse(
-            f"a label in some rows of column {quoted(options.label)}{of}",
-            "none",
-            "Label some rows drawn at random",
+        raise invalid_option(
+            expected=f"a label in some rows of column {quoted(options.label)}{of}",
+            got="none",
+            hint="Label some rows drawn at random",
         )
     labels = rows["label"][there].infer_objects().to_numpy()
     cluster = rows["cluster"].to_numpy() if "cluster" in rows else None

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._files.checksum import ENTRY, checksum
-from .._files.columns import whole_column
+from .._files.columns import NO_ROWS, whole_column
 from .._files.opened import json_text, opened
 from .._files.tables import table_blocks, weigh_more
 from .._files.whole import held
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray
-from ..exceptions import CalibrationWarning, Refusal
+from ..exceptions import CalibrationWarning, InvalidInputError
 from ._codes import DONE, FOUND
+from ._messages import AS_MISSING, WITHOUT_LABEL, Said, format_sentence, invalid_option
 from ._options import examples, number_that, share
 from ._pairs import check_known, codes_of
-from ._printing import Output, check_writable, note, refuse_out, write_text
+from ._printing import Output, check_writable, note, unwritable_output, write_text
 from ._remote import local_files
 from ._request import Request
 from ._rows import another_order, called, classes_of, in_class_order, likeliest
 from ._tables import Tables, check_there, joined, right_of, scores_of, shares_of
-from ._wording import AS_MISSING, WITHOUT_LABEL, Said, refuse, sentence
 
 if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor
@@ -110,12 +110,12 @@ class Batches:
                 if len(dtypes) > 1 and not whole:
                     raise MixedTimes
                 yield batch
-        check_votes(self._kinds, "monitor")
+        check_votes(self._kinds)
         self.tables.check()
 
     def _batch(self, table):
         options = self.options
-        proba = scores_of(table, self.names, options, "monitor")
+        proba = scores_of(table, self.names, options)
         labels = self._labels(table, proba)
         if options.absent:  # the largest probability is that of the options that are there
             proba = np.asarray(proba)
@@ -128,14 +128,14 @@ class Batches:
         """The labels of a block, or its shares."""
         options = self.options
         if options.soft_labels:
-            soft = shares_of([table], self.labels, "monitor")
+            soft = shares_of([table], self.labels)
             self._kinds |= soft.kinds
             return soft.values
         if options.prediction is not None:
             return right_of([table], options, self.names, both=False).to_numpy()
         codes = codes_of(table, options.label, self.classes)
         check_known(table, options.label, codes, self.classes)
-        check_there(codes, proba, table, "monitor")
+        check_there(codes, proba, table)
         return self.classes[codes]
 
     def _classes(self, known):
@@ -147,14 +147,14 @@ class Batches:
         if known is not None and not made and as_before:
             return known  # without a look at the labels: a new table may lack a class
         n_columns = len(self.names)
-        classes, flipped = classes_of(self.files, n_columns, options, "monitor", self.labels)
+        classes, flipped = classes_of(self.files, n_columns, options, self.labels)
         classes = classes[::-1] if flipped else classes
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
-            refuse(
-                f"the classes {plain(own)} of the state, in this order",
-                f"{plain(', '.join(map(str, classes.tolist())))}",
-                "Leave --classes and --positive out",
+            raise invalid_option(
+                expected=f"the classes {plain(own)} of the state, in this order",
+                got=f"{plain(', '.join(map(str, classes.tolist())))}",
+                hint="Leave --classes and --positive out",
             )
         return classes
 
@@ -337,8 +337,8 @@ def _has_rows(file, options):
     """Return whether a file has rows; say so if it has none, as on a day without any."""
     try:
         next(table_blocks(file, options.picked, **options.csv))
-    except Refusal as error:
-        if "no_rows" not in error.settings:
+    except InvalidInputError as error:
+        if error.hint != NO_ROWS:
             raise
         if not options.quiet:
             note(f"{called([file])} has no rows: there is nothing to add")
@@ -361,10 +361,12 @@ def _read_checksums(files, options):
                 digest.update(piece)
         found = digest.hexdigest()[:16]
         if found in known and not options.repeated:
-            refuse(
-                "files that were not read before",
-                f"{called([file])}, which holds the same as one of them",
-                "Name a file of new rows, or add --allow repeated if the same rows came again",
+            raise invalid_option(
+                expected="files that were not read before",
+                got=f"{called([file])}, which holds the same as one of them",
+                hint=(
+                    "Name a file of new rows, or add --allow repeated if the same rows came again"
+                ),
             )
         known.append(found)
     return known[-_MOST_CHECKSUMS:]
@@ -374,7 +376,7 @@ def _check_state(state, files):
     """Refuse a place that cannot hold a state, before anything waits for it."""
     check_writable(state, files, "--state")
     if os.path.exists(state) and not os.path.isfile(state):
-        refuse_out(state, "a device or a pipe, which cannot be read back", "--state")
+        raise unwritable_output(state, "a device or a pipe, which cannot be read back", "--state")
 
 
 @contextmanager
@@ -390,14 +392,16 @@ def _alone(options: Request) -> Iterator[None]:
                 note(f"the folder of {name} knows no locks: run one monitor of it at a time")
             yield
     except TimeoutError:
-        refuse(
-            f"the state {name} to be free",
-            f"another process that held it for {options.wait:g} seconds",
-            "The file is as that process leaves it, without these rows: run again, or give "
-            "--wait more seconds",
-        )
+        raise invalid_option(
+            expected=f"the state {name} to be free",
+            got=f"another process that held it for {options.wait:g} seconds",
+            hint=(
+                "The file is as that process leaves it, without these rows: run again, "
+                "or give --wait more seconds"
+            ),
+        ) from None
     except OSError as error:
-        refuse_out(options.state, error.strerror or error, "--state")
+        raise unwritable_output(options.state, error.strerror or error, "--state") from error
 
 
 def _settings(options):
@@ -422,26 +426,26 @@ def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor
         content = json.loads(json_text(options.state))
     except (OSError, ValueError) as error:
         said = plain(getattr(error, "strerror", None) or error, 100)
-        refuse(
-            f"the state of a monitor in {name}",
-            f"a file that cannot be read ({said})",
-            "Take another file, or remove it to begin anew",
-        )
+        raise invalid_option(
+            expected=f"the state of a monitor in {name}",
+            got=f"a file that cannot be read ({said})",
+            hint="Take another file, or remove it to begin anew",
+        ) from error
     try:
         with warnings.catch_warnings():
             if again:
                 warnings.simplefilter("ignore", CalibrationWarning)
             found = CalibrationMonitor.from_state_dict(content)
-    except Refusal as error:
-        error.place(source=name, remark="The file is as it was.")
+    except InvalidInputError as error:
+        error.set_fields(source=name, remark="The file is as it was.")
         raise
     for setting, value in _settings(options).items():
         if (own := getattr(found, setting)) != value:
             said = setting.replace("average_run_length", "run length")
-            refuse(
-                f"the {said} {own} of the monitor in {name}",
-                f"{value}",
-                "Leave the option out, or take another --state",
+            raise invalid_option(
+                expected=f"the {said} {own} of the monitor in {name}",
+                got=f"{value}",
+                hint="Leave the option out, or take another --state",
             )
     return found
 
@@ -475,7 +479,7 @@ class _Backwards(Exception):
 
 
 def _added(rows, order, batches, options):
-    from ..monitoring import CalibrationMonitor
+    from ..monitoring import TIME_RUNS_BACKWARDS, CalibrationMonitor
 
     known = _read_state(options, again=True)
     found = known or CalibrationMonitor(classes=batches.classes, **_settings(options))
@@ -484,10 +488,10 @@ def _added(rows, order, batches, options):
         try:
             how = {"soft_labels": bool(options.soft_labels), "_goes_on": began}
             found.update(batch.labels, batch.proba, time=batch.time, only_later=True, **how)
-        except Refusal as error:
-            if began and "time" in error.settings:  # it runs backwards
+        except InvalidInputError as error:
+            if began and error.hint == TIME_RUNS_BACKWARDS:  # it runs backwards
                 raise _Backwards from error
-            error.place(source=called(batches.files))
+            error.set_fields(source=called(batches.files))
             raise
         began = True
         _judge(order.see(batch), known, options)
@@ -498,6 +502,6 @@ def _added(rows, order, batches, options):
 def _judge(said, known, options):
     """Columns of other classes: later tables may be those of a model that went wrong."""
     if said is not None and known is None:
-        refuse(*said, source=called(options.files))
+        raise invalid_option(*said, source=called(options.files))
     if said is not None:
-        note(f"{called(options.files)}: {sentence(*said)}")
+        note(f"{called(options.files)}: {format_sentence(*said)}")

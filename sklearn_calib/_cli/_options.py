@@ -9,7 +9,7 @@ from typing import Any
 
 from .._files.tables import FORM
 from .._show import plain, quoted
-from ..exceptions import nearest
+from .._spelling import find_nearest_name
 from ._request import Request, split_names
 
 
@@ -351,7 +351,7 @@ class Parser(Options, argparse.ArgumentParser):
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
             options = self._options_of(given[0]) if unknown.startswith("--") else ()
-            near = nearest(unknown.partition("=")[0], options)
+            near = find_nearest_name(unknown.partition("=")[0], options)
             cure = f" (do you mean {near}?)" if near else ""
             self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{cure}")
         return found
@@ -368,7 +368,7 @@ class Parser(Options, argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            near = nearest(value, action.choices or ())
+            near = find_nearest_name(value, action.choices or ())
             if near:
                 error.message += f" (do you mean {near}?)"
             raise

@@ -11,10 +11,10 @@ from .._files.columns import Block, Coded, label_values, number_column, whole_co
 from .._files.tables import check_columns
 from .._show import plain, quoted
 from .._typing import AnyArray, FloatArray, IntArray
+from ._messages import invalid_option
 from ._request import Request, check_different, split_columns
 from ._rows import classes_of, in_class_order
 from ._tables import Tables, check_there, checked_labels, right_of, scores_of, shares_of
-from ._wording import refuse
 
 _ROWS = 2**17  # of tables in memory at a time
 
@@ -43,21 +43,25 @@ def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
     options.check_named()
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
-        refuse(
-            "two files, or one file and --prob twice",
-            f"files: {len(files)}, --prob: {len(named)}",
-            "A file named twice is one; name the columns of one model in one --prob a,b,c",
+        raise invalid_option(
+            expected="two files, or one file and --prob twice",
+            got=f"files: {len(files)}, --prob: {len(named)}",
+            hint=("A file named twice is one; name the columns of one model in one --prob a,b,c"),
         )
     called = options.name or []
     if len(called) not in (0, 2):
-        refuse("--name twice, once for each model", f"{len(called)} of them", "Name both")
+        raise invalid_option(
+            expected="--name twice, once for each model",
+            got=f"{len(called)} of them",
+            hint="Name both",
+        )
     if not called:
         called = named if len(files) == 1 else _short(files)
     if called[0] == called[1]:
-        refuse(
-            "two different models",
-            f"{quoted(called[0])} twice",
-            "Name two columns or two files, or call them by --name",
+        raise invalid_option(
+            expected="two different models",
+            got=f"{quoted(called[0])} twice",
+            hint="Name two columns or two files, or call them by --name",
         )
     places = zip(called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True)
     return [PairedModel(*place, []) for place in places]
@@ -128,14 +132,14 @@ class Pairs:
                 weight, together = self.options.weight, self.options.group
                 named = [in_class_order(model.columns, self.classes) for model in self.models]
                 probas = [
-                    scores_of(table, names, self.options, "compare")
+                    scores_of(table, names, self.options)
                     for names, table in zip(named, kept, strict=True)
                 ]
                 if self.flipped:
                     probas = [np.asarray(proba)[:, ::-1] for proba in probas]
                 if soft is None:
                     for proba, table in zip(probas, kept, strict=True):
-                        check_there(labels, proba, table, "compare")
+                        check_there(labels, proba, table)
                 block = PairRows(
                     labels,
                     probas,
@@ -151,7 +155,7 @@ class Pairs:
             self.n_rows += n
             advance(min(table.share for table in tables))
         differing.check()  # when all rows are counted: files of other lengths are told first
-        check_votes(kinds, "compare")
+        check_votes(kinds)
         self.tables.check()
 
     # -- tables -----------------------------------------------------------------------------------
@@ -204,12 +208,12 @@ class Pairs:
         places = keys[1].get_indexer(keys[0])
         lost = np.flatnonzero(places < 0)
         if len(lost) or len(keys[0]) != len(keys[1]):
-            where = self.models[0 if len(lost) else 1].file
+            file = self.models[0 if len(lost) else 1].file
             only = keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
-            refuse(
-                f"the same values of {quoted(name)} in both files",
-                f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}",
-                "Keep the rows that both have",
+            raise invalid_option(
+                expected=f"the same values of {quoted(name)} in both files",
+                got=f"{len(only)} only in {plain(file)}, for instance {quoted(only[0])}",
+                hint="Keep the rows that both have",
             )
         return [tables[0], tables[1].only(places)]
 
@@ -218,30 +222,30 @@ class Pairs:
     def _check_columns(self):
         first, second = (model.columns for model in self.models)
         if len(first) != len(second):
-            refuse(
-                "as many columns for both models",
-                f"{len(first)} and {len(second)}",
-                "Name one column per class, or the positive class alone",
+            raise invalid_option(
+                expected="as many columns for both models",
+                got=f"{len(first)} and {len(second)}",
+                hint="Name one column per class, or the positive class alone",
             )
 
     def _classes(self):
         """The classes, and whether a single column is the probability of the first of them."""
         options, n_columns = self.options, len(self.models[0].columns)
         file, shares = self.models[0].file, self.labels
-        classes, flipped = classes_of(file, n_columns, options, "compare", shares)
+        classes, flipped = classes_of(file, n_columns, options, shares)
         if max(n_columns, 2) != len(classes) and options.prediction is None:
-            refuse(
-                f"one class for each of the {max(n_columns, 2)} columns",
-                f"{len(classes)} classes",
-                "Name all of them with --classes",
+            raise invalid_option(
+                expected=f"one class for each of the {max(n_columns, 2)} columns",
+                got=f"{len(classes)} classes",
+                hint="Name all of them with --classes",
             )
         return classes, flipped
 
     def _shares(self, tables, differing):
         """The shares of a block."""
-        found = shares_of(tables[:1], self.labels, "compare")
+        found = shares_of(tables[:1], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
-            second = shares_of(tables[1:], self.labels, "compare").values
+            second = shares_of(tables[1:], self.labels).values
             same = np.isclose(found.values, second, rtol=0, atol=1e-9)
             differing.see(tables, *(same.reshape(len(same), -1).all(axis=1), np.ones(len(same))))
         return found
@@ -252,7 +256,7 @@ class Pairs:
 
         if block.weight is not None and not block.weight.any():
             return
-        rows = soft_rows(block.codes, block.weight, where="compare")
+        rows = soft_rows(block.codes, block.weight)
         items, probas = rows.items, [np.asarray(proba)[rows.items] for proba in block.probas]
         groups = items + self.n_rows if block.groups is None else block.groups[items]
         yield PairRows(rows.codes, probas, rows.weight, groups)
@@ -290,7 +294,7 @@ class _Differing:
         if self.n_rows:
             cure = "Check the files" if self.options.id else "Match the rows with --id COLUMN"
             got = f"{self._first} (of {self.n_rows} such rows)"
-            refuse("the same labels in both files", got, cure)
+            raise invalid_option(expected="the same labels in both files", got=got, hint=cure)
 
 
 def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
@@ -311,10 +315,10 @@ def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> 
         checked_labels(table, name)  # names missing ones
         value = quoted(table.columns[name].iloc[unknown[0]])
         known = plain(", ".join(map(str, classes.tolist())))
-        refuse(
-            f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
-            f"{value} in row {table.row(unknown[0])}",
-            "Name all of them with --classes, or drop those rows",
+        raise invalid_option(
+            expected=f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
+            got=f"{value} in row {table.row(unknown[0])}",
+            hint="Name all of them with --classes, or drop those rows",
         )
 
 
@@ -328,10 +332,10 @@ def _keys(table, name):
     twice = keys.duplicated()
     if twice.any() or keys.hasnans:
         value = keys[int((twice | keys.isna()).argmax())]
-        refuse(
-            f"each value of {quoted(name)} once in {plain(table.file)}",
-            f"{quoted(value)} several times or none",
-            "Choose another --id",
+        raise invalid_option(
+            expected=f"each value of {quoted(name)} once in {plain(table.file)}",
+            got=f"{quoted(value)} several times or none",
+            hint="Choose another --id",
         )
     return keys
 
@@ -352,8 +356,8 @@ def _side_by_side(streams):
             rest = sum(block.n_rows for block in streams[number])
             counts[number] += table.n_rows + rest
     if counts[0] != counts[1]:
-        refuse(
-            "the same rows in both files",
-            f"{counts[0]} and {counts[1]}",
-            "Match them with --id COLUMN",
+        raise invalid_option(
+            expected="the same rows in both files",
+            got=f"{counts[0]} and {counts[1]}",
+            hint="Match them with --id COLUMN",
         )

@@ -5,12 +5,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import markdown_of, plain, sections_of
+from ..canonical import read_proba
+from ._messages import invalid_option
 from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import read_columns
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,11 @@ def errors(text: str) -> list[float]:
 def plan(options: Request) -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
     if options.prob is None:
-        refuse("--prob, the column of the probabilities", "none", "Name it; a plan needs no labels")
+        raise invalid_option(
+            expected="--prob, the column of the probabilities",
+            got="none",
+            hint="Name it; a plan needs no labels",
+        )
     with local_files(options.files, options.allow_remote) as files:
         _check_rows(files)
         check_outputs(options, files)
@@ -84,27 +89,26 @@ def _check_rows(files):
     for file in files:
         with suppress(OSError, ValueError):  # reading it words the error
             if is_summary_file(file):
-                refuse(
-                    "a table of scores",
-                    f"the summary {plain(file)}",
-                    "Name the file of the rows, with --prob",
+                raise invalid_option(
+                    expected="a table of scores",
+                    got=f"the summary {plain(file)}",
+                    hint="Name the file of the rows, with --prob",
                 )
 
 
 def _size(files: "Sequence[str]", options: Request) -> Any:
-    from ..canonical import canonical_proba
     from ..inference import validation_sample_size
 
     rows = read_columns(files, options)
     proba = rows.scores
     if proba.shape[1] > 2:
-        refuse(
-            "one column in --prob",
-            f"{proba.shape[1]}",
-            "Name that of the class that counts; a plan is of two classes",
+        raise invalid_option(
+            expected="one column in --prob",
+            got=f"{proba.shape[1]}",
+            hint="Name that of the class that counts; a plan is of two classes",
         )
     if proba.shape[1] == 2:
-        proba = canonical_proba(proba, tolerance=options.sum_tolerance, _where="plan")
+        proba = read_proba(proba, tolerance=options.sum_tolerance)
     with progress("planning"):
         return validation_sample_size(
             proba if proba.shape[1] == 2 else proba[:, 0],

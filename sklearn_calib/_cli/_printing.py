@@ -7,13 +7,14 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from .._files.whole import write_whole
 from .._show import Section, in_terminal, plain, quoted
+from ..exceptions import InvalidInputError
 from ._codes import MENDABLE
+from ._messages import invalid_option
 from ._request import Request
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..report import CalibrationReport, LabelReport
@@ -56,10 +57,10 @@ class Output:
             self.print(f"{what}: {path}", soft_wrap=True)
         if self._failed is None or isinstance(self._failed, BrokenPipeError):
             return code
-        where = "".join(f" The {what} is in {path}." for what, path in paths.items())
+        places = "".join(f" The {what} is in {path}." for what, path in paths.items())
         note(
             "expected a standard output that takes the results, got "
-            f"{reason(self._failed)}.{where} Lead it to a file with room, or to /dev/null."
+            f"{reason(self._failed)}.{places} Lead it to a file with room, or to /dev/null."
         )
         return code or MENDABLE
 
@@ -104,7 +105,9 @@ def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
         raise
     except OSError as error:
         forget(sys.stdout)
-        refuse(f"a standard output that takes the {what}", reason(error), cure)
+        raise invalid_option(
+            expected=f"a standard output that takes the {what}", got=reason(error), hint=cure
+        ) from error
 
 
 def reason(error: OSError) -> str:
@@ -152,23 +155,23 @@ def progress(task: str) -> Iterator[Callable[[int, int], None]]:
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
     """Refuse early what would fail after minutes of work, or would overwrite a table."""
     if not out:
-        refuse_out(out, "no name", option)
+        raise unwritable_output(out, "no name", option)
     try:
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
-            refuse_out(out, "a folder", option)
+            raise unwritable_output(out, "a folder", option)
         if any(_is_of(out, file) for file in files):
-            refuse_out(out, "the table itself", option)
+            raise unwritable_output(out, "the table itself", option)
         if not os.access(out, os.W_OK):
-            refuse_out(out, "a file that must not be changed", option)
+            raise unwritable_output(out, "a file that must not be changed", option)
     except FileNotFoundError:
         folder = os.path.dirname(os.path.realpath(out))
         if not os.path.isdir(folder):
-            refuse_out(out, "a folder that does not exist", option)
+            raise unwritable_output(out, "a folder that does not exist", option) from None
         if not os.access(folder, os.W_OK):
-            refuse_out(out, "a folder that is closed", option)
+            raise unwritable_output(out, "a folder that is closed", option) from None
     except (OSError, ValueError) as error:
-        refuse_out(out, getattr(error, "strerror", None) or error, option)
+        raise unwritable_output(out, getattr(error, "strerror", None) or error, option) from error
 
 
 def _is_of(out, file):
@@ -192,11 +195,11 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
         if out is None:
             continue
         if out == "-":
-            refuse_out(out, "the standard output, which has the report", option)
+            raise unwritable_output(out, "the standard output, which has the report", option)
         check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
-            refuse_out(out, f"also the file of {places[place]}", option)
+            raise unwritable_output(out, f"also the file of {places[place]}", option)
         places[place] = option
 
 
@@ -205,11 +208,11 @@ def _takes_all(out):
     return os.path.exists(out) and not os.path.isfile(out)
 
 
-def refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
-    refuse(
-        f"a place to write {quoted(out, 200)}",
-        plain(got, 200),
-        f"Choose one with {option}",
+def unwritable_output(out: str, got: object, option: str = "--out") -> InvalidInputError:
+    return invalid_option(
+        expected=f"a place to write {quoted(out, 200)}",
+        got=plain(got, 200),
+        hint=f"Choose one with {option}",
     )
 
 
@@ -218,7 +221,7 @@ def write_text(text: str | bytes, out: str, option: str) -> None:
     try:
         write_whole(out, text)
     except OSError as error:
-        refuse_out(out, error.strerror or error, option)
+        raise unwritable_output(out, error.strerror or error, option) from error
 
 
 def write_json(content: dict[str, Any], out: str) -> None:
@@ -242,4 +245,4 @@ def write_report(report: "CalibrationReport | LabelReport", out: str, title: str
         with progress("pictures"):
             return str(report.to_html(out, title=title))
     except OSError as error:
-        refuse_out(out, error.strerror or error)
+        raise unwritable_output(out, error.strerror or error) from error

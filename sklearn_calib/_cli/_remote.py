@@ -11,12 +11,13 @@ from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
+from .._argument_checks import require
 from .._files.opened import ADDRESS, files_of, standard_input
 from .._files.rows import queried
 from .._files.whole import NO_ROOM, temporary_folder
 from .._show import bare, plain, quoted, reason_of, shown_as
-from ..exceptions import Refusal, refusal, require
-from ._wording import refuse
+from ..exceptions import InvalidInputError, invalid_input
+from ._messages import invalid_option
 
 _SECONDS = 60  # without an answer
 _STANDARD_INPUT = "standard input"
@@ -45,23 +46,25 @@ def local_files(
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
         rule, cure = "one address of a database for --query", "Write postgresql://host/name"
-        refuse(rule, ", ".join(map(quoted, patterns)), cure)
+        raise invalid_option(expected=rule, got=", ".join(map(quoted, patterns)), hint=cure)
     if remote and not allow_remote and query is None:
-        refuse(
-            "the path of a local file",
-            f"the address {quoted(remote[0])}",
-            "Download it, or add --allow remote",
+        raise invalid_option(
+            expected="the path of a local file",
+            got=f"the address {quoted(remote[0])}",
+            hint="Download it, or add --allow remote",
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
-        refuse("the standard input alone", "also files", "Name files alone")
+        raise invalid_option(
+            expected="the standard input alone", got="also files", hint="Name files alone"
+        )
     if patterns.count("-") > 1:
-        refuse("the standard input once", "it twice", "Name a file")
+        raise invalid_option(expected="the standard input once", got="it twice", hint="Name a file")
     for pattern in patterns:
         _refuse_pipe(pattern)
     here = "the standard input" if copied and "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
         rule, cure = "files that the workers of --dask can read", "Name files, or leave --dask out"
-        refuse(rule, here, cure)
+        raise invalid_option(expected=rule, got=here, hint=cure)
     with ExitStack() as stack:
         folder = ""
         if any(map(_is_copied, patterns)) or (copied and "-" in patterns):
@@ -76,7 +79,7 @@ def local_files(
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
         with shown_as(copies):
-            yield [path for _, path, _ in files_of(found, "audit")]
+            yield [path for _, path, _ in files_of(found)]
 
 
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
@@ -98,7 +101,9 @@ def _refuse_pipe(pattern):
         is_pipe = stat.S_ISFIFO(os.stat(pattern).st_mode)
     if is_pipe:
         hint = "Write its rows into a file, or lead them to the standard input, whose name is -"
-        refuse("a file, which can be read again", f"the pipe {quoted(pattern)}", hint)
+        raise invalid_option(
+            expected="a file, which can be read again", got=f"the pipe {quoted(pattern)}", hint=hint
+        )
 
 
 def _fetched(pattern, folder, copied, query):
@@ -116,26 +121,30 @@ def _fetched(pattern, folder, copied, query):
     parts = urlsplit(pattern)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
-            refuse("a file of this machine", quoted(pattern), "Write file:///path")
+            raise invalid_option(
+                expected="a file of this machine", got=quoted(pattern), hint="Write file:///path"
+            )
         return [url2pathname(parts.path)]  # decodes it
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):
             return [_downloaded(pattern, os.path.join(folder, _name_of(parts.path)))]
         return [*_copied(pattern, folder)]
-    except Refusal:
+    except InvalidInputError:
         raise
     except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
         got = f"{quoted(pattern, 200)} ({plain(reason_of(error, pattern), 200).rstrip('.')})"
         rule, cure = "an address that can be read", "Check it, or download the file"
-        raise refusal("", rule, got, cure, Exception) from None  # whose text has what is secret
+        raise invalid_input(
+            expected=rule, got=got, hint=cure, error=Exception
+        ) from None  # whose text has what is secret
 
 
 def _answered(address, query, path):
     """The rows of a query in a file; the first of them tell the types of the columns."""
-    pa, writer = require("pyarrow", "cli", "sklearn-calib"), None
+    pa, writer = require("pyarrow", "cli"), None
     with ExitStack() as stack:
         for piece in queried(address, query):
             table = pa.Table.from_pandas(piece, preserve_index=False)
@@ -150,7 +159,9 @@ def _answered(address, query, path):
                 writer.write_table(table.cast(schema))
             except pa.ArrowInvalid as error:
                 cure = "Cast them in the query"
-                refuse("columns of one type", plain(error, 200), cure)
+                raise invalid_option(
+                    expected="columns of one type", got=plain(error, 200), hint=cure
+                ) from error
     return path
 
 
@@ -170,7 +181,7 @@ def _downloaded(address, path):
 
 def _copied(address, folder):
     """Files of another file system, by pyarrow; folders keep their names, which are columns."""
-    for _, path, filesystem in files_of([address], "audit"):
+    for _, path, filesystem in files_of([address]):
         names = [_name_of(name) for name in path.split("/") if name]
         place = os.path.join(folder, *names)
         os.makedirs(os.path.dirname(place), exist_ok=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .._files.tables import FORM
 from .._show import quoted
-from ._wording import refuse
+from ._messages import invalid_option
 
 #: What the attributes are called that a word of an option sets.
 _SAID = {"absent": "missing absent", "drop_missing": "missing drop", "logits": "scale logits"}
@@ -118,21 +118,27 @@ class Request(argparse.Namespace):
         """The columns of ``--by``, each once."""
         names = list(dict.fromkeys(split_columns(self.by or (), present)))
         if self.by and not names:
-            refuse("a column after --by", "an empty text", "Name it, or leave it out")
+            raise invalid_option(
+                expected="a column after --by", got="an empty text", hint="Name it, or leave it out"
+            )
         return names
 
     def _features_among(self, present, measured):
         """The columns of ``--features``, each once; "all" is all others."""
         names = list(dict.fromkeys(split_columns(self.features or (), present)))
         if self.features and not any(names):
-            refuse("a column after --features", "an empty text", "Name it, or leave it out")
+            raise invalid_option(
+                expected="a column after --features",
+                got="an empty text",
+                hint="Name it, or leave it out",
+            )
         if names == ["all"] and "all" not in present:
             return [name for name in present if name not in measured]
         if self.label in names:
-            refuse(
-                "features that are known with the scores",
-                f"{quoted(self.label)}, the column of --label: it tells everything",
-                "Leave it out of --features",
+            raise invalid_option(
+                expected="features that are known with the scores",
+                got=f"{quoted(self.label)}, the column of --label: it tells everything",
+                hint="Leave it out of --features",
             )
         return names
 
@@ -140,28 +146,38 @@ class Request(argparse.Namespace):
         """Refuse a table of which the label or the probabilities are not named."""
         if self.label is None or self.prob is None:
             missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(self, n) is None)
-            refuse(f"--label and --prob, the columns of {of}", f"no {missing}", "Name it")
+            raise invalid_option(
+                expected=f"--label and --prob, the columns of {of}",
+                got=f"no {missing}",
+                hint="Name it",
+            )
         if not isinstance(self.label, str) and not self.soft_labels:
-            refuse(
-                "--label once",
-                f"it {len(self.label)} times",
-                "For shares of several classes add --soft-labels; many labels per row go with the "
-                "command labels",
+            raise invalid_option(
+                expected="--label once",
+                got=f"it {len(self.label)} times",
+                hint=(
+                    "For shares of several classes add --soft-labels; many labels per row "
+                    "go with the command labels"
+                ),
             )
 
     def check_of_logits(self) -> None:
         """Refuse what only probabilities can have."""
         if self.sums is not None and self.logits:
-            refuse("--tolerance with probabilities", "--scale logits", "Leave one out")
+            raise invalid_option(
+                expected="--tolerance with probabilities",
+                got="--scale logits",
+                hint="Leave one out",
+            )
 
     def check_beside(self, asked: str, others: Iterable[str]) -> None:
         """Refuse options that would be wrong for the rows that another one makes."""
         for name in others:
             if getattr(self, name):
-                refuse(
-                    f"{asked} without --{_spelt(name)}",
-                    f"both: what --{_spelt(name)} does would be wrong for these rows",
-                    "Leave one of the two out",
+                raise invalid_option(
+                    expected=f"{asked} without --{_spelt(name)}",
+                    got=f"both: what --{_spelt(name)} does would be wrong for these rows",
+                    hint="Leave one of the two out",
                 )
 
     def check_confidence(self) -> None:
@@ -241,23 +257,29 @@ def check_different(labels: Sequence[str], columns: list[str], option: str = "--
     """Refuse a column that has two roles."""
     both = next((label for label in labels if label in columns), None)
     if both is not None:
-        refuse(
-            "different columns for --label and --prob",
-            f"{both!r} for both",
-            "Name the column of the probabilities with --prob",
+        raise invalid_option(
+            expected="different columns for --label and --prob",
+            got=f"{both!r} for both",
+            hint="Name the column of the probabilities with --prob",
         )
     if len(labels) > 1:
         check_different([], [*labels], "--label")
         if len(labels) != max(len(columns), 2):
-            refuse(
-                "one column of --label in all, or one for each column of --prob (two for a single "
-                "one)",
-                f"{len(labels)} and {len(columns)} of --prob",
-                "Name one per class, in the order of --prob",
+            raise invalid_option(
+                expected=(
+                    "one column of --label in all, or one for each column of --prob (two "
+                    "for a single one)"
+                ),
+                got=f"{len(labels)} and {len(columns)} of --prob",
+                hint="Name one per class, in the order of --prob",
             )
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
-        refuse(f"each column once in {option}", f"{twice!r} twice", "Name one column per class")
+        raise invalid_option(
+            expected=f"each column once in {option}",
+            got=f"{twice!r} twice",
+            hint="Name one column per class",
+        )
 
 
 def _check_groups(by, labels, columns):
@@ -265,9 +287,11 @@ def _check_groups(by, labels, columns):
     for option, names in (("--label", labels), ("--prob", columns)):
         twice = next((name for name in by if name in names), None)
         if twice is not None:
-            refuse(
-                "columns of --by that are known with the scores",
-                f"{quoted(twice)}, the column of {option}: such groups are not calibrated even "
-                "where all rows are",
-                "Name another column, or leave --by out",
+            raise invalid_option(
+                expected="columns of --by that are known with the scores",
+                got=(
+                    f"{quoted(twice)}, the column of {option}: such groups are not "
+                    "calibrated even where all rows are"
+                ),
+                hint="Name another column, or leave --by out",
             )

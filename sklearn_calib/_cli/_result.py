@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import in_shell, quoted, sections_of
-from ..exceptions import meant, nearest
+from .._spelling import find_nearest_name, suggest_name
 from ._codes import DONE, FOUND
+from ._messages import invalid_option
 from ._options import Parser, as_number
 from ._printing import Screen, note, progress, write_report, write_results
 from ._remote import source_of
 from ._request import Request
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..report import CalibrationReport
@@ -37,8 +37,10 @@ class Condition(NamedTuple):
         value = found[self.field]
         limit = found[self.limit] if isinstance(self.limit, str) else self.limit
         if math.isnan(value) or math.isnan(limit):
-            refuse(
-                "numbers to compare", f"{value} and {limit} for {self.measure}", "Check the rows"
+            raise invalid_option(
+                expected="numbers to compare",
+                got=f"{value} and {limit} for {self.measure}",
+                hint="Check the rows",
             )
         name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
         holds = bool(_OPERATORS[self.sign](value, limit))
@@ -54,24 +56,26 @@ def conditions_of(texts: Iterable[str] | None) -> list[Condition]:
 def _condition(text):
     match = _FORM.fullmatch(text)
     if match is None:
-        refuse(
-            f"--fail-if {quoted(FORM)}",
-            quoted(text),
-            'An example: --fail-if "smooth_calibration_error > 0.05"',
+        raise invalid_option(
+            expected=f"--fail-if {quoted(FORM)}",
+            got=quoted(text),
+            hint='An example: --fail-if "smooth_calibration_error > 0.05"',
         )
     measure, field, sign, limit = match.groups()
     from ..metrics import all_metrics
 
     known = ["accuracy", *all_metrics()]
     if measure not in known:
-        cure = meant(measure, known, "Name one of them")
-        refuse(f"in --fail-if one of {', '.join(known)}", quoted(measure), cure)
+        cure = suggest_name(measure, known, "Name one of them")
+        raise invalid_option(
+            expected=f"in --fail-if one of {', '.join(known)}", got=quoted(measure), hint=cure
+        )
     fields = ("value",) if measure == "accuracy" else _FIELDS
     if (field or "value") not in fields:
-        refuse(
-            f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
-            quoted(f"{measure}.{field}"),
-            meant(field, fields, "Without an ending it is the value"),
+        raise invalid_option(
+            expected=f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
+            got=quoted(f"{measure}.{field}"),
+            hint=suggest_name(field, fields, "Without an ending it is the value"),
         )
     if limit != "if_calibrated" or measure == "accuracy":
         given = limit
@@ -81,10 +85,12 @@ def _condition(text):
             limit = math.nan
         if not math.isfinite(limit):
             cure = "Write one with a point, or if_calibrated for the limit of chance"
-            if nearest(given, ["if_calibrated"]):
+            if find_nearest_name(given, ["if_calibrated"]):
                 cure = "Write if_calibrated for the limit of chance"
             cure = as_number(given) or cure
-            refuse("a number at the end of --fail-if", quoted(text), cure)
+            raise invalid_option(
+                expected="a number at the end of --fail-if", got=quoted(text), hint=cure
+            )
     return Condition(measure, field or "value", sign, limit)
 
 
@@ -244,7 +250,11 @@ def _recalibrated(report, model, options):
 
     advice = report.advise()[model]
     if advice is None:
-        refuse("at least five rows of each class for --recalibrate", "fewer", "Leave it out")
+        raise invalid_option(
+            expected="at least five rows of each class for --recalibrate",
+            got="fewer",
+            hint="Leave it out",
+        )
     summary = advice.summaries()["recalibrated"]
     with progress("measuring") as advance:
         return calibration_report(

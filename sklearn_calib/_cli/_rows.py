@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import bare, plain, quoted
+from .._spelling import suggest_name
 from .._typing import AnyArray, FloatArray
-from ..exceptions import meant, placed
+from ..canonical import read_labels, read_proba
+from ..exceptions import add_error_context
+from ._messages import Said, invalid_option
 from ._request import Request, split_names
 from ._tables import LabelledRows, read_columns
-from ._wording import Said, refuse
 
 if TYPE_CHECKING:
     from ..canonical import Ranks
@@ -22,13 +24,13 @@ def check_classes(classes: Any, n_columns: int, options: Request) -> None:
     from ..canonical import check_column_owner
 
     if len(classes) < 2:
-        refuse(
-            f"labels of at least two classes in column {quoted(options.label)}",
-            f"one, {quoted(classes[0])}",
-            "Name all of them with --classes",
+        raise invalid_option(
+            expected=f"labels of at least two classes in column {quoted(options.label)}",
+            got=f"one, {quoted(classes[0])}",
+            hint="Name all of them with --classes",
         )
     if n_columns == 1 and options.positive is None and options.classes is None:
-        check_column_owner(classes, np.asarray(classes), "pos_label", "audit")
+        check_column_owner(classes, np.asarray(classes), "pos_label")
 
 
 def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
@@ -44,25 +46,31 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
     if options.classes is not None:
         names = split_names(options.classes, text)
         if len(names) != max(n_columns, 2):
-            refuse(
-                f"{max(n_columns, 2)} classes in --classes",
-                f"{len(names)}",
-                "Name one per column (two for a single column)",
+            raise invalid_option(
+                expected=f"{max(n_columns, 2)} classes in --classes",
+                got=f"{len(names)}",
+                hint="Name one per column (two for a single column)",
             )
         classes = [_label_of(name, text, numeric) for name in names]
         text = dict(zip(names, classes, strict=True))
     positive = None
     if options.positive is not None:
         if n_columns > 2:
-            refuse("--positive with two classes", f"{n_columns} columns of --prob", "Leave it out")
+            raise invalid_option(
+                expected="--positive with two classes",
+                got=f"{n_columns} columns of --prob",
+                hint="Leave it out",
+            )
         positive = _label_of(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
             cure = "Name both classes with --classes, since the table shows one of them alone"
             if len(labels_as_text) > 1:
-                cure = meant(options.positive, labels_as_text, "Name one of the labels")
-            refuse(f"--positive among {known}", quoted(options.positive), cure)
+                cure = suggest_name(options.positive, labels_as_text, "Name one of the labels")
+            raise invalid_option(
+                expected=f"--positive among {known}", got=quoted(options.positive), hint=cure
+            )
     return classes, positive
 
 
@@ -80,16 +88,16 @@ def _label_of(name, text, numeric):
     try:
         number = int(name) if name.strip().isdecimal() else float(name)
     except ValueError:
-        refuse("a number, as the labels are", quoted(name), "Check --classes and --positive")
+        raise invalid_option(
+            expected="a number, as the labels are",
+            got=quoted(name),
+            hint="Check --classes and --positive",
+        ) from None
     return next((label for label in text.values() if label == number), number)
 
 
 def classes_of(
-    files: str | Sequence[str],
-    n_columns: int,
-    options: Request,
-    where: str,
-    shares: Sequence[str],
+    files: str | Sequence[str], n_columns: int, options: Request, shares: Sequence[str]
 ) -> tuple[AnyArray, bool]:
     """The classes that the labels of files show, or that were named, in the order of the columns.
 
@@ -98,7 +106,6 @@ def classes_of(
     """
     import pandas as pd
 
-    from ..canonical import canonical_labels
     from ..summary import find_classes
 
     if options.soft_labels:
@@ -109,7 +116,7 @@ def classes_of(
     found = find_classes(files, label=options.label, **reading)
     named, positive = named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
-    classes, _ = canonical_labels(given, classes=given, _where=where)
+    classes, _ = read_labels(given, classes=given)
     check_classes(classes, n_columns, options)
     return classes, positive is not None and n_columns == 1 and classes[0] == positive
 
@@ -125,17 +132,16 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
     refused, unless ``--allow order`` was given.
     """
-    from ..canonical import canonical_labels, canonical_proba
 
     absent = options.absent
     rows = read_columns(files, options)
     names, scores = rows.names, rows.scores
     if options.soft_labels:
-        with placed(called(files)):
+        with add_error_context(source=called(files)):
             return _soft(rows, options)
     given, positive = named_classes(options, rows.labels, len(names))
-    with placed(called(files)):
-        classes, codes = canonical_labels(rows.labels, classes=given, _where="audit")
+    with add_error_context(source=called(files)):
+        classes, codes = read_labels(rows.labels, classes=given)
         check_classes(classes, len(names), options)
         labels = classes[codes]
         rows = _matched(rows, classes)
@@ -143,15 +149,15 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
         if positive is not None and len(names) == 1 and classes[0] == positive:
             classes = classes[::-1]  # the column is the probability of the first class
         if options.kind == "logits":
-            scores = canonical_proba(scores, kind="logits", absent=absent, _where="audit")
+            scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:
             divided = options.sum_tolerance
-            scores = canonical_proba(scores, tolerance=divided, absent=absent, _where="audit")
+            scores = read_proba(scores, tolerance=divided, absent=absent)
         said = another_order(labels, scores, classes, len(names), options)
         if said is not None:
-            refuse(*said)
+            raise invalid_option(*said)
         if options.tolerance is not None:
-            scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
+            scores = read_proba(scores, tolerance=options.tolerance)
     return rows._replace(labels=labels, scores=scores, classes=classes, positive=positive)
 
 
@@ -167,14 +173,14 @@ def _matched(rows, classes):
 
 def _soft(rows, options):
     """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
-    from ..canonical import canonical_proba, check_votes
+    from ..canonical import check_votes
 
     scores, soft = rows.scores, rows.labels
-    check_votes(soft.kinds, "audit")
+    check_votes(soft.kinds)
     if options.kind == "logits":
-        scores = canonical_proba(scores, kind="logits", _where="audit")
+        scores = read_proba(scores, kind="logits")
     elif options.tolerance is not None:
-        scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
+        scores = read_proba(scores, tolerance=options.tolerance)
     classes = soft_classes(options, rows.shares, len(rows.names))
     known = {"labels": soft.values, "weight": soft.weighted(rows.weight), "classes": classes}
     return in_order(_matched(rows._replace(scores=scores, **known), classes), options)
@@ -185,7 +191,7 @@ def in_order(rows: LabelledRows, options: Request) -> LabelledRows:
     given = likeliest(rows.labels, rows.classes), rows.scores, rows.classes, len(rows.names)
     said = another_order(*given, options)
     if said is not None:
-        refuse(*said)
+        raise invalid_option(*said)
     return rows
 
 
@@ -193,26 +199,26 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
     """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
     if len(names) == 1:
         if n_columns > 2:
-            refuse(
-                "one or two columns of --prob for a single column of shares",
-                f"{n_columns}",
-                "Name one column of --label for each of them, --label a,b,c",
+            raise invalid_option(
+                expected="one or two columns of --prob for a single column of shares",
+                got=f"{n_columns}",
+                hint="Name one column of --label for each of them, --label a,b,c",
             )
         if options.classes is not None:
-            refuse(
-                "--soft-labels without --classes for a single column of --label",
-                "both: its shares are those of the class 1",
-                "Leave --classes out",
+            raise invalid_option(
+                expected="--soft-labels without --classes for a single column of --label",
+                got="both: its shares are those of the class 1",
+                hint="Leave --classes out",
             )
         return np.arange(2)
     if options.classes is None:
         return np.array(names)
     classes = split_names(options.classes)
     if len(set(classes)) != len(names):
-        refuse(
-            f"{len(names)} different names in --classes, one for each column of --label",
-            f"{len(set(classes))}",
-            "Name as many, or leave it out",
+        raise invalid_option(
+            expected=(f"{len(names)} different names in --classes, one for each column of --label"),
+            got=f"{len(set(classes))}",
+            hint="Name as many, or leave it out",
         )
     return np.array(classes)
 
@@ -221,7 +227,7 @@ def expanded(rows: LabelledRows) -> LabelledRows:
     """Soft labels as weighted rows of one label each, which belong together."""
     from ..canonical import soft_rows
 
-    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=len(rows.scores), where="fit")
+    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=len(rows.scores))
     together = np.arange(len(rows.labels)) if rows.together is None else rows.together
     scores, labels, weight, classes = soft.expanded(rows.scores)
     return rows._replace(
@@ -247,14 +253,14 @@ def another_order(
     weight: FloatArray | None = None,
 ) -> Said | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
-    from ..canonical import canonical_proba, ranks_of
+    from ..canonical import ranks_of
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
         return None  # calibration_report words the latter
     proba, one = scores, n_columns == 1
     if options.kind == "proba":
-        proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
+        proba = read_proba(scores, tolerance=1 - 1e-6)
     soft = bool(options.soft_labels)
     given = {"sample_weight": weight, "labels": classes}
     found = None if one and soft else find_column_order(labels, proba, **given)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._argument_checks import require
 from .._files.arrow import (
     ArrowFile,
     arrow_frame,
@@ -33,9 +34,8 @@ from .._files.tables import CsvText, check_columns, reading, table_blocks
 from .._files.whole import whole_file
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
-from ..exceptions import require
-from ._printing import refuse_out, standard_output
-from ._wording import refuse
+from ._messages import invalid_option
+from ._printing import standard_output, unwritable_output
 
 _BLANK = " \t\r\n"
 
@@ -45,10 +45,10 @@ def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) ->
     lines = [line for line in table.text.split("\n") if line.strip(_BLANK)]
     fields = _fields(new, values, missing)
     if len(lines) != len(fields):
-        refuse(
-            f"one object in each line of {plain(table.file)}",
-            f"{len(lines)} lines for {len(fields)} objects",
-            "Write each object into a line of its own",
+        raise invalid_option(
+            expected=f"one object in each line of {plain(table.file)}",
+            got=f"{len(lines)} lines for {len(fields)} objects",
+            hint="Write each object into a line of its own",
         )
     _check_new(lines, new, table)
     return "".join(map(_with_fields, lines, fields))
@@ -60,10 +60,13 @@ def _check_new(lines, new, table):
         said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         for place, line in enumerate(lines):
             if any(each in line for each in said) and name in json.loads(line):
-                refuse(
-                    "a new name",
-                    f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} has",
-                    "Choose another with --name",
+                raise invalid_option(
+                    expected="a new name",
+                    got=(
+                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
+                        "has"
+                    ),
+                    hint="Choose another with --name",
                 )
 
 
@@ -143,11 +146,14 @@ def format_of(out: str) -> str:
         return "text"
     if _unpacked(name).endswith((*_CSV, *_JSON)):
         return "csv" if _unpacked(name).endswith(_CSV) else "jsonl"
-    refuse(
-        f"a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, or in "
-        f"one of the last four with {', '.join(_PACKED)} behind it",
-        quoted(out, 200),
-        "Choose such a name with --out",
+    raise invalid_option(
+        expected=(
+            "a table to write that ends in "
+            f"{', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, or in one of the last "
+            f"four with {', '.join(_PACKED)} behind it"
+        ),
+        got=quoted(out, 200),
+        hint="Choose such a name with --out",
     )
 
 
@@ -187,19 +193,21 @@ def copy(
             f"{'JSON lines' if kind == 'json' else kind} {plain(files[kinds.index(kind)])}"
             for kind in different[:2]
         )
-        refuse(
-            "files of one format",
-            f"{first} and {other}",
-            "Apply the map to them one after the other",
+        raise invalid_option(
+            expected="files of one format",
+            got=f"{first} and {other}",
+            hint="Apply the map to them one after the other",
         )
     source = (_Text if kinds[0] in ("csv", "json") else _Typed)(files, names, new, fill, options)
     if into == "text":
         into = "jsonl" if kinds[0] == "json" else "csv"
     if kinds[0] == "json" and into != "jsonl":
-        refuse(
-            "a name that ends in .jsonl for the fields of JSON lines, which may hold others",
-            quoted(options.out, 200),
-            "Choose such a name with --out",
+        raise invalid_option(
+            expected=(
+                "a name that ends in .jsonl for the fields of JSON lines, which may hold others"
+            ),
+            got=quoted(options.out, 200),
+            hint="Choose such a name with --out",
         )
     write = {"parquet": _to_parquet, "csv": _to_csv, "jsonl": _to_jsonl}[into]
     if kinds[0] == "json" or kinds[0] == into == "csv":
@@ -220,7 +228,11 @@ def _kind(file):
         with opened(file) as stream:
             kind = kind_of(stream, file)
     if kind in ("parquet", "arrow") and begun != kind:
-        refuse("text or plain parquet", f"a packed table in {plain(file)}", "Unpack it first")
+        raise invalid_option(
+            expected="text or plain parquet",
+            got=f"a packed table in {plain(file)}",
+            hint="Unpack it first",
+        )
     return kind
 
 
@@ -237,7 +249,7 @@ def _opened(out: str) -> Iterator[BinaryIO]:
     except OSError as error:  # readers word their own
         if isinstance(error, BrokenPipeError):
             raise
-        refuse_out(out, error.strerror or error)
+        raise unwritable_output(out, error.strerror or error) from error
 
 
 # -- tables whose columns have types --------------------------------------------------------------
@@ -266,11 +278,11 @@ def _to_csv(source, file):
                 writer.write_batch(batch)
                 yield batch.num_rows, share
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        refuse(
-            "columns of numbers, text and dates for csv",
-            f"one of another type ({plain(error, 200)})",
-            "Write parquet",
-        )
+        raise invalid_option(
+            expected="columns of numbers, text and dates for csv",
+            got=f"one of another type ({plain(error, 200)})",
+            hint="Write parquet",
+        ) from error
 
 
 def _to_jsonl(source, file):
@@ -285,10 +297,10 @@ def _wide(source, twice=False):
 
     [(name, count)] = Counter(source.schema.names).most_common(1)
     if count > 1 and not twice:
-        refuse(
-            "columns of different names to write parquet",
-            f"{count} columns {quoted(name)} in {plain(source.files[0])}",
-            "Rename them, or write csv with --out",
+        raise invalid_option(
+            expected="columns of different names to write parquet",
+            got=f"{count} columns {quoted(name)} in {plain(source.files[0])}",
+            hint="Rename them, or write csv with --out",
         )
     new = (pa.field(name, pa.float64()) for name in source.new)
     return pa.schema([*source.schema, *new], metadata=source.schema.metadata)
@@ -317,13 +329,15 @@ class _Typed:
             check_columns(names, schema.names, file)
             check_types(names, schema, file)
             if not source.schema_arrow.equals(self.schema):
-                refuse(
-                    f"the columns and types of {plain(files[0])} in {plain(file)}",
-                    "others",
-                    "Apply the map to them one after the other",
+                raise invalid_option(
+                    expected=f"the columns and types of {plain(files[0])} in {plain(file)}",
+                    got="others",
+                    hint="Apply the map to them one after the other",
                 )
         if self.sources[0].metadata and not sum(s.metadata.num_rows for s in self.sources):
-            refuse(f"rows in {plain(files[0])}", "none", "Check the export")
+            raise invalid_option(
+                expected=f"rows in {plain(files[0])}", got="none", hint="Check the export"
+            )
 
     def repeating(self):
         """The columns whose values may come again: all but numbers with a fraction."""
@@ -350,7 +364,9 @@ class _Typed:
                 yield batch.columns, table, (number + share) / len(self.files)
                 first += batch.num_rows
             if not first and source.metadata is None:
-                refuse(f"rows in {plain(file)}", "none", "Check the export")
+                raise invalid_option(
+                    expected=f"rows in {plain(file)}", got="none", hint="Check the export"
+                )
 
 
 def _source(file, skip_rows):
@@ -360,7 +376,7 @@ def _source(file, skip_rows):
         if kind == "parquet":
             return parquet_file(file)
         if kind == "arrow":
-            return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
+            return ArrowFile(require("pyarrow", "cli").OSFile(file))
         with open(file, "rb") as stream:
             return workbook_in_arrow(stream, file, skip_rows)
 
@@ -449,11 +465,13 @@ class _Text:
                     self.first = self.first or written
                     same = (self.first.header, self.first.sep, self.first.encoding)
                     if (written.header, written.sep, written.encoding) != same:
-                        refuse(
-                            f"the columns, separator and encoding of {plain(self.files[0])} in "
-                            f"{plain(file)}",
-                            "others",
-                            "Apply the map to them one after the other",
+                        raise invalid_option(
+                            expected=(
+                                f"the columns, separator and encoding of {plain(self.files[0])} in "
+                                f"{plain(file)}"
+                            ),
+                            got="others",
+                            hint="Apply the map to them one after the other",
                         )
                 yield table, (number + table.share) / len(self.files)
 
@@ -521,10 +539,10 @@ def _decimal_comma(table, names):
 
 def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> None:
     if len(lines) != len(cells):
-        refuse(
-            f"one line for each row of {plain(table.file)}",
-            f"{len(lines)} lines for {len(cells)} rows",
-            "Look for a quote that is not closed, or write parquet",
+        raise invalid_option(
+            expected=f"one line for each row of {plain(table.file)}",
+            got=f"{len(lines)} lines for {len(cells)} rows",
+            hint="Look for a quote that is not closed, or write parquet",
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .._files.columns import (
+    FILL,
     Block,
     check_filled,
     in_percent,
@@ -17,10 +18,11 @@ from .._files.columns import (
 from .._files.tables import column_names, read_table, table_blocks
 from .._show import in_shell, plain, quoted, rows_in_words
 from .._typing import FloatArray
-from ..exceptions import Refusal, placed
+from ..canonical import read_proba
+from ..exceptions import InvalidInputError, add_error_context
+from ._messages import AS_MISSING, invalid_option
 from ._printing import note
 from ._request import Request, Roles, split_names
-from ._wording import AS_MISSING, refuse
 
 Pick: TypeAlias = Callable[[Sequence[str]], list[str]]
 
@@ -85,7 +87,9 @@ class Tables:
     def check(self) -> None:
         """Refuse files of which no row was kept."""
         if not self.n_rows:
-            refuse("rows without missing values", "none", "Check the files")
+            raise invalid_option(
+                expected="rows without missing values", got="none", hint="Check the files"
+            )
 
     def say_what_is_left_out(self) -> None:
         """Rows that missed a value, once all have been read."""
@@ -165,7 +169,7 @@ def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
         together = joined([whole_column(table, cluster, "group") for table in tables]).to_numpy()
     labels: Any = None
     if options.soft_labels:
-        labels = shares_of(tables, labelled, "audit")
+        labels = shares_of(tables, labelled)
     elif options.prediction is not None:
         labels = right_of(tables, options, names)
     elif labelled:
@@ -188,7 +192,7 @@ class Shares(NamedTuple):
         return self.number * weight
 
 
-def shares_of(tables: Sequence[Block], names: Sequence[str], where: str) -> Shares:
+def shares_of(tables: Sequence[Block], names: Sequence[str]) -> Shares:
     """The columns of labels as shares; one column has one dimension."""
     from ..canonical import votes_of
 
@@ -200,8 +204,8 @@ def shares_of(tables: Sequence[Block], names: Sequence[str], where: str) -> Shar
         if len(names) == 1:
             found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
             continue
-        with placed(table.where, table.row):
-            found.append(Shares(*votes_of(np.column_stack(columns), where)))
+        with add_error_context(source=table.source, row=table.row):
+            found.append(Shares(*votes_of(np.column_stack(columns))))
     values, numbers, kinds = zip(*found, strict=True)
     number = None if len(names) == 1 else np.concatenate(numbers)
     if number is not None and (number == 1).all():
@@ -213,21 +217,23 @@ def _checked_shares(table, name, values):
     """A column of shares of one class."""
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
-        refuse(
-            f"shares from 0 to 1 in column {quoted(name)} of {table.where}",
-            f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
-            "Divide by the number of votes, which is the --weight; or name both columns of "
-            "votes, --label no,yes",
+        raise invalid_option(
+            expected=f"shares from 0 to 1 in column {quoted(name)} of {table.source}",
+            got=f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
+            hint=(
+                "Divide by the number of votes, which is the --weight; or name both "
+                "columns of votes, --label no,yes"
+            ),
         )
     return values
 
 
-def check_there(codes: Any, proba: FloatArray, table: Block, where: str) -> None:
+def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
     """Refuse labels that are an option which their row does not have."""
     from ..canonical import check_same_length
 
-    with placed(table.where, table.row):
-        check_same_length(codes, proba, where)
+    with add_error_context(source=table.source, row=table.row):
+        check_same_length(codes, proba)
 
 
 def _labels_are_text(table, names):
@@ -260,7 +266,7 @@ def with_order(table: Block, name: str) -> Any:
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
             numbers = number_column(table._replace(columns=table.columns[present]), name)
-        except Refusal:  # it is text
+        except InvalidInputError:  # it is text
             return column
         return pd.Series(numbers, column.index[present]).reindex(column.index)
     return column
@@ -270,11 +276,11 @@ def probability(table: Block, name: str, options: Request) -> FloatArray:
     """A column of numbers; of percentages a hundredth."""
     try:
         numbers = number_column(table, name, holes=options.absent is not None)
-    except Refusal as error:
+    except InvalidInputError as error:
         several = len(split_names(options.prob)) > 1 or name not in options.prob
-        if several and "fill" in error.settings:
+        if several and FILL in error.hint:
             cure = "Where that is an option which the row does not have, add --missing absent."
-            error.place(remark=cure)
+            error.set_fields(remark=cure)
         raise
     signed = in_percent(table, name)
     if (scale := options.scale) is not None and not signed:
@@ -282,14 +288,13 @@ def probability(table: Block, name: str, options: Request) -> FloatArray:
     return numbers / 100 if options.percent and not signed else numbers
 
 
-def scores_of(table: Block, names: Sequence[str], options: Request, where: str) -> FloatArray:
+def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArray:
     """The probabilities of a block of rows, checked."""
-    from ..canonical import canonical_proba
 
     scores = np.column_stack([probability(table, name, options) for name in names])
     how: dict[str, Any] = {"kind": options.kind, "tolerance": options.sum_tolerance}
-    with placed(table.where, table.row):
-        return canonical_proba(scores, absent=options.absent, _where=where, **how)
+    with add_error_context(source=table.source, row=table.row):
+        return read_proba(scores, absent=options.absent, **how)
 
 
 def _of_scale(table, name, numbers, scale):
@@ -306,10 +311,12 @@ def check_scale(
     low, high = scale
     outside = np.flatnonzero((numbers < low) | (numbers > high))
     if len(outside):
-        refuse(
-            f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.where}",
-            f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
-            cure,
+        raise invalid_option(
+            expected=(
+                f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.source}"
+            ),
+            got=f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
+            hint=cure,
         )
 
 
@@ -325,10 +332,12 @@ def right_of(
     `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
     """
     if len(names) != 1:
-        refuse(
-            "one column of --prob with --prediction, the confidence in the predicted class",
-            f"{len(names)}",
-            "Leave --prediction out where there is one for each class",
+        raise invalid_option(
+            expected=(
+                "one column of --prob with --prediction, the confidence in the predicted class"
+            ),
+            got=f"{len(names)}",
+            hint="Leave --prediction out where there is one for each class",
         )
     truth, said = (
         joined([checked_labels(table, name) for table in tables])
@@ -338,12 +347,14 @@ def right_of(
         truth, said = (each.map(str).str.strip() for each in (truth, said))
     right = (truth.to_numpy() == said.to_numpy()).astype(int)
     if both and (right.all() or not right.any()):
-        refuse(
-            "predictions of which some are right and some wrong",
-            f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
-            f"{quoted(options.prediction)} where {quoted(options.label)} has "
-            f"{quoted(truth.iloc[0])}",
-            "Check that both columns spell the classes alike",
+        raise invalid_option(
+            expected="predictions of which some are right and some wrong",
+            got=(
+                f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
+                f"{quoted(options.prediction)} where {quoted(options.label)} has "
+                f"{quoted(truth.iloc[0])}"
+            ),
+            hint="Check that both columns spell the classes alike",
         )
     return truth.__class__(right, name=options.label)
 
@@ -377,7 +388,7 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
         return
     try:
         found = _repeating(files[0], options)
-    except (Refusal, ValueError, TypeError, OSError):
+    except (InvalidInputError, ValueError, TypeError, OSError):
         return
     for name, values, rows in found[:1]:
         note(

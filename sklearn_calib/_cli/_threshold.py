@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import quoted
 from ._map import DIALECTS, EDITED, add_map, read_map
+from ._messages import invalid_option
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
 from ._request import Request, split_names
-from ._wording import refuse
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -77,20 +77,24 @@ def threshold(options: Request) -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
     comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
     if comma is not None:
-        refuse(
-            "probabilities with a point in --at",
-            f"{comma!r}, which may be one with a decimal comma",
-            f"{as_number(comma)}, or give --at once for each of two",
+        raise invalid_option(
+            expected="probabilities with a point in --at",
+            got=f"{comma!r}, which may be one with a decimal comma",
+            hint=f"{as_number(comma)}, or give --at once for each of two",
         )
     targets = [_target(text) for text in split_names(options.at)]
     if not targets:
-        refuse("a probability after --at", "none", "Write for instance --at 0.02")
+        raise invalid_option(
+            expected="a probability after --at", got="none", hint="Write for instance --at 0.02"
+        )
     for name in _OF_SQL:
         if getattr(options, name) is not None and options.sql is None:
-            refuse(f"--{name} with --sql", "it alone", "Add --sql DIALECT")
+            raise invalid_option(
+                expected=f"--{name} with --sql", got="it alone", hint="Add --sql DIALECT"
+            )
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
-        refuse("--sql alone", f"it with {got}", "Leave one out")
+        raise invalid_option(expected="--sql alone", got=f"it with {got}", hint="Leave one out")
     found = read_map(options.map, edited=options.edited)
     if options.sql is not None:
         content = f"{_sql(found, targets, options)}\n".encode()
@@ -107,7 +111,9 @@ def _target(text):
         value = math.nan
     if not 0 <= value <= 1:
         cure = as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
-        refuse("probabilities from 0 to 1 in --at", f"{text!r}", cure)
+        raise invalid_option(
+            expected="probabilities from 0 to 1 in --at", got=f"{text!r}", hint=cure
+        )
     return value
 
 
@@ -118,10 +124,10 @@ def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
         check_writable(options.json, [options.map], "--json")
     scale = found.document.get("scale")
     if scale is not None:
-        refuse(
-            f"a map of probabilities or logits in {quoted(options.map)}",
-            f"one fitted to numbers from {scale[0]:g} to {scale[1]:g}",
-            "Make a column of probabilities of them and fit to that",
+        raise invalid_option(
+            expected=f"a map of probabilities or logits in {quoted(options.map)}",
+            got=f"one fitted to numbers from {scale[0]:g} to {scale[1]:g}",
+            hint="Make a column of probabilities of them and fit to that",
         )
     dtype: Any = "float32" if options.float32 else "float64"
     thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
@@ -139,16 +145,16 @@ def _sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
     if options.names is not None:
         names = split_names(options.names)
         if edges[0] == 0:
-            refuse(
-                "--at above 0 with --names",
-                "0, below which no probability is",
-                "Leave it out, and the first name",
+            raise invalid_option(
+                expected="--at above 0 with --names",
+                got="0, below which no probability is",
+                hint="Leave it out, and the first name",
             )
         if len(set(names)) != len(edges) + 1:
-            refuse(
-                f"{len(edges) + 1} different --names, one more than --at",
-                f"{len(set(names))}",
-                "Name all bands, the lowest first",
+            raise invalid_option(
+                expected=f"{len(edges) + 1} different --names, one more than --at",
+                got=f"{len(set(names))}",
+                hint="Name all bands, the lowest first",
             )
         bands = dict(zip(names, [0.0, *edges], strict=True))
     return to_sql(

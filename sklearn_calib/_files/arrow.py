@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from .._argument_checks import require
 from .._show import plain, quoted
-from ..exceptions import Refusal, refuse, require
-from .csv_text import check_columns, refuse_skipping, rows_below
+from ..exceptions import InvalidInputError, invalid_input
+from .csv_text import check_columns, invalid_skipping, rows_below
 from .opened import pyarrow_that
 
 _EXACT = 2**53  # whole numbers below are floats without a loss
@@ -111,11 +112,10 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
     for name in needed:
         kind = schema.field(name).type
         if types.is_nested(kind):
-            refuse(
-                "",
-                f"one value in each row of column {quoted(name)} of {plain(file)}",
-                f"{plain(kind)}",
-                "Write one column per class",
+            raise invalid_input(
+                expected=f"one value in each row of column {quoted(name)} of {plain(file)}",
+                got=f"{plain(kind)}",
+                hint="Write one column per class",
             )
 
 
@@ -147,7 +147,10 @@ def read_workbook(
     import pandas as pd
 
     below = _kept_sheet(stream, file)[skip_rows:]
-    header, *rows = [*filter(_is_filled, below)] or refuse_skipping(skip_rows, file)
+    filled = list(filter(_is_filled, below))
+    if not filled:
+        raise invalid_skipping(skip_rows, file)
+    header, *rows = filled
     names = ["" if cell is None else str(cell).strip() for cell in header]
     while names and not names[-1]:
         names.pop()
@@ -178,9 +181,9 @@ def _kept_sheet(stream, file):
 
 def _sheet(stream, file):
     try:
-        openpyxl = require("openpyxl", "excel", "")
-    except Refusal as error:
-        error.place(cure=f"{error.cure}, or save the sheet of {plain(file)} as csv")
+        openpyxl = require("openpyxl", "excel")
+    except InvalidInputError as error:
+        error.set_fields(hint=f"{error.hint}, or save the sheet of {plain(file)} as csv")
         raise
     book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
     try:
@@ -190,11 +193,10 @@ def _sheet(stream, file):
     filled = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
     if len(filled) != 1:
         known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
-        refuse(
-            "",
-            f"one sheet with rows in {plain(file)}",
-            f"{len(filled)} ({known})",
-            "Save the one that is meant as a file of its own, or as csv",
+        raise invalid_input(
+            expected=f"one sheet with rows in {plain(file)}",
+            got=f"{len(filled)} ({known})",
+            hint="Save the one that is meant as a file of its own, or as csv",
         )
     return sheets[filled[0]]
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray
-from ..exceptions import refuse, setting
+from ..exceptions import invalid_input
 from .csv_text import typed_texts
 
+#: What to do about a table without rows.
+NO_ROWS = "Check the export"
 #: What to do about cells that hold nothing.
-FILL = setting("fill", words="Fill them, or leave out such rows")
-FILL_LABELS = FILL + setting("missing_labels", words="")
+FILL = "Fill them, or leave out such rows"
+FILL_LABELS = f"{FILL}; an empty cell is a missing label"
 _ALL_PERCENT = "Write all of them in percent, or none."
 _ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -67,7 +69,7 @@ class Block(NamedTuple):
         return len(self.columns if framed else next(iter(self.columns.values())))
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         """What messages call the place of the rows; empty for data in memory."""
         group = "" if self.group is None else f", row group {self.group}"
         return f"{plain(self.file)}{group}" if self.file else ""
@@ -140,9 +142,13 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
         np.asarray(_missing(block.columns[name]) if missing is None else missing)
     )
     if len(holes):
-        where = f" of {block.where}" if block.where else ""
-        got = f"nan in {block.number_of_rows_in_words(holes)} of column {quoted(name)}{where}"
-        refuse("", f"a {what} in every row", got, FILL_LABELS if what == "label" else FILL)
+        origin = f" of {block.source}" if block.source else ""
+        got = f"nan in {block.number_of_rows_in_words(holes)} of column {quoted(name)}{origin}"
+        raise invalid_input(
+            expected=f"a {what} in every row",
+            got=got,
+            hint=FILL_LABELS if what == "label" else FILL,
+        )
 
 
 def whole_column(block: Block, name: str, what: str) -> Any:
@@ -174,7 +180,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
         numbers = _numbers_of_text(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
-            _refuse_text(block, name, int(wrong.argmax()))
+            raise _invalid_text(block, name, int(wrong.argmax()))
         check_form(block, name)
     if numbers.dtype.kind == "f" and not holes:
         check_filled(block, name, "number", np.isnan(numbers))
@@ -203,8 +209,8 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
         places = block.number_of_rows_in_words(endless)
-        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.where}"
-        refuse("", "a number in every row", got, "Repair those rows")
+        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.source}"
+        raise invalid_input(expected="a number in every row", got=got, hint="Repair those rows")
     return numbers
 
 
@@ -232,7 +238,7 @@ def check_form(block: Block, name: str) -> None:
     for mark, there in found.items():
         if block.forms.setdefault((name, mark), there) != there:
             row = int(column.notna().to_numpy().argmax())
-            _refuse_text(block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
+            raise _invalid_text(block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
 
 
 def _numbers_of_text(column, decimal):
@@ -295,22 +301,21 @@ def _in_percent(column):
     return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
 
 
-def _refuse_text(block, name, row, cure=None):
+def _invalid_text(block, name, row, cure=None):
     value = of_pandas(block.columns[name]).iloc[row]
     if cure is None:
         cure = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):
             cure = _ALL_PERCENT
         elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
-            mark = setting("csv_decimal", words="csv={'decimal': ','}")
+            mark = "csv={'decimal': ','}"
             cure = "If the comma is the decimal mark, read it with " + mark
             if block.decimal == ",":
                 cure = "Leave " + mark + " out where the point is the decimal mark"
-    refuse(
-        "",
-        f"numbers in column {quoted(name)} of {block.where}",
-        f"for instance {quoted(value)} in row {block.row(row)}",
-        cure,
+    return invalid_input(
+        expected=f"numbers in column {quoted(name)} of {block.source}",
+        got=f"for instance {quoted(value)} in row {block.row(row)}",
+        hint=cure,
     )
 
 
@@ -387,9 +392,9 @@ def _check_booleans(block, name, labels):
     """Refuse True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
     if block.forms is not None and block.forms.setdefault((name, "boolean"), boolean) != boolean:
-        rule = f"only numbers or only booleans in column {quoted(name)} of {block.where}"
+        rule = f"only numbers or only booleans in column {quoted(name)} of {block.source}"
         got = f"{quoted(labels.values[labels.codes[0]])} in row {block.row(0)}"
-        refuse("", rule, got, "Write all labels alike")
+        raise invalid_input(expected=rule, got=got, hint="Write all labels alike")
 
 
 def coded(block: Block, name: str, what: str | None = "value") -> Coded:

@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .._show import plain, quoted
+from .._spelling import find_nearest_name
 from .._typing import AnyArray
-from ..exceptions import nearest, refusal, refuse, setting
+from ..exceptions import InvalidInputError, invalid_input
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _TITLES = 30  # lines of a file in which the names of columns are looked for
@@ -32,24 +33,25 @@ def exact_numbers() -> dict[str, Any]:
 def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
     """The encoding of a csv file that begins with `head`; refuses what is no text."""
     if not head.strip():
-        refuse("", f"a header and rows in {plain(file)}", "an empty file", "")
+        raise invalid_input(expected=f"a header and rows in {plain(file)}", got="an empty file")
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         encoding = "utf-16" if wide else "utf-8-sig"
     try:
         codecs.lookup(encoding)
     except (LookupError, ValueError):
-        refuse("", "a known encoding", quoted(encoding), "Use utf-8, cp1252 or utf-16")
+        raise invalid_input(
+            expected="a known encoding", got=quoted(encoding), hint="Use utf-8, cp1252 or utf-16"
+        ) from None
     if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         cure = "Export it as text."
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
             cure += " If it is UTF-16 without its mark, name utf-16-le or utf-16-be as "
-            cure += setting("csv_encoding", words="csv={'encoding': ...}")
-        refuse(
-            "",
-            "a table as text, or a parquet or Arrow file",
-            f"binary content in {quoted(file)}",
-            cure,
+            cure += "csv={'encoding': ...}"
+        raise invalid_input(
+            expected="a table as text, or a parquet or Arrow file",
+            got=f"binary content in {quoted(file)}",
+            hint=cure,
         )
     return encoding
 
@@ -68,7 +70,9 @@ def separator_of(
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         if len(sep) != 1 or sep in '"\r\n':
-            refuse("", "one character as separator", quoted(sep), "Use , ; | or tab")
+            raise invalid_input(
+                expected="one character as separator", got=quoted(sep), hint="Use , ; | or tab"
+            )
         return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
     if header is not None:
@@ -76,11 +80,12 @@ def separator_of(
             if len(cells) == len(header):
                 return candidate, [*header]
         most = max(found, key=lambda candidate: len(candidate[1]))
-        refuse(
-            "",
-            f"{len(header)} cells in the first line, as many as the names that were given",
-            f"{len(most[1])}",
-            "Name every column",
+        raise invalid_input(
+            expected=(
+                f"{len(header)} cells in the first line, as many as the names that were given"
+            ),
+            got=f"{len(most[1])}",
+            hint="Name every column",
         )
     for candidate in found:
         if set(pick(candidate[1])) <= set(candidate[1]):
@@ -93,13 +98,15 @@ def split_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
     mark = "\n" if "\n" in text else "\r"
     *above, rest = text.split(mark, n_lines)
     if len(above) < n_lines or not rest:
-        refuse_skipping(n_lines, file)
+        raise invalid_skipping(n_lines, file)
     return text[: len(text) - len(rest)], rest
 
 
-def refuse_skipping(n_rows: int, file: str) -> NoReturn:
+def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
     """Raise because no rows are left below those that are skipped."""
-    refuse("", f"more than {n_rows} rows in {plain(file)}", "no more", "Skip fewer rows")
+    return invalid_input(
+        expected=f"more than {n_rows} rows in {plain(file)}", got="no more", hint="Skip fewer rows"
+    )
 
 
 def rows_below(rows: Sequence[Any], skipped: int) -> Iterator[tuple[int, Any]]:
@@ -124,30 +131,31 @@ def check_columns(
         if count == 1:
             continue
         if count > 1:
-            refuse(
-                "",
-                f"one column {quoted(name)} in {plain(file)}",
-                f"{count} of that name",
-                "Rename them",
+            raise invalid_input(
+                expected=f"one column {quoted(name)} in {plain(file)}",
+                got=f"{count} of that name",
+                hint="Rename them",
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
         inside = next((other for other in present if str(other).startswith(f"{name}.")), None)
-        near = inside or nearest(name, present)
+        near = inside or find_nearest_name(name, present)
         cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
-            cure = "Name the separator with " + setting("csv_sep", words="csv={'sep': ...}")
+            cure = "Name the separator with csv={'sep': ...}"
             cure += ", or leave out lines above the names with "
-            cure += setting("skip_rows", words="csv={'skip_rows': ...}")
+            cure += "csv={'skip_rows': ...}"
         elif sep is not None and looks_like_data(present):
             cure = "Where the first line is no line of names, give all names with "
-            cure += setting("csv_header", words="csv={'header': [...]}")
+            cure += "csv={'header': [...]}"
         for n_above, cells in below:
             if {*needed} <= {str(cell).strip('" ') for cell in cells}:
                 cure = "The names stand further below: leave out the rows above them with "
-                cure += setting("skip_rows", n_above, f"csv={{'skip_rows': {n_above}}}")
+                cure += f"csv={{'skip_rows': {n_above}}}"
                 break
-        refuse("", f"a column {quoted(name)} in {plain(file)}", known, cure)
+        raise invalid_input(
+            expected=f"a column {quoted(name)} in {plain(file)}", got=known, hint=cure
+        )
 
 
 def looks_like_data(cells: Sequence[str]) -> bool:
@@ -162,12 +170,11 @@ def _first_line(text, sep):
         with cells_of_any_length():  # with another separator the whole line is one cell
             return [name.strip() for name in next(filled, [])]
     except csv.Error as error:
-        refuse(
-            "",
-            "lines of cells in the csv file",
-            f"what cannot be split ({error})",
-            "Check the quotes",
-        )
+        raise invalid_input(
+            expected="lines of cells in the csv file",
+            got=f"what cannot be split ({error})",
+            hint="Check the quotes",
+        ) from error
 
 
 @contextmanager
@@ -202,11 +209,13 @@ def row_blocks(
             above += block.count("\n")
         line = len(rest) - 1 - max(rest.rfind("\n"), rest.rfind("\r"))
         if (line if end else len(rest)) > LONGEST_ROW:
-            refuse(
-                "",
-                f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
-                f"a longer one that begins in line {above + 1}",
-                "Look there for a quote that is not closed, or leave out the column of long texts",
+            raise invalid_input(
+                expected=f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
+                got=f"a longer one that begins in line {above + 1}",
+                hint=(
+                    "Look there for a quote that is not closed, or leave out the column of "
+                    "long texts"
+                ),
             )
 
 
@@ -263,11 +272,10 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
     found = re.search(r"EOF inside string starting at row (\d+)", str(error))
     if found is None:
         return error
-    return refusal(
-        "",
-        f"quotes in pairs in {plain(file)}",
-        "one that is not closed",
-        "Close it, or write it twice where it belongs to the text",
+    return invalid_input(
+        expected=f"quotes in pairs in {plain(file)}",
+        got="one that is not closed",
+        hint="Close it, or write it twice where it belongs to the text",
         row=above + int(found[1]),
     )
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from .._show import plain, quoted
-from ..exceptions import Refusal, refusal, refuse, setting
+from ..exceptions import InvalidInputError, invalid_input
 from . import csv_text
+from .columns import NO_ROWS
 from .csv_text import check_columns, encoding_of, head_of, row_blocks, share_read
 
 _HEAD = 2**20  # bytes whose lines say which columns there are
@@ -54,8 +55,8 @@ def json_frames(
     """
     head = head_of(stream, _HEAD)
     if not head.strip():
-        cure = "Check the export" + setting("no_rows", words="")
-        refuse("", f"rows in {plain(file)}", "an empty file", cure)
+        cure = "Check the export"
+        raise invalid_input(expected=f"rows in {plain(file)}", got="an empty file", hint=cure)
     encoding = encoding_of(head, file, encoding)
     begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
     source, unit = stream, "line"
@@ -90,24 +91,25 @@ class _Reader:
             paths |= dict.fromkeys(_paths(row))
         names = [".".join(map(str, path)) for path in paths]
         if not names:
-            refuse("", f"rows in {plain(self.file)}", "none", "Check the export")
+            raise invalid_input(expected=f"rows in {plain(self.file)}", got="none", hint=NO_ROWS)
         needed = list(dict.fromkeys(pick(names)))
         try:
             check_columns(needed, names, self.file)
-        except Refusal as error:
+        except InvalidInputError as error:
             if cut and not set(needed) <= set(names):
                 cure = "Columns are those of the first MB: put a line that has all of them on top"
-                error.place(remark=f"{cure}.")
+                error.set_fields(remark=f"{cure}.")
                 raise
             if len(rows) > 1 or len(names) < _MANY:
                 raise
-            refuse(
-                "",
-                f"one object for each row of {plain(self.file)}",
-                f"a single one of {len(names)} values",
-                "Write the rows one by one: of a pandas DataFrame, frame.to_json(FILE, "
-                "orient='records', lines=True)",
-            )
+            raise invalid_input(
+                expected=f"one object for each row of {plain(self.file)}",
+                got=f"a single one of {len(names)} values",
+                hint=(
+                    "Write the rows one by one: of a pandas DataFrame, frame.to_json(FILE, "
+                    "orient='records', lines=True)"
+                ),
+            ) from error
         place = dict(zip(names, paths, strict=True))
         self.paths = {name: place[name] for name in needed}
         self.parts = {part for path in self.paths.values() for part in path}
@@ -150,7 +152,7 @@ class _Reader:
             if table.num_rows != _count_rows(text):  # two objects in one line
                 return None
             return {name: self._column(table, name) for name in self.paths}
-        except Refusal:
+        except InvalidInputError:
             raise
         except (ImportError, ValueError, TypeError, NotImplementedError, LookupError):
             return None  # pyarrow's own errors are kinds of these
@@ -246,31 +248,31 @@ class _Reader:
         kinds = {_KINDS.get(each) for each in types}
         known = self.kinds.get(name)
         if kinds and kinds != {known} and (known or len(kinds) > 1 or None in kinds):
-            self._refuse_kind(rows, values, name)
+            self._check_kind(rows, values, name)
         if kinds:
             [self.kinds[name]] = kinds
         if types and types != {int}:
             self.whole.discard(name)
         return _series(values)
 
-    def _refuse_kind(self, rows, values, name):
+    def _check_kind(self, rows, values, name):
         """Refuse the first value that is of another kind than those above it."""
         known = self.kinds.get(name)
         for (number, _), value in zip(rows, values, strict=True):
             kind = _KINDS.get(type(value))
             if value is None or (kind is not None and kind == (known := known or kind)):
                 continue
-            where = f"of column {quoted(name)}"
+            named = f"of column {quoted(name)}"
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
                 cure = f"Its fields are columns, such as {plain(name, 40)}.{_first(value)}"
-                raise self._wrong(f"one value in each row {where}", got, number, cure)
+                raise self._wrong(f"one value in each row {named}", got, number, cure)
             said = {"number": "numbers", "text": "text", "boolean": "true or false"}[known]
             cure = "Write all values of the column in one way"
             if known == "number" and kind == "text":
                 cure = "Write the number without quotes, and null where there is none"
             got = f"the {kind} {quoted(json.dumps(value))}"
-            raise self._wrong(f"{said} in all rows {where}, as in those above", got, number, cure)
+            raise self._wrong(f"{said} in all rows {named}, as in those above", got, number, cure)
         raise AssertionError(name)
 
     def _broken(self, line, number, error):
@@ -289,8 +291,8 @@ class _Reader:
         )
 
     def _wrong(self, rule, got, number, cure):
-        where = f"{self.unit} {number} of {plain(self.file)}"
-        return refusal("", rule, f"{got} in {where}", cure)
+        place = f"{self.unit} {number} of {plain(self.file)}"
+        return invalid_input(expected=rule, got=f"{got} in {place}", hint=cure)
 
 
 def _paths(row):
@@ -365,32 +367,29 @@ def _lines_of_array(stream, encoding, file):
     whole = text.read(csv_text.LONGEST_ROW + 1)
     text.detach()
     if len(whole) > csv_text.LONGEST_ROW:
-        refuse(
-            "",
-            f"one object in each line of {plain(file)}",
-            f"a list of more than {csv_text.LONGEST_ROW:,} characters",
-            "Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
+        raise invalid_input(
+            expected=f"one object in each line of {plain(file)}",
+            got=f"a list of more than {csv_text.LONGEST_ROW:,} characters",
+            hint=("Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl"),
         )
     decoder = json.JSONDecoder()
     try:
         decoder.decode(whole)  # which tells what is wrong, and where
     except RecursionError:
-        refuse(
-            "",
-            f"objects of some hundred levels at most in {plain(file)}",
-            "a deeper one",
-            "Leave out the field that is so deep",
-        )
+        raise invalid_input(
+            expected=f"objects of some hundred levels at most in {plain(file)}",
+            got="a deeper one",
+            hint="Leave out the field that is so deep",
+        ) from None
     except ValueError as error:  # also a number of more digits than Python takes
         wrong = getattr(error, "pos", 0)
         part = whole[wrong : wrong + 40]
         line = whole.count("\n", 0, wrong) + 1
-        refuse(
-            "",
-            f"a list of JSON objects in {plain(file)}",
-            f"{quoted(part, 40)} in line {line}",
-            "Repair it there, or write one object in each line",
-        )
+        raise invalid_input(
+            expected=f"a list of JSON objects in {plain(file)}",
+            got=f"{quoted(part, 40)} in line {line}",
+            hint="Repair it there, or write one object in each line",
+        ) from error
     lines = []
     place = _BETWEEN.match(whole, whole.index("[") + 1).end()
     while whole[place] != "]":

@@ -16,8 +16,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .._argument_checks import require
 from .._show import bare, plain, quoted, reason_of
-from ..exceptions import refusal, refuse, require
+from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -42,7 +43,9 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         cure = "Run: pip install 'sklearn-calib[cli]'"
-        raise refusal("", f"pyarrow, which {does}", "no such package", cure) from error
+        raise invalid_input(
+            expected=f"pyarrow, which {does}", got="no such package", hint=cure
+        ) from error
 
 
 def is_address(text: str) -> bool:
@@ -50,7 +53,7 @@ def is_address(text: str) -> bool:
     return bool(ADDRESS.match(text)) or (bare(text) != text and not os.path.exists(text))
 
 
-def path_of(path: Any, where: str, address: bool = False) -> str:
+def path_of(path: Any, address: bool = False) -> str:
     """A path as text. Raises TypeError for what is none: a number would be a file that is open.
 
     Raises ValueError for an address, whose secrets the system's error would show.
@@ -59,21 +62,25 @@ def path_of(path: Any, where: str, address: bool = False) -> str:
         text = os.fsdecode(path)
     except TypeError:
         got, cure = f"the {type(path).__name__} {plain(path)}", "Pass text or a pathlib.Path"
-        refuse(where, "the path of a file", got, cure, TypeError)
+        raise invalid_input(
+            expected="the path of a file", got=got, hint=cure, error=TypeError
+        ) from None
     if is_address(text) and not (address and ADDRESS.match(text)):
         cure = "Download the file, or write it here and send it there"
-        refuse(where, "the path of a local file", f"the address {quoted(text)}", cure)
+        raise invalid_input(
+            expected="the path of a local file", got=f"the address {quoted(text)}", hint=cure
+        )
     return text
 
 
-def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
+def files_of(data: Any) -> list[tuple[str, str, Any]]:
     """(name, path, filesystem) of each file that paths, folders, patterns and addresses mean.
 
     The filesystem is None for files of this machine. A file that is meant twice is there once.
     Raises ValueError for patterns and folders without tables, TypeError for what is no path.
     """
     several = isinstance(data, list | tuple)
-    found = chain.from_iterable(_expand(item, where) for item in (data if several else [data]))
+    found = chain.from_iterable(_expand(item) for item in (data if several else [data]))
     different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in found:
         key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
@@ -81,18 +88,22 @@ def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
     return [*different.values()]
 
 
-def _expand(data, where):
-    text = path_of(data, where, address=True)
+def _expand(data):
+    text = path_of(data, address=True)
     if ADDRESS.match(text):
-        yield from _expand_address(text, where)
+        yield from _expand_address(text)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
         paths = _without_strays(below, text)
-        yield from ((path, path, None) for path in _one_format(paths, text, where))
+        yield from ((path, path, None) for path in _one_format(paths, text))
     elif os.path.exists(text) or not has_magic(text):
         if os.path.exists(text) and not os.path.isfile(text):
             got = f"the pipe or device {quoted(text)}"
-            refuse(where, "a file, which can be read again", got, "Copy it into a file first")
+            raise invalid_input(
+                expected="a file, which can be read again",
+                got=got,
+                hint="Copy it into a file first",
+            )
         yield text, text, None
     else:
         paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]
@@ -100,13 +111,17 @@ def _expand(data, where):
             fixed = re.split(r"[*?\[]", text)[0]
             paths = [*_without_strays(paths, os.path.dirname(fixed))]
         if not paths:
-            refuse(where, "files of that name", f"none for {quoted(text)}", "Check the pattern")
+            raise invalid_input(
+                expected="files of that name",
+                got=f"none for {quoted(text)}",
+                hint="Check the pattern",
+            )
         yield from ((path, path, None) for path in paths)
 
 
-def _expand_address(text, where):
+def _expand_address(text):
     """Parquet files of another file system, by pyarrow."""
-    fs = require("pyarrow.fs", "cli", where)
+    fs = require("pyarrow.fs", "cli")
     try:
         google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)  # tries for 15 minutes
         sign = "&" if "?" in text else "?"
@@ -117,13 +132,19 @@ def _expand_address(text, where):
         filesystem, said = None, reason_of(error, text).partition("\n")[0].rstrip(".")
     if filesystem is None:  # not where the error of pyarrow, which holds passwords, would be shown
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
-        refuse(where, "an address that pyarrow can open", f"{quoted(text)} ({plain(said)})", cure)
+        raise invalid_input(
+            expected="an address that pyarrow can open",
+            got=f"{quoted(text)} ({plain(said)})",
+            hint=cure,
+        )
     if info.type == fs.FileType.Directory:
         below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
         files = sorted(each.path for each in below if each.type == fs.FileType.File)
         paths = [file for file in _without_strays(files, path) if file.lower().endswith(_PARQUET)]
         if not paths:
-            refuse(where, "parquet files", f"none under {quoted(text)}", "Check the address")
+            raise invalid_input(
+                expected="parquet files", got=f"none under {quoted(text)}", hint="Check the address"
+            )
     else:
         paths = [path]
     yield from ((f"{path}", path, filesystem) for path in paths)
@@ -137,7 +158,7 @@ def _without_strays(paths, folder):
             yield path
 
 
-def _one_format(paths, folder, where):
+def _one_format(paths, folder):
     paths = [*paths]
     kinds = [
         kind
@@ -147,7 +168,9 @@ def _one_format(paths, folder, where):
     if len(kinds) != 1:
         got = f"{' and '.join(kinds) or 'none'} in {quoted(folder)}"
         cure = "Name the files with a pattern, for instance '**/*.parquet'"
-        refuse(where, f"a folder of tables of one kind ({', '.join(_KINDS)})", got, cure)
+        raise invalid_input(
+            expected=f"a folder of tables of one kind ({', '.join(_KINDS)})", got=got, hint=cure
+        )
     return paths
 
 
@@ -168,11 +191,10 @@ _OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 def standard_input() -> BinaryIO:
     """The bytes of the standard input. Refuses where it is closed."""
     if sys.stdin is None:
-        refuse(
-            "",
-            "a table on the standard input",
-            "a closed one",
-            "Name a file, or lead one in with <",
+        raise invalid_input(
+            expected="a table on the standard input",
+            got="a closed one",
+            hint="Name a file, or lead one in with <",
         )
     return sys.stdin.buffer
 
@@ -187,16 +209,19 @@ def opened(file: str) -> Any:
         source = io.BytesIO(standard_input().read())
         head = source.getvalue()[:8]
     elif is_address(file):
-        refuse(
-            "",
-            "the path of a local file",
-            f"the address {quoted(file)}",
-            "Download it, or give the path alone",
+        raise invalid_input(
+            expected="the path of a local file",
+            got=f"the address {quoted(file)}",
+            hint="Download it, or give the path alone",
         )
     else:
         if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
             got = f"the pipe or device {quoted(file)}"
-            refuse("", "a file, which can be read again", got, "Copy it into a file first")
+            raise invalid_input(
+                expected="a file, which can be read again",
+                got=got,
+                hint="Copy it into a file first",
+            )
         with open(file, "rb") as stream:
             head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
@@ -303,7 +328,11 @@ def _only_member(source, file):
         if "[Content_Types].xml" in names:
             return source if source is not file else open(file, "rb")
         if len(names) != 1:
-            refuse("", f"one file inside {quoted(file)}", f"{len(names)}", "Unpack it first")
+            raise invalid_input(
+                expected=f"one file inside {quoted(file)}",
+                got=f"{len(names)}",
+                hint="Unpack it first",
+            )
         member = archive.open(names[0])  # stays open when the archive is closed
         if member.peek(6)[:4] in (b"PAR1", b"ARRO"):  # which are read from their ends
             return io.BytesIO(archive.read(names[0]))

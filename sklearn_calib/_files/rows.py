@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import require
 from .._show import plain, quoted, reason_of
-from ..exceptions import Refusal, called, named, refuse, require
+from ..exceptions import InvalidInputError, invalid_input
 
 ROWS = 2**17  # in a piece
 _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
@@ -59,17 +60,19 @@ def queried(source: Any, query: str, counting: Counting | None = None) -> Iterat
     with ExitStack() as stack:
         try:
             if address:
-                alchemy = require("sqlalchemy", "sql", "summarize")
+                alchemy = require("sqlalchemy", "sql")
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
             query = query if counting is None else counting.of(query, source)
             result = _executed(source, query, stack)
-        except (Refusal, TypeError):
+        except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
             got = plain(reason_of(getattr(error, "orig", error), address), 300).rstrip(".")
             cure = "Check the query, the address and the driver"
-            refuse(called("summarize"), "a query that the database answers", got, cure)
+            raise invalid_input(
+                expected="a query that the database answers", got=got, hint=cure
+            ) from error
         yield from pieces_of(result, ())
 
 
@@ -82,13 +85,15 @@ def _executed(source, query, stack):
             held = source.connection
         source = held.driver_connection
     if type(source).__module__.strip("_").startswith("duckdb"):  # its cursors do not see all tables
-        reader = require("pyarrow", "cli", "summarize").RecordBatchReader
+        reader = require("pyarrow", "cli").RecordBatchReader
         stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
         return (batch for batch in reader._import_from_c_capsule(stream))
     if not hasattr(source, "cursor"):
-        rule = "the address, an engine or a connection of a database, for " + named("query")
+        rule = "the address, an engine or a connection of a database, for query"
         cure = "Connect first"
-        refuse(called("summarize"), rule, f"a {type(source).__name__}", cure, TypeError)
+        raise invalid_input(
+            "query", expected=rule, got=f"a {type(source).__name__}", hint=cure, error=TypeError
+        )
     cursor = _cursor(source)
     stack.callback(_close, cursor)
     cursor.execute(query)
@@ -136,15 +141,20 @@ def _guarded(pieces):
         for piece in pieces:
             n_rows += len(next(iter(piece.values())) if isinstance(piece, Mapping) else piece)
             yield piece
-    except (Refusal, TypeError, GeneratorExit):
+    except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
         got = f"{type(error).__name__} after {n_rows:,} rows ({plain(reason_of(error, ''), 200)})"
-        refuse(
-            called("summarize"), "rows to the end", got, "Run it again; nothing was kept", OSError
-        )
+        raise invalid_input(
+            expected="rows to the end",
+            got=got,
+            hint="Run it again; nothing was kept",
+            error=OSError,
+        ) from error
     if not n_rows:
-        refuse(called("summarize"), "at least one row", "none", "Check the query or the iterator")
+        raise invalid_input(
+            expected="at least one row", got="none", hint="Check the query or the iterator"
+        )
 
 
 def _fetched(result):
@@ -154,11 +164,13 @@ def _fetched(result):
         described = [(name,) for name in names()]
     if described is None:
         cure = "Execute a query that returns rows first"
-        refuse(called("summarize"), "a cursor with a result", "one without", cure)
+        raise invalid_input(expected="a cursor with a result", got="one without", hint=cure)
     columns = [str(column[0]) for column in described]
     if twice := [name for name in columns if columns.count(name) > 1]:
         cure = "Name them with AS"
-        refuse(called("summarize"), "columns of different names", f"{quoted(twice[0])} twice", cure)
+        raise invalid_input(
+            expected="columns of different names", got=f"{quoted(twice[0])} twice", hint=cure
+        )
     while rows := result.fetchmany(ROWS):
         yield _frame(rows, columns)
 
@@ -183,12 +195,12 @@ def _named(values, names):
     if len(values) != len(names):
         rule = f"tuples of {len(names)}, {', '.join(map(quoted, names))}"
         cure = "Give the columns in this order, or dicts by name"
-        refuse(called("summarize"), rule, f"one of {len(values)}", cure)
+        raise invalid_input(expected=rule, got=f"one of {len(values)}", hint=cure)
     return dict(zip(names, values, strict=True))
 
 
 def _frame(rows, columns):
-    pd = require("pandas", "cli", "summarize")
+    pd = require("pandas", "cli")
     with suppress(TypeError):  # rows of SQLAlchemy, of pyodbc
         rows = [row if isinstance(row, Mapping) else tuple(row) for row in rows]
     return pd.DataFrame.from_records(rows, columns=columns, coerce_float=True)

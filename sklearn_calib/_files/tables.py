@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .._show import plain, quoted
-from ..exceptions import Refusal, refusal, refuse, setting
+from ..exceptions import InvalidInputError, invalid_input
 from .arrow import (
     ArrowFile,
     arrow_frame,
@@ -19,7 +19,7 @@ from .arrow import (
     split_records,
     split_schema,
 )
-from .columns import Block
+from .columns import NO_ROWS, Block
 from .csv_text import (
     CsvCells,
     check_columns,
@@ -118,8 +118,7 @@ def table_blocks(
                 yield table._replace(forms=forms)
             rows += table.n_rows
     if not rows:
-        cure = "Check the export" + setting("no_rows", words="")
-        refuse("", f"rows in {plain(file)}", "none", cure)
+        raise invalid_input(expected=f"rows in {plain(file)}", got="none", hint=NO_ROWS)
 
 
 def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
@@ -183,7 +182,7 @@ def reading(
     """
     try:
         yield
-    except Refusal:
+    except InvalidInputError:
         raise
     except kinds as error:
         raise _unreadable(error, file) from error
@@ -193,12 +192,12 @@ def _unreadable(error, file):
     """What to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
-        encoding = setting("csv_encoding", words="csv={'encoding': ...}")
+        encoding = "csv={'encoding': ...}"
         cure = "Name the encoding, such as cp1252 of Windows in Western Europe, with " + encoding
-        return refusal("", rule, f"the byte 0x{byte:02x}", cure)
+        return invalid_input(expected=rule, got=f"the byte 0x{byte:02x}", hint=cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
-    return refusal("", "a readable table", got, "Check the path and the format")
+    return invalid_input(expected="a readable table", got=got, hint="Check the path and the format")
 
 
 # -- files whose values have types ----------------------------------------------------------------
@@ -219,7 +218,12 @@ def _typed_blocks(kind, stream, file, pick, form, size):
     if kind == "json":
         if skip_rows:
             cure = "Leave such lines out of the file"
-            refuse("", "a csv file or a workbook for " + setting("skip_rows"), plain(file), cure)
+            raise invalid_input(
+                "skip_rows",
+                expected="a csv file or a workbook for skip_rows=",
+                got=plain(file),
+                hint=cure,
+            )
         pieces = json_frames(stream, file, pick, encoding, size)
     elif kind == "workbook":
         pieces = iter([(read_workbook(stream, file, pick, skip_rows or 0), 1.0, None)])
@@ -272,19 +276,19 @@ def _read_csv(stream, file, pick, form, size, as_text):
         except ValueError as error:
             raise quote_without_end(error, file, first - 1) from error
         if extra is not None and extra.notna().any():
-            refuse(
-                "",
-                f"{len(header)} cells in each row of {plain(file)}, as many as names",
-                f"more in row {first + extra.notna().to_numpy().argmax()}",
-                "Put cells that hold the separator into quotes",
+            raise invalid_input(
+                expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                got=f"more in row {first + extra.notna().to_numpy().argmax()}",
+                hint="Put cells that hold the separator into quotes",
             )
         last = text.rpartition("\n")[2]  # but of a file that is whole it is empty, or a row
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
-            refuse(
-                "",
-                f"{len(header)} cells in each row of {plain(file)}, as many as names",
-                f"{last.count(sep) + 1} at its end, in row {first + len(frame) - 1}",
-                "The file is cut off: export it again; or end its last line where it is whole",
+            raise invalid_input(
+                expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
+                got=f"{last.count(sep) + 1} at its end, in row {first + len(frame) - 1}",
+                hint=(
+                    "The file is cut off: export it again; or end its last line where it is whole"
+                ),
             )
         frame.columns = [header[place] for place in places]
         if size is None:

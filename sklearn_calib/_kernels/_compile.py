@@ -23,7 +23,7 @@ from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
 from .._show import plain
-from ..exceptions import caution
+from .._warnings import warn_calibration
 
 SLOW = 1.0  # seconds of compilation in one process before a line is printed
 
@@ -105,12 +105,14 @@ def said_once(error, folder=None):
         return
     _said = True
     what = f"{type(error).__name__} ({plain(error, 200)})"
-    caution(
-        "compiled code",
-        "a cache that can be read and written",
-        f"{what} in {plain(folder, 200)}" if folder else what,
-        "Results are right, but parts are compiled anew. Should it be said again, free the disk, "
-        "or set NUMBA_CACHE_DIR to a folder that can be written",
+    warn_calibration(
+        expected="a cache that can be read and written",
+        got=f"{what} in {plain(folder, 200)}" if folder else what,
+        hint=(
+            "Results are right, but parts are compiled anew. Should it be said "
+            "again, free the disk, or set NUMBA_CACHE_DIR to a folder that can be "
+            "written"
+        ),
     )
 
 

@@ -1,11 +1,9 @@
 """Array-likes and tables of every library as numpy arrays; no missing value is lost on the way."""
 
-import inspect
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from numbers import Real
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from scipy import sparse
 from .._show import quoted
 from .._sklearn_compat import array_namespace, host_array
 from .._typing import AnyArray
-from ..exceptions import Refusal, called, public_calls, refuse
+from ..exceptions import invalid_input
 
 _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
@@ -26,7 +24,7 @@ def collected(values: Any) -> Any:
     return values.collect() if lazy else values
 
 
-def read_array(values: object, what: str, where: str) -> AnyArray:
+def read_array(values: object, what: str) -> AnyArray:
     """Anything that numpy can read, as a plain array; tensors are copied from their device.
 
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
@@ -35,13 +33,15 @@ def read_array(values: object, what: str, where: str) -> AnyArray:
     values = collected(values)
     if sparse.issparse(values):
         rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
-        refuse(where, rule, "a sparse matrix", cure, error=TypeError)
+        raise invalid_input(expected=rule, got="a sparse matrix", hint=cure, error=TypeError)
     if isinstance(values, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(values))
         if len(masked):
             row = masked[0][0] if values.ndim else None
             cure = "Drop those rows, or fill them with .filled(value)"
-            refuse(where, f"{what} without masked entries", "a masked entry", cure, row=row)
+            raise invalid_input(
+                expected=f"{what} without masked entries", got="a masked entry", hint=cure, row=row
+            )
     try:
         xp = array_namespace(values)
         raw = np.asarray(values) if xp is None else host_array(values, xp)
@@ -54,54 +54,57 @@ def read_array(values: object, what: str, where: str) -> AnyArray:
                 "sklearn.set_config(array_api_dispatch=True): maps that are arithmetic then stay "
                 "on the device, and everything else copies by itself"
             )
-        refuse(
-            where,
-            f"an array of {what} with rows of one length",
-            f"{_a(values)} that numpy cannot read ({said})",
-            cure,
-        )
+        raise invalid_input(
+            expected=f"an array of {what} with rows of one length",
+            got=f"{_a(values)} that numpy cannot read ({said})",
+            hint=cure,
+        ) from error
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8
         raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
         got = "None" if values is None else _a(values)
-        refuse(where, f"an array of {what}", got, "Pass a list or an array", error=TypeError)
+        raise invalid_input(
+            expected=f"an array of {what}", got=got, hint="Pass a list or an array", error=TypeError
+        )
     return raw
 
 
-def read_numbers(values: object, what: str, where: str) -> AnyArray:
+def read_numbers(values: object, what: str) -> AnyArray:
     """Real numbers as an array of a numeric dtype; a missing entry becomes NaN.
 
     Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers too. Raises
     TypeError for text, complex numbers, dates and records, as `read_array` for the rest.
     """
-    raw = read_array(values, what, where)
+    raw = read_array(values, what)
     if raw.dtype.kind == "O" and raw.size:
-        return _numbers_of_objects(raw, what, where)
+        return _numbers_of_objects(raw, what)
     if raw.dtype.kind not in "biuf" and raw.size:
-        _refuse_numbers(where, what, f"dtype {raw.dtype}")
+        raise _invalid_numbers(what, f"dtype {raw.dtype}")
     return raw
 
 
-def _numbers_of_objects(raw, what, where):
+def _numbers_of_objects(raw, what):
     kinds = set(map(type, raw.flat))
     wrong = {t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING}
     if wrong:
         place = next(index for index, value in np.ndenumerate(raw) if type(value) in wrong)
-        _refuse_numbers(where, what, repr(raw[place])[:60], *place[:2])
+        raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2])
     if any(kind.__name__ in _MISSING for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
     try:
         return raw.astype(np.float64)
     except (ValueError, OverflowError) as error:
-        _refuse_numbers(where, what, f"a number that float64 cannot hold ({error})")
+        raise _invalid_numbers(what, f"a number that float64 cannot hold ({error})") from error
 
 
-def _refuse_numbers(where, what, got, row=None, column=None):
+def _invalid_numbers(what, got, row=None, column=None):
     cure = "Convert the columns first, for instance with .astype(float)"
     if what == "labels":
         cure = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
-    refuse(where, f"numbers as {what}", got, cure, error=TypeError, row=row, column=column)
+    return invalid_input(
+        expected=f"numbers as {what}", got=got, hint=cure, error=TypeError, row=row, column=column
+    )
 
 
 def is_missing(value: object) -> bool:
@@ -122,7 +125,7 @@ def _a(value):
     return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
 
-def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
+def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     """(name, values) of each column of whatever table it is."""
     if isinstance(groups, dict):
         yield from groups.items()
@@ -133,16 +136,22 @@ def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
             if not groups.columns.is_unique:
                 twice = groups.columns[groups.columns.duplicated()][0]
                 got = f"{quoted(twice)} twice"
-                refuse(where, "different names of columns", got, "Rename them")
+                raise invalid_input(
+                    expected="different names of columns", got=got, hint="Rename them"
+                )
             yield from ((name, groups.iloc[:, i]) for i, name in enumerate(groups.columns))
     elif hasattr(groups, "column_names"):  # pyarrow
         yield from ((name, groups[name].to_numpy()) for name in groups.column_names)
     elif hasattr(groups, "columns"):  # polars
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
-        values = read_array(entries(groups), "group values", where)
+        values = read_array(entries(groups), "group values")
         if values.ndim not in (1, 2):
-            refuse(where, "groups as a table", f"shape {values.shape}", "Pass one column per group")
+            raise invalid_input(
+                expected="groups as a table",
+                got=f"shape {values.shape}",
+                hint="Pass one column per group",
+            )
         named = getattr(groups, "name", None) or "group"
         table = {named: values} if values.ndim == 1 else dict(enumerate(values.T))
         for name, column in table.items():
@@ -178,54 +187,8 @@ def _without_zone(value):
 
 
 def check_names_differ(table: object) -> None:
-    """Refuse a table of which two columns have one name."""
+    """Raise ValueError if two columns of a table have one name."""
     names = [*map(str, getattr(table, "columns", ()))]
     if len(set(names)) < len(names):
         cure = "Rename the columns, or pass X.to_numpy()"
-        refuse(called("fit"), "columns of different names", str(names[:10]), cure)
-
-
-class naming:
-    """Inside it an error that `refuse` raises names the argument that `value` came in as.
-
-    Users call many functions of many names, all of which hand their arguments to the same door.
-    """
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if not isinstance(error, Refusal) or error.is_named:
-            return
-        error.is_named = True  # an outer one would say less
-        name = _argument_of(self.value)
-        if name is not None and name != error.argument:
-            error.place(argument=name, shown=name)
-
-
-def _argument_of(value):
-    """The name under which the user gave a value to a public function; None if that is unknown.
-
-    The outermost function that has it counts. On the command line there are no arguments.
-    """
-    if value is None:
-        return None
-    for frame in public_calls():
-        code = frame.f_code
-        n_names = code.co_argcount + code.co_kwonlyargcount
-        given = {name: frame.f_locals.get(name) for name in code.co_varnames[:n_names]}
-        if code.co_flags & inspect.CO_VARKEYWORDS:
-            rest = n_names + bool(code.co_flags & inspect.CO_VARARGS)
-            given |= frame.f_locals.get(code.co_varnames[rest]) or {}
-        names = [name for name, one in given.items() if one is value]
-        if len(names) == 1:
-            return names[0]
-    return None
+        raise invalid_input(expected="columns of different names", got=str(names[:10]), hint=cure)

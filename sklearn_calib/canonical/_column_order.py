@@ -11,11 +11,13 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
+from .._argument_checks import equals
 from .._simplex import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
-from ..exceptions import Words, caution, equals, named, refuse, setting
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ._arrays import collected
-from ._labels import canonical_labels, has_own_order
+from ._labels import has_own_order, read_labels
 from ._scores import two_columns
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
@@ -115,7 +117,7 @@ def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     return proba[:, places]
 
 
-def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
+def check_indexes(*given: Any, first: Any = None) -> Any:
     """Compare the index of what belongs to the same rows with the first one that there is.
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
@@ -125,8 +127,6 @@ def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
 
     Parameters
     ----------
-    where : str
-        The opening of the message.
     *given : object
         Labels, scores, weights, groups. Only Series and DataFrames of pandas, and dicts of
         them, have an index.
@@ -164,11 +164,11 @@ def check_indexes(where: str, *given: Any, first: Any = None) -> Any:
         apart = {*own} ^ {*others}
         if not apart:
             got = "one index in two orders, of which neither is followed"
-            caution(where, rule, got, _REMEDY)
+            warn_calibration(expected=rule, got=got, hint=_REMEDY)
             break
         if not counted:
             label = next(label for label in own + others if label in apart)
-            refuse(where, rule, f"{label!r} in some only", _REMEDY)
+            raise invalid_input(expected=rule, got=f"{label!r} in some only", hint=_REMEDY)
     return first
 
 
@@ -180,7 +180,7 @@ def is_single_column(scores: Any) -> bool:
     return len(np.shape(scores)) == 1 or np.shape(scores)[1:] == (1,)
 
 
-def check_column_owner(scores: Any, classes: AnyArray, argument: str, where: str) -> None:
+def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
     """Raise ValueError if nothing says which of two classes a single column belongs to.
 
     Only 0 and 1, False and True, -1 and 1 have an order that everybody means. `argument` is the
@@ -189,24 +189,23 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str, where: str
     names = classes.tolist()
     if len(names) != 2 or names in ([0, 1], [-1, 1]) or not is_single_column(scores):
         return
-    refuse(
-        where,
-        "to be told which class a single column of probabilities belongs to",
-        f"labels {names}, which have no natural order",
-        describe_choice(names, argument),
+    raise invalid_input(
+        expected="to be told which class a single column of probabilities belongs to",
+        got=f"labels {names}, which have no natural order",
+        hint=describe_choice(names, argument),
     )
 
 
-def describe_choice(names: list[Any], argument: str) -> Words:
+def describe_choice(names: list[Any], argument: str) -> str:
     """Return the hint for a column without an owner: the argument with either class."""
     first, second = names
-    owner = setting(argument, second if argument == "pos_label" else names)
-    other = setting(argument, first if argument == "pos_label" else [second, first])
+    owner = f"{argument}={second if argument == 'pos_label' else names!r}"
+    other = f"{argument}={first if argument == 'pos_label' else [second, first]!r}"
     return "Pass " + owner + f" if it is the probability of {second!r}, else " + other
 
 
 def find_positive(
-    classes: AnyArray, pos_label: object, where: str, cure: str = "Name one of the labels"
+    classes: AnyArray, pos_label: object, cure: str = "Name one of the labels"
 ) -> int:
     """Return the position of the positive class, 1 if nobody has named one."""
     if pos_label is None:
@@ -214,7 +213,9 @@ def find_positive(
     names = classes.tolist()
     places = [place for place, label in enumerate(names) if equals(pos_label, label)]
     if len(places) != 1:
-        refuse(where, named("pos_label") + f" among {names}", repr(pos_label), cure)
+        raise invalid_input(
+            "pos_label", expected=f"pos_label among {names}", got=repr(pos_label), hint=cure
+        )
     return places[0]
 
 
@@ -225,14 +226,14 @@ def give_to_owner(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
     return take_columns(two_columns(proba), np.array([1, 0]))
 
 
-def align_columns(proba: Any, known: AnyArray, classes: AnyArray, where: str) -> Any:
+def align_columns(proba: Any, known: AnyArray, classes: AnyArray) -> Any:
     """Return columns of the classes `known` in the order of `classes`.
 
     Classes that are not known get probability 0.
     """
     if np.array_equal(known, classes):
         return proba
-    _, places = canonical_labels(known, classes=classes, _where=where)
+    _, places = read_labels(known, classes=classes)
     return place_columns(proba, places, len(classes))
 
 
@@ -268,7 +269,7 @@ def better_order(
     return np.argsort(column) if rank_well(ranks, k) else None
 
 
-_EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"
+EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"
 
 
 def order_in_doubt(
@@ -297,8 +298,7 @@ def order_in_doubt(
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
         f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
-        f"{given}= names the columns and does not move them: "
-        + setting("column_order", words=_EITHER_ORDER),
+        (f"{given}= names the columns and does not move them: " + EITHER_ORDER),
     )
 
 
@@ -307,13 +307,12 @@ def warn_of_order(
     codes: IntArray,
     classes: AnyArray,
     given: str,
-    where: str,
     weight: FloatArray | None = None,
 ) -> None:
     """Warn where `order_in_doubt` finds columns that must have another order."""
     words = order_in_doubt(proba, codes, classes, given, weight)
     if words is not None:
-        caution(where, *words)
+        warn_calibration(*words)
 
 
 def _assignment(table):

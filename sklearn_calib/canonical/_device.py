@@ -9,7 +9,7 @@ import numpy as np
 from .._simplex import row_blocks
 from .._sklearn_compat import array_namespace, host_array, widest_float
 from .._typing import AnyArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._rounded import BRAIN_SLACK, SLACK, half_slack
 
 HOST_BLOCK, DEVICE_BLOCK = 1 << 18, 1 << 24  # entries: of the cache, and of what fills a GPU
@@ -31,8 +31,6 @@ class DeviceScores:
     kind : {"proba", "logits"}
     xp : module
         The array API of its library.
-    where : str
-        The public method, for messages.
     check : callable
         `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs what can be.
     tolerance : float, default=None
@@ -50,22 +48,18 @@ class DeviceScores:
     ndim = 2
 
     def __init__(
-        self,
-        array: Any,
-        kind: Kind,
-        xp: Any,
-        where: str,
-        check: Check,
-        tolerance: float | None = None,
+        self, array: Any, kind: Kind, xp: Any, check: Check, tolerance: float | None = None
     ) -> None:
         if array.ndim not in (1, 2):
             got = f"{array.ndim} dimensions {tuple(array.shape)}"
             cure = "Reshape to (n_samples, n_classes)"
-            refuse(where, "one or two dimensions of scores", got, cure)
+            raise invalid_input(expected="one or two dimensions of scores", got=got, hint=cure)
         table = xp.reshape(array, (-1, 1)) if array.ndim == 1 else array
         if 0 in table.shape:
             got, cure = f"shape {tuple(array.shape)}", "Check the selection that produced it"
-            refuse(where, "at least one row and one column of scores", got, cure)
+            raise invalid_input(
+                expected="at least one row and one column of scores", got=got, hint=cure
+            )
         self.array, self.kind, self.xp = table, kind, xp
         self.shape, self.device = tuple(map(int, table.shape)), table.device
         brain = "bfloat16" in str(table.dtype)
@@ -82,9 +76,14 @@ class DeviceScores:
             said = str(error).partition("\n")[0].rstrip(".")[:120]
             cure = "Convert it first, by .to_dense() if it is sparse or .float() if it is of 8 bits"
             got = f"one of dtype {table.dtype} whose numbers cannot be read ({said})"
-            refuse(where, "a dense tensor of real numbers as scores", got, cure, error=TypeError)
+            raise invalid_input(
+                expected="a dense tensor of real numbers as scores",
+                got=got,
+                hint=cure,
+                error=TypeError,
+            ) from error
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
-            check(first, kind=kind, _where=where)  # says what is wrong with it
+            check(first, kind=kind)  # says what is wrong with it
         wide = widest_float(xp, self.device)
         narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
         self.dtype = xp.float32 if narrow else wide
@@ -105,13 +104,13 @@ class DeviceScores:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         """The probabilities, in an array of numpy."""
-        return np.asarray(self.on_host("canonical_proba"), dtype=dtype)
+        return np.asarray(self.on_host(), dtype=dtype)
 
-    def on_host(self, where: str, first: int = 0) -> AnyArray:
+    def on_host(self, first: int = 0) -> AnyArray:
         """The probabilities in numpy's float64, with exact logarithms where they were logits."""
-        return self.check(self[:], kind=self.kind, _where=where, _first=first)
+        return self.check(self[:], kind=self.kind, first=first)
 
-    def blocks(self, where: str) -> Iterator[tuple[slice, Any]]:
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
         """(place, rows) in the type of the results, checked: a column, or one for each class."""
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
@@ -120,7 +119,7 @@ class DeviceScores:
             part = xp.astype(self._part(place), self.dtype, copy=False)
             sure = self._checked(part)
             if sure is None:  # the host judges it, and words what is wrong
-                sure = self.check(self[place], kind=self.kind, _where=where, _first=place.start)
+                sure = self.check(self[place], kind=self.kind, first=place.start)
                 if self.kind == "logits":
                     sure = part
                 else:  # sums repaired
@@ -145,10 +144,10 @@ class DeviceScores:
 
 
 def device_scores(
-    scores: Any, kind: Kind, where: str, check: Check, tolerance: float | None = None
+    scores: Any, kind: Kind, check: Check, tolerance: float | None = None
 ) -> DeviceScores | None:
     """Scores that stay on their device; None for what is read as an array of numpy."""
     if isinstance(scores, DeviceScores):
         return scores
     xp = array_namespace(scores)
-    return None if xp is None else DeviceScores(scores, kind, xp, where, check, tolerance)
+    return None if xp is None else DeviceScores(scores, kind, xp, check, tolerance)

@@ -6,11 +6,11 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..exceptions import refuse
-from ._arrays import naming, read_array, read_numbers
+from ..exceptions import add_error_context, invalid_input
+from ._arrays import read_array, read_numbers
 from ._column_order import column_names, find_columns, match_columns, names_in
 from ._labels import hint_at_survival
-from ._scores import canonical_proba
+from ._scores import read_proba
 
 BOTH = np.arange(2)  # the classes of each label
 
@@ -44,7 +44,9 @@ def label_names(y: object, count: int) -> list[object]:
     return list(range(count)) if names is None else list(names)
 
 
-def canonical_label_scores(scores: Any, where: str, n_labels: int | None = None) -> LabelScores:
+def canonical_label_scores(
+    scores: Any, n_labels: int | None = None, *, input_name: str = "y_proba"
+) -> LabelScores:
     """Read probabilities of many labels.
 
     Parameters
@@ -52,99 +54,111 @@ def canonical_label_scores(scores: Any, where: str, n_labels: int | None = None)
     scores : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
         The probability of each label; or for each label an array of shape (n_samples, 2), as
         ``MultiOutputClassifier.predict_proba`` returns them.
-    where : str
     n_labels : int, default=None
         The number of labels expected, where the caller knows it.
     """
-    with naming(scores):
-        return _label_scores(scores, where, n_labels)
+    with add_error_context(input_name):
+        return _label_scores(scores, n_labels)
 
 
-def _label_scores(scores, where, n_labels):
+def _label_scores(scores, n_labels):
     listed = isinstance(scores, list | tuple) and any(np.ndim(part) == 2 for part in scores)
     if listed:
-        pairs = [_pair(part, f"{where}, label {i}") for i, part in enumerate(scores)]
+        pairs = []
+        for number, part in enumerate(scores):
+            with add_error_context(source=f"label {number}"):
+                pairs.append(_pair(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
             rule, cure = "as many rows for each label", "Check that all come from the same rows"
-            refuse(where, rule, f"{sorted(lengths)} rows", cure)
+            raise invalid_input(expected=rule, got=f"{sorted(lengths)} rows", hint=cure)
     else:
-        table = read_numbers(scores, "scores", where)
+        table = read_numbers(scores, "scores")
         if table.ndim != 2 or table.size == 0:
-            refuse(
-                where,
-                "scores of shape (n_samples, n_labels), or a list of arrays of shape "
-                "(n_samples, 2), with at least one row and one label",
-                f"shape {table.shape}",
-                "Pass what predict_proba of the classifier returned",
+            raise invalid_input(
+                expected=(
+                    "scores of shape (n_samples, n_labels), or a list of arrays of shape "
+                    "(n_samples, 2), with at least one row and one label"
+                ),
+                got=f"shape {table.shape}",
+                hint="Pass what predict_proba of the classifier returned",
             )
-        pairs = [
-            canonical_proba(column, _where=f"{where}, label {i}")
-            for i, column in enumerate(table.T)
-        ]
+        pairs = []
+        for number, column in enumerate(table.T):
+            with add_error_context(source=f"label {number}"):
+                pairs.append(read_proba(column))
     if n_labels is not None and len(pairs) != n_labels:
         got, cure = f"{len(pairs)}", "Pass the labels in the order of the columns of y"
-        refuse(where, f"scores of {n_labels} labels", got, cure)
+        raise invalid_input(expected=f"scores of {n_labels} labels", got=got, hint=cure)
     return LabelScores(pairs, listed)
 
 
-def _pair(part, where):
+def _pair(part):
     if np.ndim(part) != 2 or np.shape(part)[1] != 2:
-        refuse(
-            where,
-            "an array of shape (n_samples, 2)",
-            f"shape {np.shape(part)}",
-            "A model that saw only one class of a label gives one column: add the other",
+        raise invalid_input(
+            expected="an array of shape (n_samples, 2)",
+            got=f"shape {np.shape(part)}",
+            hint=("A model that saw only one class of a label gives one column: add the other"),
         )
-    return canonical_proba(part, _where=where)
+    return read_proba(part)
 
 
-def canonical_label_table(y: Any, n_samples: int, n_labels: int, where: str) -> FloatArray:
-    """A table of labels, shape (n_samples, n_labels): 1 where a row has the label, 0, or NaN."""
-    with naming(y):
+def canonical_label_table(
+    y: Any, n_samples: int, n_labels: int, *, input_name: str = "y_true"
+) -> FloatArray:
+    """Return a table of shape (n_samples, n_labels): 1 if a row has the label, else 0, or NaN."""
+    with add_error_context(input_name):
         given = y.toarray() if sparse.issparse(y) else y
-        return _label_table(read_numbers(given, "labels", where), n_samples, n_labels, where)
+        return _label_table(read_numbers(given, "labels"), n_samples, n_labels)
 
 
-def _label_table(table, n_samples, n_labels, where):
+def _label_table(table, n_samples, n_labels):
     if table.shape != (n_samples, n_labels):
-        refuse(
-            where,
-            f"labels of shape ({n_samples}, {n_labels}), as many as scores",
-            f"shape {table.shape}",
-            "Pass one column of 0 and 1 per label, and NaN where a label is unknown",
+        raise invalid_input(
+            expected=f"labels of shape ({n_samples}, {n_labels}), as many as scores",
+            got=f"shape {table.shape}",
+            hint="Pass one column of 0 and 1 per label, and NaN where a label is unknown",
         )
     table = table.astype(np.float64)
     wrong = ~np.isnan(table) & (table != 0) & (table != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        refuse(
-            where,
-            "labels 0, 1 or NaN (unknown)",
-            f"{table[row, column]:g}",
-            "For one label of several classes pass one dimension of y" + hint_at_survival(table),
+        raise invalid_input(
+            expected="labels 0, 1 or NaN (unknown)",
+            got=f"{table[row, column]:g}",
+            hint="For one label of several classes pass one dimension of y"
+            + hint_at_survival(table),
             row=row,
             column=column,
         )
     if np.isnan(table).all():
-        refuse(where, "at least one known label", "NaN everywhere", "Check where y comes from")
+        raise invalid_input(
+            expected="at least one known label",
+            got="NaN everywhere",
+            hint="Check where y comes from",
+        )
     return table
 
 
 def named_label_tables(
-    y_true: Any, y_proba: Any, labels: ArrayLike | None, where: str
+    y_true: Any,
+    y_proba: Any,
+    labels: ArrayLike | None,
+    *,
+    label_name: str = "y_true",
+    input_name: str = "y_proba",
 ) -> tuple[list[Any], list[FloatArray], FloatArray]:
     """Return names of labels, their probabilities and their table, in the order of the names.
 
     The names are `labels`, or those of the columns of `y_true`, or numbers. Columns of
     either table that have these names are moved to their place.
     """
-    scores = canonical_label_scores(y_proba, where)
+    scores = canonical_label_scores(y_proba, input_name=input_name)
     shape = len(scores.pairs[0]), len(scores.pairs)
-    table = canonical_label_table(y_true, *shape, where)
+    table = canonical_label_table(y_true, *shape, input_name=label_name)
     names = label_names(y_true, shape[1])
     if labels is not None:
-        names = list(read_array(labels, "names", where))
+        names = list(read_array(labels, "names"))
     pairs = scores.matched(y_proba, names, column_names(y_true)).pairs
     return names, pairs, match_columns(table, y_true, names)
 

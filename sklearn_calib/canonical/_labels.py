@@ -7,22 +7,24 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from .._typing import AnyArray, ArrayLike, IntArray
-from ..exceptions import refuse, setting, warn
-from ._arrays import is_missing, naming, read_array
+from .._warnings import emit_warning
+from ..exceptions import add_error_context, invalid_input
+from ._arrays import is_missing, read_array
 
 _MAX_COUNTED_RANGE = 65_536
 _SHARES = (
     "For shares of a class, such as those of several annotators, pass "
-    + setting("soft_labels", True, "soft_labels=True to fit, to the measure or to the report")
-    + "; otherwise turn the target into classes first"
+    "soft_labels=True to fit, to the measure or to the report; otherwise "
+    "turn the target into classes first"
 )
-_CLASSES_OF_FIT = setting("classes", words="fit(..., classes=)")
+_CLASSES_OF_FIT = "fit(..., classes=)"
 _NAME_ALL = "Name all classes, in the order of the columns, with " + _CLASSES_OF_FIT
+PASS_ALL_CLASSES = "Pass all classes"
 _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
 def canonical_labels(
-    y: ArrayLike, *, classes: ArrayLike | None = None, _where: str = "canonical_labels"
+    y: ArrayLike, *, classes: ArrayLike | None = None
 ) -> tuple[AnyArray, IntArray]:
     """Turn labels into integer codes: the position of each label in the list of classes.
 
@@ -56,30 +58,38 @@ def canonical_labels(
     >>> classes.tolist(), codes.tolist()
     (['no', 'yes'], [0, 1, 0])
     """
+    return read_labels(y, classes=classes, input_name="y")
+
+
+def read_labels(
+    y: ArrayLike, *, classes: ArrayLike | None = None, input_name: str = "y_true"
+) -> tuple[AnyArray, IntArray]:
+    """Return what `canonical_labels` does; errors name the argument `input_name`."""
     if y is None:
-        refuse(
-            _where,
-            "labels y",
-            "None",
-            "This estimator requires y to be passed, but the target y is None",
+        raise invalid_input(
+            "y",
+            expected="labels y",
+            got="None",
+            hint="This estimator requires y to be passed, but the target y is None",
         )
-    with naming(y):
-        known, codes = _unique(_label_array(y, _where), _where)
+    with add_error_context(input_name):
+        known, codes = _unique(_label_array(y))
         if known.dtype.kind == "f" and np.any(known != np.floor(known)):
-            refuse(
-                _where,
-                "class labels",
-                "fractions (Unknown label type: continuous)",
-                _SHARES,
+            raise invalid_input(
+                expected="class labels",
+                got="fractions (Unknown label type: continuous)",
+                hint=_SHARES,
             )
     if classes is None:
         return known, codes
-    with naming(classes):
-        wanted = _label_array(classes, _where)
-        if len(_unique(wanted, _where)[0]) != len(wanted):
-            refuse(_where, "different classes", f"{wanted.tolist()}", "Name each class once")
-    with naming(y):
-        return wanted, _places(known, wanted, codes, _where)[codes]
+    with add_error_context("classes"):
+        wanted = _label_array(classes)
+        if len(_unique(wanted)[0]) != len(wanted):
+            raise invalid_input(
+                expected="different classes", got=f"{wanted.tolist()}", hint="Name each class once"
+            )
+    with add_error_context(input_name):
+        return wanted, _places(known, wanted, codes)[codes]
 
 
 def is_label_table(y: Any) -> bool:
@@ -111,7 +121,7 @@ def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     return [label for label in dtype.categories if label in known]
 
 
-def order_scale_columns(order: ArrayLike | None, classes: AnyArray, where: str) -> IntArray:
+def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
     """Return the column of each class from the lowest to the highest.
 
     Without `order` numbers have their own, and text that of `classes` if that is not the
@@ -119,45 +129,46 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray, where: str) 
     """
     names = classes.tolist()
     if order is not None:
-        columns = canonical_labels(order, classes=classes, _where=where)[1]
+        columns = read_labels(order, classes=classes, input_name="order")[1]
         if sorted(columns.tolist()) != [*range(len(names))]:
-            refuse(
-                where,
-                f"every class of {names[:10]} once",
-                f"{np.asarray(order)[:10].tolist()}",
-                "Name them from the lowest to the highest",
+            raise invalid_input(
+                expected=f"every class of {names[:10]} once",
+                got=f"{np.asarray(order)[:10].tolist()}",
+                hint="Name them from the lowest to the highest",
             )
         return columns
     if not isinstance(names[0], str | bytes):
         return np.argsort(classes)
     if len(names) > 2 and not has_own_order(classes):
-        refuse(
-            where,
-            "the order of a scale",
-            f"text labels, {names[:10]}, sorted by the alphabet",
-            setting("scale_order", words=f"Pass order={names[:10]}, rearranged")
-            + " from the lowest class to the highest, or an ordered Categorical as labels",
+        raise invalid_input(
+            expected="the order of a scale",
+            got=f"text labels, {names[:10]}, sorted by the alphabet",
+            hint=(
+                f"Pass order={names[:10]}, rearranged from the lowest class to the "
+                "highest, or an ordered Categorical as labels"
+            ),
         )
     return np.arange(len(names))
 
 
-def check_several(classes: AnyArray, where: str, cure: str) -> None:
+def check_several(classes: AnyArray, cure: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:
-        refuse(
-            where, "labels of at least two classes", f"one class, {classes[:1].tolist()[0]!r}", cure
+        raise invalid_input(
+            expected="labels of at least two classes",
+            got=f"one class, {classes[:1].tolist()[0]!r}",
+            hint=cure,
         )
 
 
-def check_columns_of(classes: AnyArray, n_columns: int, where: str) -> None:
+def check_columns_of(classes: AnyArray, n_columns: int) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
-    check_several(classes, where, _NAME_ALL)
+    check_several(classes, _NAME_ALL)
     if len(classes) != n_columns:
-        refuse(
-            where,
-            f"one class for each of the {n_columns} columns of scores",
-            f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If the rows miss a class, name all of them, in the order of the columns, with "
+        raise invalid_input(
+            expected=f"one class for each of the {n_columns} columns of scores",
+            got=f"{len(classes)} classes, {classes[:10].tolist()}",
+            hint="If the rows miss a class, name all of them, in the order of the columns, with "
             + _CLASSES_OF_FIT,
         )
 
@@ -168,21 +179,20 @@ _ENCODING = (
 )
 
 
-def _places(known, wanted, codes, where):
+def _places(known, wanted, codes):
     """The position among the wanted classes of each label that is there."""
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
     columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
-        cure = setting("all_classes", words="Pass all classes") + ", or drop those rows"
+        cure = f"{PASS_ALL_CLASSES}, or drop those rows"
         if len(wanted) and isinstance(label, str) != isinstance(wanted.tolist()[0], str):
             cure += _ENCODING
-        refuse(
-            where,
-            f"labels among {wanted.tolist()}",
-            repr(label),
-            cure,
+        raise invalid_input(
+            expected=f"labels among {wanted.tolist()}",
+            got=repr(label),
+            hint=cure,
             row=np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0],
         )
     return columns
@@ -201,36 +211,38 @@ SURVIVAL = (
 )
 
 
-def _label_array(y, where):
-    labels = read_array(y, "labels", where)
+def _label_array(y):
+    labels = read_array(y, "labels")
     if len(labels.dtype.names or ()) == 2:
         got = f"records of {', '.join(labels.dtype.names)}"
-        refuse(where, "one class label per row", got, SURVIVAL, error=TypeError)
+        raise invalid_input(
+            expected="one class label per row", got=got, hint=SURVIVAL, error=TypeError
+        )
     if labels.dtype.kind in "cV":
         complex_ = labels.dtype.kind == "c"
-        refuse(
-            where,
-            "labels that have an order",
-            f"dtype {labels.dtype}" + " (Complex data not supported)" * complex_,
-            "Convert them, for instance to text",
+        raise invalid_input(
+            expected="labels that have an order",
+            got=f"dtype {labels.dtype}" + " (Complex data not supported)" * complex_,
+            hint="Convert them, for instance to text",
             error=ValueError if complex_ else TypeError,
         )
     if labels.dtype.kind == "T":
         labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
     if labels.ndim == 2 and labels.shape[1] == 1:
-        said = f"A column-vector y was passed when a 1d array was expected by {where}. "
+        said = "A column-vector y was passed when a 1d array was expected. "
         shape = "Please change the shape of y to (n_samples,), for example with .ravel()."
-        warn(DataConversionWarning(said + shape))
+        emit_warning(DataConversionWarning(said + shape))
         labels = labels.ravel()
     if labels.ndim != 1:
-        refuse(
-            where,
-            "one label per row, a 1d array",
-            f"labels of shape {labels.shape}",
-            "For one-hot labels pass y.argmax(axis=1)" + hint_at_survival(labels),
+        raise invalid_input(
+            expected="one label per row, a 1d array",
+            got=f"labels of shape {labels.shape}",
+            hint="For one-hot labels pass y.argmax(axis=1)" + hint_at_survival(labels),
         )
     if labels.size == 0:
-        refuse(where, "at least one label", "none", "Check the selection of the rows")
+        raise invalid_input(
+            expected="at least one label", got="none", hint="Check the selection of the rows"
+        )
     return labels
 
 
@@ -242,8 +254,8 @@ def hint_at_survival(table: AnyArray) -> str:
     return f". {SURVIVAL}" if is_event.sum() == 1 else ""
 
 
-def _unique(labels, where):
-    _check_present(labels, where)
+def _unique(labels):
+    _check_present(labels)
     if labels.dtype.kind in "iub":
         lowest, highest = int(labels.min()), int(labels.max())
         if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
@@ -261,21 +273,20 @@ def _unique(labels, where):
     if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _DISTINCT_FLOATS:
         got = f"{np.abs(labels).max():g}, where neighbouring integers are one float"
         cure = "Pass an array of integers, or text"
-        refuse(where, "floats below 2**53 as labels", got, cure)
+        raise invalid_input(expected="floats below 2**53 as labels", got=got, hint=cure)
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:
         kinds = sorted({type(v).__name__ for v in labels})
-        refuse(
-            where,
-            "labels of one type that can be sorted",
-            " and ".join(kinds),
-            "Convert them, for instance to text",
+        raise invalid_input(
+            expected="labels of one type that can be sorted",
+            got=" and ".join(kinds),
+            hint="Convert them, for instance to text",
             error=TypeError,
-        )
+        ) from None
 
 
-def _check_present(labels, where):
+def _check_present(labels):
     """Refuse labels that are missing, or that are containers."""
     missing = np.zeros(0, dtype=bool)
     if labels.dtype.kind in "fmM":
@@ -284,15 +295,18 @@ def _check_present(labels, where):
         for kind in set(map(type, labels)):
             if kind.__hash__ is None:
                 cure = "Pass one number or text for each row"
-                refuse(where, "labels that are single values", kind.__name__, cure, error=TypeError)
+                raise invalid_input(
+                    expected="labels that are single values",
+                    got=kind.__name__,
+                    hint=cure,
+                    error=TypeError,
+                )
         missing = np.fromiter((is_missing(v) for v in labels), dtype=bool, count=len(labels))
     if missing.any():
         row = int(missing.argmax())
-        refuse(
-            where,
-            "a label in every row",
-            f"{labels[row]}",
-            "Drop the rows without a label; labels must not hold NaN or infinity"
-            + setting("missing_labels", words=""),
+        raise invalid_input(
+            expected="a label in every row",
+            got=f"{labels[row]}",
+            hint="Drop the rows without a label; labels must not hold NaN or infinity",
             row=row,
         )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._typing import AnyArray, FloatArray
-from ..exceptions import caution, setting
+from .._warnings import warn_calibration
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
@@ -27,7 +27,7 @@ def half_slack(n_columns: int) -> float:
     return _HALF_SLACK * max(1.0, (n_columns / _ENTRIES) ** 0.5)
 
 
-def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> bool:
+def warn_of_rounded(table: FloatArray, worst: float, eps: float) -> bool:
     """Whether rounding explains sums as far from 1 as `worst`; if so, that is said.
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
@@ -40,7 +40,7 @@ def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> 
     how, bound = found
     got = f"sums up to {bound:.2g} away from it, as {how} make them"
     cure = "Each row is divided by its sum, and this not said with " + _divided(bound)
-    caution(where, "rows that sum to 1", got, cure)
+    warn_calibration(expected="rows that sum to 1", got=got, hint=cure)
     return True
 
 
@@ -90,10 +90,8 @@ def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
 
 def _divided(bound):
     text = f"{bound:.2g}"
-    return setting("tolerance", float(text), f"canonical_proba(scores, tolerance={text})")
+    return f"canonical_proba(scores, tolerance={text})"
 
 
 #: What to do about numbers that may be logits.
-CURE_OF_LOGITS = "Turn logits into probabilities first" + setting(
-    "of_logits", words=", with canonical_proba(scores, kind='logits')"
-)
+CURE_OF_LOGITS = "Turn logits into probabilities first, with canonical_proba(scores, kind='logits')"

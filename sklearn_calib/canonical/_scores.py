@@ -5,14 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_count
 from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..exceptions import check_count, named, refuse, setting
-from ._arrays import naming, read_numbers
+from ..exceptions import add_error_context, invalid_input
+from ._arrays import read_numbers
 from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
 
-_OWN_CALL = "canonical_proba"
 _AT_A_GLANCE = 1 << 16  # entries
 _EXACT = 1e-15  # by which the sum of a row may differ from 1
 
@@ -24,8 +24,6 @@ def canonical_proba(
     n_classes: int | None = None,
     tolerance: float | None = None,
     absent: Literal["nan"] | None = None,
-    _where: str = _OWN_CALL,
-    _first: int = 0,
 ) -> FloatArray:
     """Turn scores (probabilities or logits) into a checked array whose rows sum to 1.
 
@@ -103,32 +101,67 @@ def canonical_proba(
     >>> canonical_proba([[0.5, 0.5, np.nan], [0.25, 0.25, 0.5]], absent="nan").tolist()
     [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
     """
+    held: Any = None
+    if absent is None and kind in ("proba", "logits"):
+        with add_error_context("scores"):
+            held = device_scores(scores, kind, read_proba, tolerance)
+            if held is not None:
+                return _check_columns(held, n_classes)
+    return read_proba(
+        scores,
+        kind=kind,
+        n_classes=n_classes,
+        tolerance=tolerance,
+        absent=absent,
+        input_name="scores",
+    )
+
+
+def read_proba(
+    scores: ArrayLike,
+    *,
+    kind: Literal["proba", "logits"] = "proba",
+    n_classes: int | None = None,
+    tolerance: float | None = None,
+    absent: Literal["nan"] | None = None,
+    input_name: str = "y_proba",
+    first: int = 0,
+) -> FloatArray:
+    """Return what `canonical_proba` does, in an array of numpy whatever the scores are.
+
+    Errors name the argument `input_name`; the first row has the number `first`.
+    """
     if not isinstance(kind, str) or kind not in ("proba", "logits"):
-        refuse(
-            _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
+        raise invalid_input(
+            "kind",
+            expected="kind 'proba' or 'logits'",
+            got=repr(kind),
+            hint="Choose what the scores are",
         )
     if n_classes is not None and type(n_classes) is not int:
-        n_classes = check_count(n_classes, "n_classes", _where)
+        n_classes = check_count(n_classes, "n_classes")
     if tolerance is not None:
-        _check_tolerance(tolerance, kind, _where)
+        _check_tolerance(tolerance, kind)
     sound = _at_a_glance(scores, kind) if tolerance is absent is None else None
     if sound is not None and n_classes in (None, sound.shape[1]):
         return sound
     if absent is not None:
         if not isinstance(absent, str) or absent != "nan":
-            refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
-        return _with_absent(scores, kind, n_classes, tolerance, _where, _first)
-    with naming(scores):
-        held: Any = device_scores(scores, kind, _where, canonical_proba, tolerance)
+            raise invalid_input(
+                "absent",
+                expected="absent 'nan' or None",
+                got=repr(absent),
+                hint="Mark such options with NaN",
+            )
+        return _with_absent(scores, kind, n_classes, tolerance, input_name, first)
+    with add_error_context(input_name):
+        held: Any = device_scores(scores, kind, read_proba, tolerance)
         if held is not None:
-            held = held if _where == _OWN_CALL else held.on_host(_where, _first)
-            return _check_columns(held, n_classes, _where)
+            return _check_columns(held.on_host(first), n_classes)
         if kind == "proba":
-            given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
-            return _check_columns(two_columns(given), n_classes, _where)
-        return _check_columns(
-            softmax_of_rows(_logit_table(scores, _where, _first)), n_classes, _where
-        )
+            given = valid_proba(scores, tolerance=tolerance, input_name=input_name, first=first)
+            return _check_columns(two_columns(given), n_classes)
+        return _check_columns(softmax_of_rows(_logit_table(scores, first)), n_classes)
 
 
 def _at_a_glance(scores, kind):
@@ -146,20 +179,24 @@ def _at_a_glance(scores, kind):
     return scores if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= _EXACT else None
 
 
-def _with_absent(scores, kind, n_classes, tolerance, where, first):
+def _with_absent(scores, kind, n_classes, tolerance, input_name, first):
     """Rows of different options: what has no number gets the probability 0, and a mark."""
     if isinstance(scores, SimplexArray):
-        return _check_columns(scores, n_classes, where)
-    with naming(scores):
-        table = _numeric_table(scores, where)
+        return _check_columns(scores, n_classes)
+    with add_error_context(input_name):
+        table = _numeric_table(scores)
         nothing = np.isnan(table.astype(np.float64, copy=False))
         if table.shape[1] == 1:
             cure = "Pass one column for each option"
-            refuse(where, "several columns of scores with absent", "one", cure)
+            raise invalid_input(
+                expected="several columns of scores with absent", got="one", hint=cure
+            )
         empty = np.flatnonzero(nothing.all(axis=1))
         if len(empty):
             cure = "Drop or repair those rows first"
-            refuse(where, "an option in every row", "none", cure, row=first + empty[0])
+            raise invalid_input(
+                expected="an option in every row", got="none", hint=cure, row=first + empty[0]
+            )
         # far below the others for the softmax, whose logarithms then are those of the rest
         if kind == "logits":
             lowest, highest = np.nanmin(table), np.nanmax(table)
@@ -169,9 +206,7 @@ def _with_absent(scores, kind, n_classes, tolerance, where, first):
         else:
             filler = 0.0
         table = np.where(nothing, filler, table.astype(np.float64, copy=False))
-    proba = canonical_proba(
-        table, kind=kind, n_classes=n_classes, tolerance=tolerance, _where=where, _first=first
-    )
+    proba = read_proba(table, kind=kind, n_classes=n_classes, tolerance=tolerance, first=first)
     if not nothing.any():
         return proba
     log = proba._log if isinstance(proba, SimplexArray) else None
@@ -182,18 +217,18 @@ def valid_proba(
     scores: ArrayLike,
     *,
     tolerance: float | None = None,
-    _where: str = "valid_proba",
-    _first: int = 0,
+    input_name: str = "y_proba",
+    first: int = 0,
 ) -> FloatArray:
-    """As `canonical_proba` of probabilities, but a single column stays single."""
+    """Return what `read_proba` does, but keep a single column single."""
     if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
         return scores
-    with naming(scores):
-        held = device_scores(scores, "proba", _where, canonical_proba, tolerance)
+    with add_error_context(input_name):
+        held = device_scores(scores, "proba", read_proba, tolerance)
         if held is not None:
-            rows = held.on_host(_where, _first)
+            rows = held.on_host(first)
             return rows[:, 1:] if held.shape[1] == 1 and held.kind == "proba" else rows
-        return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
+        return _simplex_from_proba(_numeric_table(scores), tolerance, first)
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
@@ -202,36 +237,35 @@ def two_columns(proba: FloatArray) -> FloatArray:
 
 
 def canonical_logits(
-    scores: ArrayLike, *, _where: str = "canonical_logits", _first: int = 0
+    scores: ArrayLike, *, input_name: str = "y_proba", first: int = 0
 ) -> FloatArray:
     """Logits as an array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
     `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not copied.
     """
-    with naming(scores):
-        table = _logit_table(scores, _where, _first)
+    with add_error_context(input_name):
+        table = _logit_table(scores, first)
     return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
 
 
-def _logit_table(scores, where, first=0):
-    table = _numeric_table(scores, where)
+def _logit_table(scores, first=0):
+    table = _numeric_table(scores)
     if table.dtype != np.float32:
         table = table.astype(np.float64, copy=False)
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
-    lowest, highest = _finite_range(table, where, cure, first)
+    lowest, highest = _finite_range(table, cure, first)
     largest = max(highest, -lowest)
     if largest > LARGEST_LOGIT:
-        refuse(
-            where,
-            f"logits of size at most {LARGEST_LOGIT:g}",
-            f"{largest:g}",
-            "Divide all logits by one constant",
+        raise invalid_input(
+            expected=f"logits of size at most {LARGEST_LOGIT:g}",
+            got=f"{largest:g}",
+            hint="Divide all logits by one constant",
         )
     return table
 
 
-def _finite_range(table, where, cure, first=0):
+def _finite_range(table, cure, first=0):
     """Smallest and largest entry; NaN and infinity are refused. Row 0 is called row `first`."""
     lowest, highest = np.inf, -np.inf
     for block in row_blocks(table):
@@ -239,48 +273,51 @@ def _finite_range(table, where, cure, first=0):
         low, high = float(part.min()), float(part.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             row, column = np.argwhere(~np.isfinite(part))[0]
-            place = {"row": first + block.start + row, "column": column}
-            refuse(where, "finite scores", f"{part[row, column]}", cure, **place)
+            raise invalid_input(
+                expected="finite scores",
+                got=f"{part[row, column]}",
+                hint=cure,
+                row=first + block.start + row,
+                column=column,
+            )
         lowest, highest = min(lowest, low), max(highest, high)
     return lowest, highest
 
 
-def _check_tolerance(tolerance, kind, where):
+def _check_tolerance(tolerance, kind):
     if kind != "proba":
-        refuse(where, "no tolerance for logits", repr(tolerance), "Leave tolerance out")
+        raise invalid_input(
+            expected="no tolerance for logits", got=repr(tolerance), hint="Leave tolerance out"
+        )
     number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
     if not number or not 0 <= tolerance < 1:
-        refuse(
-            where,
-            "a " + named("tolerance") + " in [0, 1)",
-            repr(tolerance),
-            "Give the largest distance of a row's sum from 1, for instance 0.01",
+        raise invalid_input(
+            "tolerance",
+            expected="a tolerance in [0, 1)",
+            got=repr(tolerance),
+            hint="Give the largest distance of a row's sum from 1, for instance 0.01",
         )
 
 
-def _numeric_table(scores: ArrayLike, where: str) -> AnyArray:
+def _numeric_table(scores: ArrayLike) -> AnyArray:
     """Any array-like as a two-dimensional array of numbers, in the dtype it came in."""
-    raw = read_numbers(scores, "scores", where)
+    raw = read_numbers(scores, "scores")
     if raw.ndim not in (1, 2):
-        refuse(
-            where,
-            "one or two dimensions of scores",
-            f"{raw.ndim} dimensions {raw.shape}",
-            "Reshape to (n_samples, n_classes)",
+        raise invalid_input(
+            expected="one or two dimensions of scores",
+            got=f"{raw.ndim} dimensions {raw.shape}",
+            hint="Reshape to (n_samples, n_classes)",
         )
     if raw.shape[0] == 0 or raw.size == 0:
-        refuse(
-            where,
-            "at least one row and one column of scores",
-            f"shape {raw.shape}, 0 sample(s)",
-            "Check the selection that produced this table (a minimum of 1 is required)",
+        raise invalid_input(
+            expected="at least one row and one column of scores",
+            got=f"shape {raw.shape}, 0 sample(s)",
+            hint=("Check the selection that produced this table (a minimum of 1 is required)"),
         )
     return raw[:, None] if raw.ndim == 1 else raw
 
 
-def _simplex_from_proba(
-    raw: AnyArray, tolerance: float | None, where: str, first: int = 0
-) -> FloatArray:
+def _simplex_from_proba(raw: AnyArray, tolerance: float | None, first: int = 0) -> FloatArray:
     slack = slack_of(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
@@ -288,14 +325,13 @@ def _simplex_from_proba(
     if table.shape[1] > 2:
         cure += "; where NaN is an option that the row does not have, pass what "
         cure += "canonical_proba(scores, absent='nan') returns"
-    lowest, highest = _finite_range(table, where, cure, first)
+    lowest, highest = _finite_range(table, cure, first)
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
-        refuse(
-            where,
-            "probabilities in [0, 1]",
-            f"{table[row, column]:.6g}",
-            CURE_OF_LOGITS + "; " + setting("percentages", words="divide percentages by 100"),
+        raise invalid_input(
+            expected="probabilities in [0, 1]",
+            got=f"{table[row, column]:.6g}",
+            hint=(CURE_OF_LOGITS + "; divide percentages by 100"),
             row=first + row,
             column=column,
         )
@@ -307,10 +343,10 @@ def _simplex_from_proba(
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
-        tolerance is None and warn_of_rounded(table, error[worst], eps, where)
+        tolerance is None and warn_of_rounded(table, error[worst], eps)
     ):
         got, cure = f"a sum of {total[worst]:.6g}", cure_of_sums(table, error[worst], eps)
-        refuse(where, "rows that sum to 1", got, cure, row=first + worst)
+        raise invalid_input(expected="rows that sum to 1", got=got, hint=cure, row=first + worst)
     if error[worst] > _EXACT:
         if np.may_share_memory(table, raw):
             table = table.copy()
@@ -318,38 +354,35 @@ def _simplex_from_proba(
     return table
 
 
-def _check_columns(proba, n_classes, where):
+def _check_columns(proba, n_classes):
     if n_classes is not None and max(2, proba.shape[1]) != n_classes:
-        refuse(
-            where,
-            f"{n_classes} columns of scores, one per class",
-            f"{proba.shape[1]}",
-            setting("columns", words="Pass the columns in the order of classes_"),
+        raise invalid_input(
+            expected=f"{n_classes} columns of scores, one per class",
+            got=f"{proba.shape[1]}",
+            hint="Pass the columns in the order of classes_",
         )
     return proba
 
 
-def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
+def check_same_length(codes: Sized, proba: Sized) -> None:
     """Raise ValueError where labels and scores have different numbers of rows.
 
     Also where the label of a row is an option that the row does not have.
     """
     if len(codes) != len(proba):
-        refuse(
-            where,
-            "as many labels as rows of scores",
-            f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
-            "Check that both come from the same selection",
+        raise invalid_input(
+            expected="as many labels as rows of scores",
+            got=(f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)"),
+            hint="Check that both come from the same selection",
         )
     absent = absent_of(proba) if isinstance(proba, SimplexArray) else None
     if absent is not None:
         own = np.asarray(codes)
         lost = np.flatnonzero(absent[np.arange(len(own)), own])
         if len(lost):
-            refuse(
-                where,
-                "labels among the options of their rows",
-                f"option {own[lost[0]]}, whose probability is NaN,",
-                "Repair the label or the probabilities of such rows",
+            raise invalid_input(
+                expected="labels among the options of their rows",
+                got=f"option {own[lost[0]]}, whose probability is NaN,",
+                hint="Repair the label or the probabilities of such rows",
                 row=lost[0],
             )

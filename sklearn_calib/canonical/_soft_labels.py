@@ -4,14 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import are_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..exceptions import refuse, setting
-from ._arrays import naming, read_numbers
+from ..exceptions import add_error_context, invalid_input
+from ._arrays import read_numbers
 from ._column_order import column_names, match_columns
-from ._labels import canonical_labels
+from ._labels import read_labels
 from ._rounded import are_bfloat16
 from ._scores import check_same_length
-from ._weights import are_counts, raw_weight
+from ._weights import raw_weight
 
 _SLACK = 1e-6  # of the sum of a row, as of probabilities
 _DIGITS = 4  # units in the last place that a share of a count may be off
@@ -54,7 +55,7 @@ def soft_rows(
     *,
     n_rows: int | None = None,
     scores: Any = None,
-    where: str = "soft_rows",
+    input_name: str = "y_true",
 ) -> SoftRows:
     """Read shares of classes, and make weighted rows with one label each of them.
 
@@ -73,8 +74,6 @@ def soft_rows(
         These scores as they were given. If both are tables whose columns have the
         same names, those of `y` come into the order of the scores; names that are
         those of the classes come into their order first.
-    where : str
-        The opening of error messages.
 
     Returns
     -------
@@ -95,19 +94,21 @@ def soft_rows(
     >>> rows.items.tolist(), rows.labels.tolist(), rows.weight.tolist()
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
     """
-    with naming(y):
-        shares, unit = _shares(y, where)
+    with add_error_context(input_name):
+        shares, unit = _shares(y)
     n, k = shares.shape
     if n_rows is not None:
-        check_same_length(shares, range(n_rows), where)
+        check_same_length(shares, range(n_rows))
     known = np.arange(k)
     if classes is not None:
-        known = canonical_labels(classes, classes=classes, _where=where)[0]
+        known = read_labels(classes, classes=classes, input_name="classes")[0]
         if len(known) != k:
             cure = "For more than two classes pass soft labels with one column per class"
-            refuse(where, f"{k} classes, as the soft labels have", f"{len(known)}", cure)
+            raise invalid_input(
+                expected=f"{k} classes, as the soft labels have", got=f"{len(known)}", hint=cure
+            )
     shares = match_columns(shares, y, known, column_names(scores))
-    weight = raw_weight(sample_weight, n, where)
+    weight = raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
     if sample_weight is not None and are_counts(weight):  # k of n: 3 * (1 / 3) votes are one
         whole = np.rint(mass)
@@ -134,7 +135,7 @@ class Votes(NamedTuple):
     kinds: frozenset[str]
 
 
-def votes_of(table: FloatArray, where: str) -> Votes:
+def votes_of(table: FloatArray) -> Votes:
     """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
 
     A row of one 1 is both. Blocks of one table are judged together, by `check_votes`.
@@ -142,8 +143,6 @@ def votes_of(table: FloatArray, where: str) -> Votes:
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_classes)
-    where : str
-        The opening of error messages.
 
     Raises
     ------
@@ -154,7 +153,7 @@ def votes_of(table: FloatArray, where: str) -> Votes:
     --------
     >>> import numpy as np
     >>> from sklearn_calib.canonical import votes_of
-    >>> votes = votes_of(np.array([[3.0, 1.0], [0.0, 1.0]]), "example")
+    >>> votes = votes_of(np.array([[3.0, 1.0], [0.0, 1.0]]))
     >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
@@ -164,18 +163,27 @@ def votes_of(table: FloatArray, where: str) -> Votes:
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         cure = "Repair that row, or leave it out"
-        refuse(where, rule, f"{given[row, column]:g}", cure, row=row, column=column)
+        raise invalid_input(
+            expected=rule, got=f"{given[row, column]:g}", hint=cure, row=row, column=column
+        )
     total = given.sum(axis=1)
     if not total.all():
         cure = "Drop rows that nobody judged"
-        refuse(where, "a share or a vote in every row", "none", cure, row=total.argmin())
+        raise invalid_input(
+            expected="a share or a vote in every row", got="none", hint=cure, row=total.argmin()
+        )
     whole = (given == np.floor(given)).all(axis=1)
     largest = given.max(axis=1, initial=0.0)
     off = ~whole & (np.abs(total - 1) > _SLACK)
     if off.any():
         row = int(off.argmax())
         rule, got = f"{rule}, shares with a sum of 1", f"a sum of {total[row]:g}"
-        refuse(where, rule, got, "Divide the row by its sum, or give the numbers of votes", row=row)
+        raise invalid_input(
+            expected=rule,
+            got=got,
+            hint="Divide the row by its sum, or give the numbers of votes",
+            row=row,
+        )
     many = whole & (total > 1)
     told = {
         "shares": ~whole,
@@ -186,41 +194,54 @@ def votes_of(table: FloatArray, where: str) -> Votes:
     return Votes(given / total[:, None], np.where(whole, total, 1.0), kinds)
 
 
-def check_votes(kinds: frozenset[str], where: str) -> None:
+def check_votes(kinds: frozenset[str]) -> None:
     """Refuse a table of which some rows are shares and others counts, or many labels per row."""
     if "shares" in kinds and len(kinds) > 1:
         cure = "Give one kind: a row of counts weighs as many rows as it has votes"
-        refuse(where, "shares, or numbers of votes, in all rows", "both", cure)
+        raise invalid_input(
+            expected="shares, or numbers of votes, in all rows", got="both", hint=cure
+        )
     if kinds == {"marks"}:
-        cure = "For many labels per row " + setting("many_labels", words="see the page Many labels")
+        cure = "For many labels per row see the page Many labels"
         cure += "; votes of annotators are counts"
-        refuse(where, "soft labels whose rows sum to 1", "0 and 1 alone, several 1 in a row", cure)
+        raise invalid_input(
+            expected="soft labels whose rows sum to 1",
+            got="0 and 1 alone, several 1 in a row",
+            hint=cure,
+        )
 
 
-def _shares(y, where):
+def _shares(y):
     """Soft labels as rows that sum to 1, and the unit in their last place."""
-    raw = read_numbers(y, "soft labels", where)
+    raw = read_numbers(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw.ravel()
     if raw.ndim not in (1, 2) or raw.size == 0:
-        refuse(
-            where,
-            "soft labels of shape (n_samples,) or (n_samples, n_classes), with at least one row",
-            f"shape {raw.shape}",
-            "Pass the share of the second class, or one column per class",
+        raise invalid_input(
+            expected=(
+                "soft labels of shape (n_samples,) or (n_samples, n_classes), with at least one row"
+            ),
+            got=f"shape {raw.shape}",
+            hint="Pass the share of the second class, or one column per class",
         )
     given = raw.astype(np.float64)
     wrong = ~((given >= 0) & (given <= 1))
     if raw.ndim == 2 and wrong.any() and (given >= 0).all() and (given == np.floor(given)).all():
         cure = "Divide each row by its sum, and pass the sums as sample_weight"
-        refuse(where, "soft labels in [0, 1]", "whole numbers, which may be counts of votes", cure)
+        raise invalid_input(
+            expected="soft labels in [0, 1]",
+            got="whole numbers, which may be counts of votes",
+            hint=cure,
+        )
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
         column = place[1] if raw.ndim == 2 else None
         cure = "Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n"
         got = f"{given[place]:g}"
-        refuse(where, "soft labels in [0, 1]", got, cure, row=place[0], column=column)
+        raise invalid_input(
+            expected="soft labels in [0, 1]", got=got, hint=cure, row=place[0], column=column
+        )
     if raw.ndim == 1:
         return np.column_stack([1 - given, given]), unit
     total = given.sum(axis=1)
@@ -229,5 +250,7 @@ def _shares(y, where):
     if off.any() and not (error.max() <= _DIGITS * _BRAIN_UNIT and are_bfloat16(given)):
         row = int(off.argmax())
         cure = "Divide each row by its sum; for many labels per row see the page Many labels"
-        refuse(where, "soft labels whose rows sum to 1", f"{total[row]:g}", cure, row=row)
+        raise invalid_input(
+            expected="soft labels whose rows sum to 1", got=f"{total[row]:g}", hint=cure, row=row
+        )
     return given / total[:, None], unit

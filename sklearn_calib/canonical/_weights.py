@@ -7,12 +7,11 @@ methods and to all measures.
 
 import numpy as np
 
+from .._argument_checks import are_counts
 from .._typing import ArrayLike, FloatArray
-from ..exceptions import named, refuse, setting
+from ..exceptions import invalid_input
 from ._arrays import read_numbers
 
-_LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
-_COUNT_TOLERANCE = 1e-6
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
 _SMALLEST = 2.0**-400  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
 _FEW = 100  # weights that mostly tell what kind they are
@@ -20,11 +19,7 @@ LEAST, MOST = 1e-100, 1e100  # of weights whose unit matters
 
 
 def canonical_weight(
-    sample_weight: ArrayLike | None,
-    n_samples: int,
-    *,
-    keeps_unit: bool = False,
-    _where: str = "canonical_weight",
+    sample_weight: ArrayLike | None, n_samples: int, *, keeps_unit: bool = False
 ) -> FloatArray:
     """Turn sample weights into a checked float64 array; by default every weight is 1.
 
@@ -62,19 +57,17 @@ def canonical_weight(
     >>> canonical_weight([2.0**1000, 2.0**1001], 2) / 2.0**62
     array([1., 2.])
     """
-    weight = raw_weight(sample_weight, n_samples, _where, keeps_unit=keeps_unit)
+    weight = raw_weight(sample_weight, n_samples, keeps_unit=keeps_unit)
     return weight if keeps_unit else _safe(weight)
 
 
-def weight_and_unit(
-    sample_weight: ArrayLike, n_samples: int, where: str
-) -> tuple[FloatArray, float]:
+def weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArray, float]:
     """The weights of a measure, and what they have to be multiplied by to be those given.
 
     Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
     the digits that no weight gives.
     """
-    given = raw_weight(sample_weight, n_samples, where)
+    given = raw_weight(sample_weight, n_samples)
     largest = given.max()
     if _is_constant(given, largest) and not are_counts(given):
         return (given > 0).astype(np.float64), float(largest)
@@ -88,34 +81,34 @@ def _is_constant(weight, value):
 
 
 def raw_weight(
-    sample_weight: ArrayLike | None, n_samples: int, where: str, *, keeps_unit: bool = False
+    sample_weight: ArrayLike | None, n_samples: int, *, keeps_unit: bool = False
 ) -> FloatArray:
     """As `canonical_weight`, but as they were given."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = read_numbers(sample_weight, "sample_weight", where)
+    weight = read_numbers(sample_weight, "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
-        refuse(
-            where,
-            "one " + named("sample_weight") + f" per row, shape ({n_samples},), a 1d array",
-            f"shape {weight.shape}",
-            "Check the rows that the weights belong to",
+        raise invalid_input(
+            "sample_weight",
+            expected=f"one sample_weight per row, shape ({n_samples},), a 1d array",
+            got=f"shape {weight.shape}",
+            hint="Check the rows that the weights belong to",
         )
     weight = weight.astype(np.float64)
-    check_weights(weight, where, keeps_unit=keeps_unit)
+    check_weights(weight, keeps_unit=keeps_unit)
     if not weight.any():
-        refuse(
-            where,
-            "at least one " + named("sample_weight") + " above 0",
-            "all-zero weights",
-            "Pass " + setting("sample_weight", None) + " for equal weights",
+        raise invalid_input(
+            "sample_weight",
+            expected="at least one sample_weight above 0",
+            got="all-zero weights",
+            hint="Pass sample_weight=None for equal weights",
         )
     return np.rint(weight) if are_counts(weight) else weight
 
 
-def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
+def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
     if len(weight) and weight.min() >= LEAST and weight.max() <= MOST:
         return  # what nearly all are; a NaN is neither
@@ -127,7 +120,13 @@ def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
         cure = "Divide all weights by the same number, or give the lightest rows weight 0"
     if bad.any():
         row = int(bad.argmax())
-        refuse(where, named("sample_weight") + rule, f"{weight[row]:g}", cure, row=row)
+        raise invalid_input(
+            "sample_weight",
+            expected=("sample_weight" + rule),
+            got=f"{weight[row]:g}",
+            hint=cure,
+            row=row,
+        )
 
 
 def _safe(weight):
@@ -138,27 +137,6 @@ def _safe(weight):
         return weight
     light = (weight > 0) & (weight < _SMALLEST * weight.max())
     return np.where(light, _SMALLEST * weight.max(), weight) if light.any() else weight
-
-
-def are_counts(weight: FloatArray) -> bool:
-    """Whether all weights are whole numbers up to 2^53, or within 1e-6 of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_calib.canonical._weights import are_counts
-    >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
-    (True, False, False)
-    """
-    if not (_is_whole(weight[:_FEW]).all() and weight.max() <= _LARGEST_COUNT):
-        return False
-    return bool(_is_whole(weight).all())
-
-
-def _is_whole(weight):
-    """Whether weights are whole numbers but for rounding; a light row is not an absent one."""
-    near = np.rint(weight)
-    return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)
 
 
 def rows_per_weight(weight: FloatArray) -> float:

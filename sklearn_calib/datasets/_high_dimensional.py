@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, ndtr
 
+from .._argument_checks import check_count, check_known, is_number, unknown_name
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
 from ..canonical import read_numbers
-from ..exceptions import check_count, check_known, is_number, refuse, refuse_unknown
+from ..exceptions import invalid_input
 
 
 def _clipped(t):
@@ -129,12 +130,11 @@ def make_high_dimensional(
     >>> X.shape, round(truth.cos_theta(truth.coef), 6)
     ((100, 200), 1.0)
     """
-    where = "make_high_dimensional"
-    check_known(where, "a design", design, _DESIGNS, "Choose one of them")
+    check_known("a design", design, _DESIGNS, "Choose one of them")
     if not callable(link) and not (isinstance(link, str) and link in _LINKS):
-        refuse_unknown(where, "a callable, or a link", link, _LINKS, "Choose one")
-    n_samples = check_count(n_samples, "n_samples", where)
-    n_features = check_count(n_features, "n_features", where)
+        raise unknown_name("a callable, or a link", link, _LINKS, "Choose one")
+    n_samples = check_count(n_samples, "n_samples")
+    n_features = check_count(n_features, "n_features")
     for value, least, most, rule in (
         (link_slope, 0, np.inf, "link_slope > 0"),
         (link_intercept, -np.inf, np.inf, "a finite link_intercept"),
@@ -142,9 +142,9 @@ def make_high_dimensional(
         (degrees_of_freedom, 2, np.inf, "degrees_of_freedom > 2"),
     ):
         if not is_number(value) or not least < value < most:
-            refuse(where, rule, repr(value), "Choose a value in the range")
+            raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
     rng = legacy_generator(random_state)
-    matrix, root = _law(covariance, correlation, n_features, where)
+    matrix, root = _law(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)
     function = link if callable(link) else _LINKS[link]
@@ -154,23 +154,24 @@ def make_high_dimensional(
     return *truth.draw(n_samples, rng), truth
 
 
-def _law(covariance, correlation, d, where):
+def _law(covariance, correlation, d):
     """The matrix, and what `_correlated` needs to give independent entries that covariance."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
         return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
-    matrix = None if isinstance(covariance, str) else read_numbers(covariance, "covariance", where)
+    matrix = None if isinstance(covariance, str) else read_numbers(covariance, "covariance")
     if matrix is None or matrix.shape != (d, d):
-        refuse(
-            where,
-            f"'ar', 'identity' or a covariance of shape ({d}, {d})",
-            repr(covariance) if matrix is None else f"shape {matrix.shape}",
-            "Change covariance or n_features",
+        raise invalid_input(
+            expected=f"'ar', 'identity' or a covariance of shape ({d}, {d})",
+            got=repr(covariance) if matrix is None else f"shape {matrix.shape}",
+            hint="Change covariance or n_features",
         )
     try:
         return matrix, np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        refuse(where, "a positive definite covariance", "another", "Check its eigenvalues")
+        raise invalid_input(
+            expected="a positive definite covariance", got="another", hint="Check its eigenvalues"
+        ) from None
 
 
 def _correlated(Z, root):

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, is_number
 from .._random import generator, legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from ..canonical import canonical_proba
-from ..exceptions import check_count, is_number, named, refuse
+from ..exceptions import invalid_input
 
 
 class ScoredData(NamedTuple):
@@ -55,9 +56,8 @@ def make_uniform_shift(
     >>> abs(lower_distance_to_calibration(data.y, data.proba) - data.distance) < 0.01
     True
     """
-    where = "make_uniform_shift"
-    n_samples = check_count(n_samples, "n_samples", where)
-    _check(epsilon, 1, "0 <= epsilon <= 1", where)
+    n_samples = check_count(n_samples, "n_samples")
+    _check(epsilon, 1, "0 <= epsilon <= 1")
     rng = legacy_generator(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
@@ -113,10 +113,9 @@ def make_sign_perturbed(
     >>> smooth_calibration_error(data.y, data.proba) < 0.03
     True
     """
-    where = "make_sign_perturbed"
-    n_samples = check_count(n_samples, "n_samples", where)
-    n_values = check_count(n_values, "n_values", where)
-    _check(strength, 1 / 3, "0 <= strength <= 1/3", where)
+    n_samples = check_count(n_samples, "n_samples")
+    n_values = check_count(n_values, "n_values")
+    _check(strength, 1 / 3, "0 <= strength <= 1/3")
     rng = legacy_generator(random_state)
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
@@ -125,9 +124,9 @@ def make_sign_perturbed(
     return ScoredData(y, values[which], truth[which], 0.0 if strength == 0 else float("nan"))
 
 
-def _check(value, most, rule, where):
+def _check(value, most, rule):
     if not is_number(value) or not 0 <= value <= most:
-        refuse(where, rule, repr(value), "Choose a value in the range")
+        raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
 
 
 def make_overconfident(
@@ -164,11 +163,15 @@ def make_overconfident(
     >>> make_overconfident(3)[0].shape
     (158, 3)
     """
-    where = "make_overconfident"
-    n_classes = check_count(n_classes, "n_classes", where, 2)
-    n_samples = check_count(n_samples, "n_samples", where, 2 * n_classes)
+    n_classes = check_count(n_classes, "n_classes", 2)
+    n_samples = check_count(n_samples, "n_samples", 2 * n_classes)
     if not is_number(sharpness) or not 0 < sharpness < np.inf:
-        refuse(where, "a " + named("sharpness") + " above 0", repr(sharpness), "Leave the default")
+        raise invalid_input(
+            "sharpness",
+            expected="a sharpness above 0",
+            got=repr(sharpness),
+            hint="Leave the default",
+        )
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))

@@ -3,10 +3,11 @@
 import numpy as np
 from scipy.special import expit
 
+from .._argument_checks import check_count
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 from ..canonical import read_numbers
-from ..exceptions import check_count, refuse
+from ..exceptions import invalid_input
 
 
 def make_two_gaussians(
@@ -53,27 +54,24 @@ def make_two_gaussians(
     >>> expected_calibration_error(y, proba) < 0.01
     True
     """
-    where = "make_two_gaussians"
-    n_samples = check_count(n_samples, "n_samples", where)
+    n_samples = check_count(n_samples, "n_samples")
     rng = legacy_generator(random_state)
-    mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean", where)
+    mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean")
     if covariance is None:
         covariance = np.ones(mean.shape)
-    covariance = read_numbers(covariance, "covariance", where).astype(np.float64)
+    covariance = read_numbers(covariance, "covariance").astype(np.float64)
     if mean.ndim != 1 or covariance.shape not in (mean.shape, mean.shape * 2):
-        refuse(
-            where,
-            "a mean of shape (p,) and a covariance of shape (p,) or (p, p)",
-            f"shapes {mean.shape} and {covariance.shape}",
-            "Give both the same number of features",
+        raise invalid_input(
+            expected="a mean of shape (p,) and a covariance of shape (p,) or (p, p)",
+            got=f"shapes {mean.shape} and {covariance.shape}",
+            hint="Give both the same number of features",
         )
     eigenvalues = covariance if covariance.ndim == 1 else np.linalg.eigvalsh(covariance)
     if eigenvalues.min() <= 0:
-        refuse(
-            where,
-            "a positive definite covariance",
-            f"an eigenvalue of {eigenvalues.min():.3g}",
-            "Add a small multiple of the identity",
+        raise invalid_input(
+            expected="a positive definite covariance",
+            got=f"an eigenvalue of {eigenvalues.min():.3g}",
+            hint="Add a small multiple of the identity",
         )
     y = rng.randint(0, 2, n_samples)
     noise = rng.normal(size=(n_samples, len(mean)))

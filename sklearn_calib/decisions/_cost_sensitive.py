@@ -19,13 +19,13 @@ from .._sklearn_compat import (
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..canonical import (
     align_columns,
-    canonical_labels,
-    canonical_proba,
     canonical_weight,
     check_indexes,
     check_several,
+    read_labels,
+    read_proba,
 )
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._costs import canonical_actions, canonical_costs
 
 
@@ -47,40 +47,37 @@ class DecidingClassifier(ClassifierAround):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        where = f"{type(self).__name__}.predict_proba"
-        return self._predict_ordered_proba(self.estimator_, X, self.classes_, where)
+        return self._predict_ordered_proba(self.estimator_, X, self.classes_)
 
-    def _predict_ordered_proba(self, estimator, X, classes, where):
+    def _predict_ordered_proba(self, estimator, X, classes):
         """Probabilities by a fitted classifier, columns in the order of `classes`."""
         known = estimator.classes_
-        proba = canonical_proba(estimator.predict_proba(X), n_classes=len(known), _where=where)
-        return align_columns(proba, known, classes, where)
+        proba = read_proba(estimator.predict_proba(X), n_classes=len(known))
+        return align_columns(proba, known, classes)
 
     @property
     def _is_frozen(self):
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_estimator(self, y, where):
+    def _check_estimator(self, y):
         """The classes, and the codes of the labels; nothing is fitted yet."""
         if not hasattr(self.estimator, "predict_proba"):
             inner = type(getattr(self.estimator, "estimator", self.estimator)).__name__
-            refuse(
-                where,
-                "a classifier with predict_proba",
-                inner,
-                f"Write CalibratedModel({inner}(...)), which has calibrated probabilities",
+            raise invalid_input(
+                expected="a classifier with predict_proba",
+                got=inner,
+                hint=(f"Write CalibratedModel({inner}(...)), which has calibrated probabilities"),
                 error=TypeError,
             )
         known = getattr(self.estimator, "classes_", None) if self._is_frozen else None
         if self._is_frozen and known is None:
-            refuse(
-                where,
-                "a fitted classifier with classes_ in the FrozenEstimator",
-                type(self.estimator.estimator).__name__,
-                "Fit it first; give a model of another library to CalibratedModel",
+            raise invalid_input(
+                expected="a fitted classifier with classes_ in the FrozenEstimator",
+                got=type(self.estimator.estimator).__name__,
+                hint="Fit it first; give a model of another library to CalibratedModel",
             )
-        classes, codes = canonical_labels(y, classes=known, _where=where)
-        check_several(classes, where, "There is nothing to decide; check the selection of the rows")
+        classes, codes = read_labels(y, classes=known, input_name="y")
+        check_several(classes, "There is nothing to decide; check the selection of the rows")
         return classes, codes
 
     def _route(self, **params):
@@ -215,15 +212,14 @@ default=None
         -------
         self : object
         """
-        where = f"{type(self).__name__}.fit"
-        check_indexes(where, X, y, sample_weight)
-        classes, codes = self._check_estimator(y, where)
-        actions = canonical_actions(self.actions, classes, where)
+        check_indexes(X, y, sample_weight)
+        classes, codes = self._check_estimator(y)
+        actions = canonical_actions(self.actions, classes)
         given = self.costs if costs is None else costs
         table = None
         if not callable(given):
             rows = len(codes)
-            table = canonical_costs(given, classes, where, n_rows=rows, actions=actions)
+            table = canonical_costs(given, classes, n_rows=rows, actions=actions)
         params = self._route(sample_weight=sample_weight, **fit_params)
         self._remember(self._fitted_estimator(X, y, params), classes)
         self._by_row = table is not None and table.ndim == 3
@@ -287,11 +283,10 @@ default=None
         score : float
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
-        where = f"{type(self).__name__}.score"
-        check_indexes(where, X, y, sample_weight)
+        check_indexes(X, y, sample_weight)
         proba, table = self._believed(X, costs, "score")
-        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
-        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        _, codes = read_labels(y, classes=self.classes_, input_name="y")
+        weight = canonical_weight(sample_weight, len(codes))
         return -float(
             np.average(costs_of(table, codes, best_actions(proba, table)), weights=weight)
         )
@@ -311,17 +306,15 @@ default=None
     def _believed(self, X, costs, method):
         """Probabilities and the costs that hold for their rows."""
         check_is_fitted(self)
-        where = f"{type(self).__name__}.{method}"
         if costs is None and self._by_row:
-            refuse(
-                where,
-                "the costs of these rows, since fit had those of its own",
-                "costs=None",
-                "Pass costs=, of shape (n_samples, n_classes, n_actions)",
+            raise invalid_input(
+                expected="the costs of these rows, since fit had those of its own",
+                got="costs=None",
+                hint="Pass costs=, of shape (n_samples, n_classes, n_actions)",
             )
         proba = np.asarray(self.predict_proba(X))
         if costs is None and self.costs_ is not None:
             return proba, self.costs_
         given = self.costs(X) if costs is None else costs
         n_rows, actions = len(proba), self.actions_
-        return proba, canonical_costs(given, self.classes_, where, n_rows=n_rows, actions=actions)
+        return proba, canonical_costs(given, self.classes_, n_rows=n_rows, actions=actions)

@@ -8,14 +8,13 @@ import numpy as np
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import match_columns, read_numbers
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Case, canonical_case
 
 
 def canonical_costs(
     costs: ArrayLike | None,
     classes: Any,
-    where: str,
     *,
     n_rows: int | None = None,
     actions: AnyArray | None = None,
@@ -29,50 +28,55 @@ def canonical_costs(
     after the classes, and columns named after the actions, come into their order.
     """
     n_classes = len(classes)
-    table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs", where)
+    table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs")
     shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
     if n_rows is not None:
         shape += f" or ({n_rows}, {shape[1:]}"
     fits = table.ndim == 2 or (table.ndim == 3 and n_rows == len(table))
     fits = fits and table.shape[-2] == n_classes and table.shape[-1] > 1
     if not fits or (actions is not None and table.shape[-1] != len(actions)):
-        refuse(
-            where,
-            named("costs") + f" of shape {shape} with at least two actions",
-            f"shape {table.shape}",
-            "costs[j, a] is the cost of action a where class j is true; actions that are not the "
-            "classes need names, as in actions=['no', 'yes', 'ask']",
+        raise invalid_input(
+            "costs",
+            expected=f"costs of shape {shape} with at least two actions",
+            got=f"shape {table.shape}",
+            hint=(
+                "costs[j, a] is the cost of action a where class j is true; actions "
+                "that are not the classes need names, as in actions=['no', 'yes', "
+                "'ask']"
+            ),
         )
     table = table.astype(np.float64)
     if not np.isfinite(table).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
         got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
-        refuse(where, "finite costs", got, "Write a large number for what must not happen")
+        raise invalid_input(
+            expected="finite costs", got=got, hint="Write a large number for what must not happen"
+        )
     frame: Any = costs
     if hasattr(frame, "iloc"):
         table = match_columns(table.T, frame.T, classes).T
     table = match_columns(table, costs, classes if actions is None else actions)
     if table.ndim == 2:
-        _refuse_dominated(table, range(table.shape[1]) if actions is None else actions, where)
+        _check_no_dominated(table, range(table.shape[1]) if actions is None else actions)
     return table
 
 
-def _refuse_dominated(table, names, where):
+def _check_no_dominated(table, names):
     for one, name in enumerate(names):
         for other, better in enumerate(names):
             if one != other and (table[:, other] <= table[:, one]).all():
-                refuse(
-                    where,
-                    named("costs") + " under which each action can be the cheaper one of any two",
-                    f"action {quoted(name)}, which never costs less than {quoted(better)}",
-                    "Leave it out, or check that rows of costs are true classes and columns are "
-                    "actions",
+                raise invalid_input(
+                    "costs",
+                    expected="costs under which each action can be the cheaper one of any two",
+                    got=f"action {quoted(name)}, which never costs less than {quoted(better)}",
+                    hint=(
+                        "Leave it out, or check that rows of costs are true classes and columns "
+                        "are actions"
+                    ),
                 )
 
 
-def canonical_actions(
-    actions: Sequence[object] | AnyArray | None, classes: AnyArray, where: str
-) -> AnyArray:
+def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyArray) -> AnyArray:
     """The names of the actions as an array that keeps their types; by default the classes."""
     if actions is None:
         return classes
@@ -80,7 +84,7 @@ def canonical_actions(
     named = all(isinstance(name, Hashable) for name in names)
     if len(names) < 2 or not named or len({*names}) < len(names):
         rule = "the names of at least two different actions"
-        refuse(where, rule, repr(actions)[:200], "Name each action once")
+        raise invalid_input(expected=rule, got=repr(actions)[:200], hint="Name each action once")
     return array_of_names(names)
 
 
@@ -94,40 +98,46 @@ def array_of_names(names: Sequence[object]) -> AnyArray:
 
 
 def two_class_case(
-    where: str,
     y_true: ArrayLike,
     y_proba: ArrayLike,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
+    *,
+    input_name: str = "y_proba",
 ) -> tuple[Case, BinaryProblem]:
-    """A validated case of two classes, and its scores and events."""
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    """Return a validated case of two classes, and its scores and events."""
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label, input_name=input_name)
     if len(case.classes) != 2:
-        refuse(
-            where,
-            "two classes",
-            f"{len(case.classes)}",
-            "Pass one class against the others, y == c with proba[:, c]",
+        raise invalid_input(
+            expected="two classes",
+            got=f"{len(case.classes)}",
+            hint="Pass one class against the others, y == c with proba[:, c]",
         )
     return case, case.problems()[0]
 
 
-def canonical_thresholds(thresholds: ArrayLike | None, where: str) -> FloatArray:
+def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
     """Increasing probabilities strictly between 0 and 1; 0.01, 0.02, ... 0.99 by default."""
     if thresholds is None:
         return np.arange(1, 100) / 100
-    table = read_numbers(thresholds, "thresholds", where).astype(np.float64)
+    table = read_numbers(thresholds, "thresholds").astype(np.float64)
     if table.ndim != 1 or not len(table):
         rule = "thresholds of shape (n_thresholds,), at least one"
-        refuse(where, rule, f"shape {table.shape}", "Pass a list of probabilities")
+        raise invalid_input(
+            expected=rule, got=f"shape {table.shape}", hint="Pass a list of probabilities"
+        )
     outside = ~((table > 0) & (table < 1))
     if outside.any():
         got = f"{table[outside][0]:g}"
         cure = "At 0 everyone is acted on and at 1 nobody, so leave them out"
-        refuse(where, named("thresholds") + " strictly between 0 and 1", got, cure)
+        raise invalid_input(
+            "thresholds", expected="thresholds strictly between 0 and 1", got=got, hint=cure
+        )
     if (np.diff(table) <= 0).any():
         row = int((np.diff(table) <= 0).argmax())
         got = f"{table[row]:g} before {table[row + 1]:g}"
-        refuse(where, "increasing thresholds", got, "Pass them through numpy.unique")
+        raise invalid_input(
+            expected="increasing thresholds", got=got, hint="Pass them through numpy.unique"
+        )
     return table

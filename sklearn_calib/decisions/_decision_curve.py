@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from .._argument_checks import check_between, check_count, check_level, number_or_nan, require
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_between, check_count, check_level, number_or_nan, refuse, require
+from ..exceptions import invalid_input
 from ..metrics import canonical_case
 from ._costs import canonical_thresholds, two_class_case
 from ._regret import RegretCurve, regret_curve
@@ -47,7 +48,7 @@ class NetBenefitDifference(Shown):
 
     def to_frame(self) -> DataFrame:
         """The difference as a pandas DataFrame, one row per threshold."""
-        pd = require("pandas", "cli", "NetBenefitDifference.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame(_columns(self))
 
     def _sections(self):
@@ -119,7 +120,7 @@ class DecisionCurve(Shown):
 
     def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame, one row per threshold."""
-        pd = require("pandas", "cli", "DecisionCurve.to_frame")
+        pd = require("pandas", "cli")
         table = _columns(self)
         over = _columns(self.over_all)
         table["over_all"] = over.pop("difference")
@@ -277,12 +278,15 @@ def decision_curve(
     >>> curve.to_frame().shape
     (3, 18)
     """
-    where = "decision_curve"
-    table = _checked(thresholds, level, prevalence, n_resamples, where)
+    table = _checked(thresholds, level, prevalence, n_resamples)
     if not np.isfinite(number_or_nan(harms)):
-        refuse(where, "harms as one number", repr(harms), "Leave it out if predictions are free")
-    _, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    _check_sampled(problem.hit, prevalence, where)
+        raise invalid_input(
+            expected="harms as one number",
+            got=repr(harms),
+            hint="Leave it out if predictions are free",
+        )
+    _, problem = two_class_case(y_true, y_proba, sample_weight, labels, pos_label)
+    _check_sampled(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = generator(random_state)
     given = kernel, table, level, n_resamples, rng, float(harms)
@@ -369,34 +373,46 @@ def decision_difference(
     >>> bool((found.band_low > 0).any())  # recalibration helps someone
     True
     """
-    where = "decision_difference"
-    table = _checked(thresholds, level, prevalence, n_resamples, where)
+    table = _checked(thresholds, level, prevalence, n_resamples)
     charged = np.asarray([number_or_nan(harm) for harm in np.ravel(harms)])
     if charged.shape != (2,) or not np.isfinite(charged).all():
-        refuse(where, "harms as two numbers", repr(harms), "Pass those of the first and the second")
+        raise invalid_input(
+            expected="harms as two numbers",
+            got=repr(harms),
+            hint="Pass those of the first and the second",
+        )
     given = sample_weight, labels, pos_label
-    _, first = two_class_case(where, y_true, first_proba, *given)
-    second = canonical_case(where, y_true, second_proba, *given).problems()[0]
-    _check_sampled(first.hit, prevalence, where)
+    _, first = two_class_case(y_true, first_proba, *given, input_name="first_proba")
+    second = canonical_case(y_true, second_proba, *given, input_name="second_proba").problems()[0]
+    _check_sampled(first.hit, prevalence)
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)
     harm = float(charged[1] - charged[0])
     return _difference(1, 0, kernel, table, level, n_resamples, generator(random_state), harm)
 
 
-def _checked(thresholds, level, prevalence, n_resamples, where):
-    check_level(level, where)
+def _checked(thresholds, level, prevalence, n_resamples):
+    check_level(level)
     if prevalence is not None:
         cure = "Leave it out unless the rows of each class were sampled by themselves"
-        check_between(prevalence, 0, 1, "a prevalence strictly between 0 and 1", where, cure)
-    check_count(n_resamples, "n_resamples", where)
-    return canonical_thresholds(thresholds, where)
+        check_between(
+            "prevalence",
+            prevalence,
+            0,
+            1,
+            expected="a prevalence strictly between 0 and 1",
+            hint=cure,
+        )
+    check_count(n_resamples, "n_resamples")
+    return canonical_thresholds(thresholds)
 
 
-def _check_sampled(hit, prevalence, where):
+def _check_sampled(hit, prevalence):
     if prevalence is not None and len(np.unique(hit)) < 2:
         got = "rows of one class only"
-        refuse(where, "rows of both classes with prevalence=", got, "Leave prevalence out")
+        raise invalid_input(
+            expected="rows of both classes with prevalence=", got=got, hint="Leave prevalence out"
+        )
 
 
 def _difference(first, second, kernel, table, level, n_resamples, rng, harm):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from .._argument_checks import check_level
 from .._kernels._expected_metrics import best_actions, costs_of, expected_costs, mean_of_rows
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
-from ..exceptions import check_level
 from ..metrics import canonical_case
 from ._costs import canonical_costs
 
@@ -112,11 +112,10 @@ default=None
     >>> found.believed < found.realised, found.pvalue < 0.001
     (True, True)
     """
-    where = "expected_cost_test"
-    check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    given = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
-    table = canonical_costs(costs, case.classes, where, n_rows=len(given))
+    check_level(level)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
+    given = canonical_weight(sample_weight, np.shape(y_true)[0])
+    table = canonical_costs(costs, case.classes, n_rows=len(given))
     if table.ndim == 3:
         table = table[given > 0]
     proba = np.asarray(case.proba)

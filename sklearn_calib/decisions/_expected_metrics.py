@@ -6,22 +6,24 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from .._argument_checks import check_between, require
 from .._kernels import _expected_metrics as kernels
 from .._show import Section, Shown, Table
+from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
     check_column_owner,
     check_indexes,
     check_same_length,
     find_positive,
     give_to_owner,
     match_columns,
+    read_labels,
+    read_proba,
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import check_between, meant, named, refuse, require, setting
+from ..exceptions import invalid_input
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -79,11 +81,14 @@ class ExpectedMetrics(Shown):
             a metric differs that could not.
         """
         if name not in self.realised:
-            refuse(
-                "ExpectedMetrics.z",
-                f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}",
-                repr(name),
-                meant(name, self.realised) if self.realised else "Pass y_true= to expected_metrics",
+            raise invalid_input(
+                expected=(
+                    f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}"
+                ),
+                got=repr(name),
+                hint=suggest_name(name, self.realised)
+                if self.realised
+                else "Pass y_true= to expected_metrics",
             )
         gap = self.realised[name] - getattr(self, name)
         deviation = self.standard_deviations[name]
@@ -96,7 +101,7 @@ class ExpectedMetrics(Shown):
 
         Columns metric, expected, standard_deviation; with labels realised, z and pvalue, two-sided.
         """
-        pd = require("pandas", "cli", "ExpectedMetrics.to_frame")
+        pd = require("pandas", "cli")
         rows: list[dict[str, Any]] = []
         for name, deviation in self.standard_deviations.items():
             row = {"metric": name, "expected": getattr(self, name)}
@@ -195,24 +200,23 @@ def expected_metrics(
     >>> bool(found.z("accuracy") < -5), found.to_frame().shape
     (True, (7, 6))
     """
-    where = "expected_metrics"
-    proba = np.asarray(canonical_proba(y_proba, _where=where))
-    check_indexes(where, y_true, y_proba, sample_weight)
-    classes, codes = _classes(proba, y_true, labels, where)
+    proba = np.asarray(read_proba(y_proba))
+    check_indexes(y_true, y_proba, sample_weight)
+    classes, codes = _classes(proba, y_true, labels)
     proba = match_columns(proba, y_proba, classes)
-    positive = _positive(classes, pos_label, where)
+    positive = _positive(classes, pos_label)
     if labels is pos_label is None:
-        check_column_owner(y_proba, classes, "pos_label", where)
+        check_column_owner(y_proba, classes, "pos_label")
     proba = np.asarray(give_to_owner(proba, y_proba, positive))
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
-        weight, unit = weight_and_unit(sample_weight, len(proba), where)
+        weight, unit = weight_and_unit(sample_weight, len(proba))
     if codes is not None and labels is not None:
         rows = weight > 0
-        warn_of_order(proba[rows], codes[rows], classes, "labels", where)
+        warn_of_order(proba[rows], codes[rows], classes, "labels")
     share = weight / weight.sum()
-    predicted = _predicted(proba, threshold, positive, where)
-    values = _values(proba, predicted, costs, classes, where)
+    predicted = _predicted(proba, threshold, positive)
+    values = _values(proba, predicted, costs, classes)
     found = {name: kernels.mean_of_rows(proba, rows, share) for name, rows in values.items()}
     realised = {}
     if codes is not None:
@@ -235,53 +239,56 @@ def expected_metrics(
     )
 
 
-def _classes(proba, y_true, labels, where):
+def _classes(proba, y_true, labels):
     """The classes of the columns, and the code of each label, or None without `y_true`."""
     k, codes = proba.shape[1], None
     classes: AnyArray = np.arange(k)
     if y_true is not None:
-        classes, codes = canonical_labels(y_true, classes=labels, _where=where)
-        check_same_length(codes, proba, where)
+        classes, codes = read_labels(y_true, classes=labels)
+        check_same_length(codes, proba)
     elif labels is not None:
-        classes, _ = canonical_labels(labels, classes=labels, _where=where)
+        classes, _ = read_labels(labels, classes=labels)
     if len(classes) != k:
-        refuse(
-            where,
-            f"one class for each of the {k} columns of " + named("y_proba"),
-            f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If "
-            + named("y_true")
-            + " misses a class, name all, in the order of the columns, with "
-            + setting("labels"),
+        raise invalid_input(
+            "y_proba",
+            expected=f"one class for each of the {k} columns of y_proba",
+            got=f"{len(classes)} classes, {classes[:10].tolist()}",
+            hint=("If y_true misses a class, name all, in the order of the columns, with labels="),
         )
     return classes, codes
 
 
-def _positive(classes, pos_label, where):
+def _positive(classes, pos_label):
     """The column of the positive class."""
     if pos_label is not None and len(classes) != 2:
         cure = "Leave pos_label out, or pass one class against the others"
-        refuse(where, "two classes with pos_label=", f"{len(classes)}", cure)
+        raise invalid_input(
+            expected="two classes with pos_label=", got=f"{len(classes)}", hint=cure
+        )
     cure = "Name one of the labels; without y_true pass labels= too"
-    return find_positive(classes, pos_label, where, cure)
+    return find_positive(classes, pos_label, cure)
 
 
-def _predicted(proba, threshold, positive, where):
+def _predicted(proba, threshold, positive):
     """Position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
     cure = "Leave it out to predict the class with the largest probability"
-    check_between(threshold, 0, 1, "a threshold strictly between 0 and 1", where, cure)
+    check_between(
+        "threshold", threshold, 0, 1, expected="a threshold strictly between 0 and 1", hint=cure
+    )
     if proba.shape[1] != 2:
         cure = "Leave threshold out, or pass one class against the others"
-        refuse(where, "two classes with threshold=", f"{proba.shape[1]}", cure)
+        raise invalid_input(
+            expected="two classes with threshold=", got=f"{proba.shape[1]}", hint=cure
+        )
     return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 
 
-def _values(proba, predicted, costs, classes, where):
+def _values(proba, predicted, costs, classes):
     """Of each metric that is a mean of rows, the value of each row for each possible label."""
     k = proba.shape[1]
-    table = canonical_costs(costs, classes, where)
+    table = canonical_costs(costs, classes)
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
         "brier_loss": BrierLoss().of_labels(proba),

@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from .._argument_checks import are_counts
 from .._kernels._expected_metrics import best_actions, costs_of
 from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
-from ..canonical import are_counts
 from ..metrics import BinaryProblem, Case, metric
 from ._costs import canonical_costs
 from ._risk_coverage import levels_of
@@ -53,7 +53,7 @@ def expected_cost_score(case: Case, *, costs: ArrayLike | None = None) -> float:
     >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
     0.4
     """
-    table = canonical_costs(costs, case.classes, case.where)
+    table = canonical_costs(costs, case.classes)
     return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
 
 

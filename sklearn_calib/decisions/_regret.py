@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._argument_checks import check_count, check_level, require
 from .._kernels._net_benefit import (
     NetBenefit,
     critical_value,
@@ -14,7 +15,6 @@ from .._kernels._net_benefit import (
 )
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import called, check_count, check_level, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import recalibrated_proba
 from ._costs import canonical_thresholds, two_class_case
@@ -70,7 +70,7 @@ class RegretCurve:
         part : float
             Exact, in the unit of the loss.
         """
-        rule = get_loss(loss, "RegretCurve.part", 2)
+        rule = get_loss(loss, 2)
         without, event = rule.of_labels(np.column_stack([1 - self.breaks, self.breaks])).T
         # the weights w of the thresholds c: the loss of an event falls at the rate (1 - c) w
         pieces = -self.intercept * np.diff(event)
@@ -124,13 +124,13 @@ class RegretCurve:
         -------
         regret : ndarray of shape (n_thresholds,)
         """
-        table = canonical_thresholds(thresholds, "RegretCurve.at")
+        table = canonical_thresholds(thresholds)
         piece = np.searchsorted(self.breaks, table) - 1
         return self.intercept[piece] + self.slope[piece] * table
 
     def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame: columns threshold and regret, two rows per piece."""
-        pd = require("pandas", "cli", "RegretCurve.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame({"threshold": self.threshold, "regret": self.regret})
 
 
@@ -220,17 +220,16 @@ def regret_curve(
     >>> curve.maximum > 0.005, abs(2 * curve.integral - curve.brier_part) < 1e-12
     (True, True)
     """
-    where = called("regret_curve")
-    check_level(level, where)
-    check_count(n_resamples, "n_resamples", where)
-    case, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    check_level(level)
+    check_count(n_resamples, "n_resamples")
+    case, problem = two_class_case(y_true, y_proba, sample_weight, labels, pos_label)
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
         how: dict[str, Any] = {"sample_weight": case.weight, "classes": np.arange(2)}
-        given = case.proba, case.codes, cv, where
+        given = case.proba, case.codes, cv
         other = case.with_proba(recalibrated_proba(recalibrated, *given, **how))
     else:
         how = {"sample_weight": sample_weight, "labels": case.classes, "pos_label": pos_label}
-        other = canonical_case(where, y_true, recalibrated, **how)
+        other = canonical_case(y_true, recalibrated, **how, input_name="recalibrated")
     better = other.problems()[0]
     breaks, intercept, slope = regret_pieces(
         problem.score, better.score, problem.hit, problem.weight

@@ -5,11 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
+from .._argument_checks import are_counts, check_level, require
 from .._kernels._proportion import share_interval
 from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..canonical import are_counts
-from ..exceptions import check_level, require
 from ..metrics import Case, canonical_case
 
 
@@ -84,7 +83,7 @@ class RiskCoverageCurve:
 
     def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame, one row per threshold."""
-        pd = require("pandas", "cli", "RiskCoverageCurve.to_frame")
+        pd = require("pandas", "cli")
         names = ("threshold", "coverage", "risk", "low", "high", "perfect_risk")
         return pd.DataFrame({name: getattr(self, name) for name in names})
 
@@ -143,9 +142,8 @@ def risk_coverage_curve(
     >>> bool(curve.risk[500] < curve.risk[-1])  # the more confident half
     True
     """
-    where = "risk_coverage_curve"
-    check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    check_level(level)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     threshold, mass, errors = levels_of(case)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
     squares = mass if (case.weight == 1).all() else levels_of(case, case.weight**2)[1]

@@ -8,14 +8,21 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
+from .._argument_checks import check_between, equals, is_number
 from .._kernels._proportion import share_interval, upper_bound
 from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
 from .._random import legacy_generator
 from .._show import plain
 from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from ..canonical import canonical_labels, canonical_weight, check_indexes, check_same_length
-from ..exceptions import caution, check_between, equals, is_number, named, refuse
+from .._warnings import warn_calibration
+from ..canonical import (
+    canonical_weight,
+    check_indexes,
+    check_same_length,
+    read_labels,
+)
+from ..exceptions import invalid_input
 from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names
 
@@ -185,15 +192,18 @@ class SelectiveClassifier(DecidingClassifier):
         -------
         self : object
         """
-        where = f"{type(self).__name__}.fit"
-        self._check_arguments(where)
-        check_indexes(where, X, y, groups, fit_params.get("sample_weight"))
-        classes, codes = self._check_estimator(y, where)
+        self._check_arguments()
+        check_indexes(X, y, groups, fit_params.get("sample_weight"))
+        classes, codes = self._check_estimator(y)
         if any(equals(self.abstain_label, label) for label in classes.tolist()):
             cure = "Leave it out, or choose another word"
-            refuse(where, "an abstain_label that is no class", repr(self.abstain_label), cure)
-        given = None if groups is None else _group_of_rows(groups, len(codes), where)
-        weight = canonical_weight(fit_params.get("sample_weight"), len(codes), _where=where)
+            raise invalid_input(
+                expected="an abstain_label that is no class",
+                got=repr(self.abstain_label),
+                hint=cure,
+            )
+        given = None if groups is None else _group_of_rows(groups, len(codes))
+        weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator, rows, held_out = self.estimator, slice(None), X
         if not self._is_frozen:
             X, codes = indexable(X, codes)
@@ -204,10 +214,10 @@ class SelectiveClassifier(DecidingClassifier):
             part, _ = safe_split(estimator, X, codes, train)
             held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fitted_estimator(part, classes[codes[train]], params)
-        proba = self._predict_ordered_proba(estimator, held_out, classes, where)
-        check_same_length(codes[rows], proba, where)
+        proba = self._predict_ordered_proba(estimator, held_out, classes)
+        check_same_length(codes[rows], proba)
         own = None if given is None else given[rows]
-        self._choose(np.asarray(proba), codes[rows], weight[rows], own, where)
+        self._choose(np.asarray(proba), codes[rows], weight[rows], own)
         self._remember(estimator, classes)
         return self
 
@@ -227,7 +237,7 @@ class SelectiveClassifier(DecidingClassifier):
             type, else of dtype object.
         """
         check_is_fitted(self)
-        check_indexes(f"{type(self).__name__}.predict", X, groups)
+        check_indexes(X, groups)
         chosen, answered = self._answers(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
@@ -253,59 +263,72 @@ class SelectiveClassifier(DecidingClassifier):
             In [0, 1].
         """
         check_is_fitted(self)
-        where = f"{type(self).__name__}.score"
-        check_indexes(where, X, y, groups)
-        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        check_indexes(X, y, groups)
+        _, codes = read_labels(y, classes=self.classes_, input_name="y")
         chosen, answered = self._answers(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))
 
     def _answers(self, X, groups, method):
         """Position of the largest probability of each row, and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
-        least = self._thresholds(groups, len(proba), f"{type(self).__name__}.{method}")
+        least = self._thresholds(groups, len(proba))
         return proba.argmax(axis=1), _reaches(proba.max(axis=1), least)
 
-    def _thresholds(self, groups, n_samples, where):
+    def _thresholds(self, groups, n_samples):
         """The threshold of each row, or of all."""
         known = getattr(self, "thresholds_", None)
         if known is None:
             if groups is not None:
                 cure = "Leave them out, or pass groups to fit"
-                refuse(where, "no groups, as fit had none", "groups", cure)
+                raise invalid_input(expected="no groups, as fit had none", got="groups", hint=cure)
             return self.threshold_
         if groups is None:
-            refuse(where, "the groups of the rows, as fit had them", "none", "Pass groups")
-        given = _group_of_rows(groups, n_samples, where)
+            raise invalid_input(
+                expected="the groups of the rows, as fit had them", got="none", hint="Pass groups"
+            )
+        given = _group_of_rows(groups, n_samples)
         names = list(dict.fromkeys(given.tolist()))
         new = [name for name in names if name not in known]
         if new:
             rows = int(np.isin(given, np.array(new, dtype=given.dtype)).sum())
-            caution(
-                where,
-                "groups that fit has seen",
-                f"{_listed(new)} in {rows} rows",
-                "These rows are abstained from. Fit with rows of these groups",
+            warn_calibration(
+                expected="groups that fit has seen",
+                got=f"{_listed(new)} in {rows} rows",
+                hint="These rows are abstained from. Fit with rows of these groups",
+                estimator=self,
             )
         return np.array([known.get(name, np.inf) for name in given.tolist()])
 
-    def _check_arguments(self, where):
+    def _check_arguments(self):
         names = ["delta", "calibration_size"] + ["max_risk"] * (self.max_risk is not None)
         for name in names:
             cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
             rule = f"{name} strictly between 0 and 1"
-            check_between(getattr(self, name), 0, 1, rule, where, cure)
+            check_between("?", getattr(self, name), 0, 1, expected=rule, hint=cure)
         share = self.coverage
         if share is not None:
             if not is_number(share) or not 0 < share <= 1:
                 cure = "Pass for instance 0.9"
-                refuse(where, named("coverage") + " above 0 and at most 1", repr(share), cure)
+                raise invalid_input(
+                    "coverage",
+                    expected="coverage above 0 and at most 1",
+                    got=repr(share),
+                    hint=cure,
+                )
             if self.max_risk is not None:
                 got = f"max_risk={self.max_risk!r} and coverage={share!r}"
-                refuse(where, named("max_risk") + " or coverage", got, "Leave one of them out")
+                raise invalid_input(
+                    "max_risk",
+                    expected="max_risk or coverage",
+                    got=got,
+                    hint="Leave one of them out",
+                )
         if not equals(self.method, "sgr"):
-            refuse(where, "method 'sgr'", repr(self.method), "Leave the default")
+            raise invalid_input(
+                expected="method 'sgr'", got=repr(self.method), hint="Leave the default"
+            )
 
-    def _choose(self, proba, codes, weight, groups, where):
+    def _choose(self, proba, codes, weight, groups):
         """Set the threshold, or that of each group."""
         error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
         for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
@@ -317,7 +340,7 @@ class SelectiveClassifier(DecidingClassifier):
         for name, rows in whole.items():
             given = confidence[rows], error[rows], weight[rows]
             found[name] = self._choice(*given, self.delta / len(whole))
-        self._say_where_none(found, len(codes), where)
+        self._say_where_none(found, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():
             answered[rows] = _reaches(confidence[rows], found[name].threshold)
@@ -355,18 +378,20 @@ class SelectiveClassifier(DecidingClassifier):
         part, risk, interval = _told(answered, error, counted, delta)
         return Cutoff(threshold, part, risk, bound, interval)
 
-    def _say_where_none(self, found, n_samples, where):
+    def _say_where_none(self, found, n_samples):
         none = [name for name, one in found.items() if one.threshold == np.inf]
         if not none:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
         groups = "" if None in found else f" in the groups {_listed(none)}"
-        caution(
-            where,
-            "confident rows with an error rate that is surely small enough",
-            f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
-            f"All {'rows' if not groups else 'their rows'} are abstained from. Allow a larger "
-            "max_risk or delta, or pass more rows",
+        warn_calibration(
+            expected="confident rows with an error rate that is surely small enough",
+            got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
+            hint=(
+                f"All {'rows' if not groups else 'their rows'} are abstained from. Allow "
+                "a larger max_risk or delta, or pass more rows"
+            ),
+            estimator=self,
         )
 
 
@@ -387,17 +412,21 @@ def _told(answered, error, counted, delta):
     return mass / total, risk, (float(low), float(high))
 
 
-def _group_of_rows(groups, n_samples, where):
+def _group_of_rows(groups, n_samples):
     """The group of each row, none missing."""
     given = np.asarray(groups)
     if given.shape != (n_samples,):
         got = f"shape {given.shape}"
-        refuse(where, f"one group for each of the {n_samples} rows", got, "Pass one column")
+        raise invalid_input(
+            expected=f"one group for each of the {n_samples} rows", got=got, hint="Pass one column"
+        )
     given = given.astype(object) if given.dtype.kind not in "biufUS" else given
     missing = np.array([one is None or one != one for one in given.tolist()], dtype=bool)
     if missing.any():
         cure = "Name a group of its own for these rows"
-        refuse(where, "a group in every row", "none", cure, row=missing.argmax())
+        raise invalid_input(
+            expected="a group in every row", got="none", hint=cure, row=missing.argmax()
+        )
     return given
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import check_known, refuse_unknown
+from .._argument_checks import check_known, unknown_name
 from ..metrics import all_metrics
 
 
@@ -48,11 +48,10 @@ def as_eval_metric(
     >>> as_eval_metric("lightgbm")([0, 1, 1, 0], [0.2, 0.6, 0.4, 0.7])[0]
     'temperature_refinement_log_loss'
     """
-    where = "as_eval_metric"
-    check_known(where, "library", library, ("xgboost", "lightgbm"))
+    check_known("library", library, ("xgboost", "lightgbm"))
     known = {name: one for name, one in all_metrics().items() if not one.spec.greater_is_better}
     if not isinstance(measure, str) or measure not in known:
-        refuse_unknown(where, "a measure", measure, list(known))
+        raise unknown_name("a measure", measure, list(known))
     scorer = known[measure].scorer(**options)
 
     def evaluate(y_true, y_score, sample_weight=None):

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_known, equals, unknown_name
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import check_known, equals, refuse, refuse_unknown
+from ..exceptions import invalid_input
 from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
 from ._in_sample import mapped
@@ -61,13 +62,15 @@ def smoothed_frequencies(
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in all_recalibrators():
         known = ("loess", "cox", *all_recalibrators())
-        refuse_unknown(problem.where, "a smoother", smoother, known)
+        raise unknown_name("a smoother", smoother, known)
     else:
-        method = resolve_recalibrator(smoother, problem.where)
+        method = resolve_recalibrator(smoother, input_name="smoother")
     if isinstance(method, Identity):
         rule = "a smoother that learns from the labels"
         got = "Identity, whose curve is the predictions, so that every index is 0"
-        refuse(problem.where, rule, got, "Leave smoother out, or take 'cox' or 'spline'")
+        raise invalid_input(
+            expected=rule, got=got, hint="Leave smoother out, or take 'cox' or 'spline'"
+        )
     given, points = (np.column_stack([1 - score, score]) for score in (problem.score, cells.score))
     labels = problem.hit.astype(np.intp)
     return np.clip(mapped(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0)
@@ -131,8 +134,7 @@ def calibration_indices(
     >>> found.e50 <= found.e90 <= found.emax
     True
     """
-    where = "calibration_indices"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     problems = case.problems(multiclass)
     table = np.array([indices_of_problem(problem, smoother) for problem in problems])
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
@@ -214,7 +216,7 @@ def integrated_calibration_index(
     >>> integrated_calibration_index(y, proba, smoother="isotonic", summary="max") > 0.1
     True
     """
-    check_known(problem.where, "summary", summary, _SUMMARIES)
+    check_known("summary", summary, _SUMMARIES)
     return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
@@ -17,8 +18,9 @@ from ..canonical import (
     check_same_length,
     give_to_owner,
     match_columns,
+    read_proba,
 )
-from ..exceptions import check_known, refuse
+from ..exceptions import invalid_input
 from ..metrics import LossLike, canonical_case, get_loss
 from ._decompose import _is_plain_temperature, _recalibrated
 from ._in_sample import raised_case
@@ -75,7 +77,7 @@ class RefinementCurve:
         position : int
             The stage is ``curve.stage[position]``.
         """
-        check_known("RefinementCurve.best", "rule", rule, RULES)
+        check_known("rule", rule, RULES)
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best
@@ -155,34 +157,39 @@ def refinement_curve(
     >>> bool(curve.refinement.argmin() > curve.risk.argmin())  # the log loss stops too early
     True
     """
-    where = "refinement_curve"
-    rule = get_loss(loss, where)
+    rule = get_loss(loss)
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
     case, start, rows, table = None, None, slice(None), []
     several = isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
     if isinstance(staged_proba, str) or not several:
         cure = "Pass a list with one array for each stage"
-        refuse(where, "staged_proba, one table for each stage", repr(staged_proba)[:60], cure)
+        raise invalid_input(
+            expected="staged_proba, one table for each stage",
+            got=repr(staged_proba)[:60],
+            hint=cure,
+        )
     if stages is not None and np.ndim(stages) != 1:
         got = repr(stages)[:60]
-        refuse(
-            where, "stages, one number or name for each stage", got, "Leave it out for 1, 2, ..."
+        raise invalid_input(
+            expected="stages, one number or name for each stage",
+            got=got,
+            hint="Leave it out for 1, 2, ...",
         )
     for number, given in enumerate(staged_proba):
-        proba = canonical_proba(given, kind=kind, _where=f"{where}, staged_proba[{number}]")
+        proba = read_proba(given, kind=kind, input_name=f"staged_proba[{number}]")
         if case is None:
             how: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
             how["validate"] = partial(canonical_proba, kind=kind)
-            everyone = canonical_case(where, y_true, given, check_order=False, **how)
-            case = canonical_case(where, y_true, given, sample_weight, **how)
-            rule.check_classes(len(case.classes), where)
-            kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0
+            everyone = canonical_case(y_true, given, check_order=False, **how)
+            case = canonical_case(y_true, given, sample_weight, **how)
+            rule.check_classes(len(case.classes))
+            kept = canonical_weight(sample_weight, len(everyone.codes)) > 0
             rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
             weight = case.weight / case.weight.sum()
         else:
-            proba = canonical_proba(proba, n_classes=len(case.classes), _where=where)
-            check_same_length(everyone.codes, proba, where)
-            check_indexes(where, y_true, given, sample_weight)
+            proba = read_proba(proba, n_classes=len(case.classes))
+            check_same_length(everyone.codes, proba)
+            check_indexes(y_true, given, sample_weight)
             proba = match_columns(proba, given, case.classes)
             proba = give_to_owner(proba, given, case.positive)
             case = case.with_proba(proba if kept.all() else proba[kept])
@@ -190,11 +197,11 @@ def refinement_curve(
         if evaluate:
             criterion, refinement, losses, start = evaluate(case, rule, start, rows)
         else:
-            losses = rule.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
+            losses = rule.of_rows(_recalibrated(case, recalibrator, cv), case.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
-    return _collected(table, stages, weight[rows] if table else None, loss, unit, where)
+    return _collected(table, stages, weight[rows] if table else None, loss, unit)
 
 
 def _temperature_stage(case, loss, start, rows):
@@ -213,13 +220,12 @@ def _temperature_stage(case, loss, start, rows):
     return *means, losses[0][rows], inside
 
 
-def _collected(table, stages, weight, loss, unit, where):
+def _collected(table, stages, weight, loss, unit):
     if not table or (stages is not None and len(stages) != len(table)):
-        refuse(
-            where,
-            "at least one stage" if not table else f"{len(stages)} stages, as in stages=",
-            f"{len(table)} arrays of scores",
-            "Pass an iterable with one array of scores per stage",
+        raise invalid_input(
+            expected="at least one stage" if not table else f"{len(stages)} stages, as in stages=",
+            got=f"{len(table)} arrays of scores",
+            hint="Pass an iterable with one array of scores per stage",
         )
     risk, refinement, criterion = np.array([row[:3] for row in table]).T
     best = table[int(criterion.argmin())][3].astype(float)

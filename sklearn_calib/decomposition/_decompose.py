@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_flag, equals, is_number
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
+from .._warnings import ignore_calibration_warnings
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import check_flag, equals, is_number, named, no_cautions, refuse
+from ..exceptions import invalid_input
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
 from ._grouping import decompose_by_features
@@ -163,7 +165,7 @@ def decompose_loss(
     (True, 'region')
     """
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case("decompose_loss", *rows)
+    case = canonical_case(*rows)
     if features is None:
         return decompose_case(
             case, loss, "temperature" if recalibrator is None else recalibrator, cv
@@ -185,7 +187,7 @@ def decompose_case(
     the sum of theirs, and `squares` of shape (n_samples,) are the sums of their squared weights,
     which the intervals need.
     """
-    rule = get_loss(loss, case.where, len(case.classes))
+    rule = get_loss(loss, len(case.classes))
     total = case.weight.sum()
     w = case.weight / total
     squares = w**2 if squares is None else squares / total**2
@@ -194,7 +196,7 @@ def decompose_case(
     if _is_plain_temperature(recalibrator):
         case = raised_case(case)
         fit = fit_temperature(log_proba(case.proba), case.codes, case.weight)
-    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, case.where, fit), case.codes)
+    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, fit), case.codes)
     frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
     blind = rule.of_labels(frequencies[None].astype(float))[0][case.codes]
     rows = {
@@ -293,17 +295,16 @@ def refinement_error(
     >>> refinement_error(y, proba) < log_loss(y, proba)
     True
     """
-    where = "refinement_error"
-    rule = get_loss(loss, where)
+    rule = get_loss(loss)
     if start is not None and not (is_number(start) and 0 < start < np.inf):
         cure = "Pass an inverse temperature, or None"
-        refuse(where, named("start") + " above 0", repr(start), cure)
-    in_sample = _in_sample(where, rule, recalibrator, cv, label_smoothing)
+        raise invalid_input("start", expected="start above 0", got=repr(start), hint=cure)
+    in_sample = _in_sample(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(where, *rows, validate=validate)
+    case = canonical_case(*rows, validate=validate)
     if in_sample and kind == "logits":
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
@@ -312,11 +313,10 @@ def refinement_error(
 
 def _refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, start=None) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
-    where = case.where
-    if _in_sample(where, rule, recalibrator, cv, smooth):
+    if _in_sample(rule, recalibrator, cv, smooth):
         return temperature_of_case(case, smooth, start).loss
     plain = _is_plain_temperature(recalibrator)
-    rule.check_classes(len(case.classes), where)
+    rule.check_classes(len(case.classes))
     if plain and cv is None:  # of another loss than the one that was minimised
         return loss_after_temperature(case, rule)
     if equals(recalibrator, "isotonic") and cv is None and len(case.classes) == 2:
@@ -328,19 +328,19 @@ def _refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, s
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
         if value is not None:
             return value
-    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
+    refined = rule.of_rows(_recalibrated(case, recalibrator, cv), case.codes)
     return float(case.weight @ refined / case.weight.sum())
 
 
-def _in_sample(where, loss, recalibrator, cv, label_smoothing):
+def _in_sample(loss, recalibrator, cv, label_smoothing):
     """Whether one temperature fit gives the value; refuses label smoothing where it does not."""
     in_sample = _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
-    if check_flag(label_smoothing, "label_smoothing", where) and not in_sample:
-        refuse(
-            where,
-            named("label_smoothing") + " with temperature scaling, log loss and no folds",
-            f"{recalibrator!r}, {loss.label}, cv={cv!r}",
-            "Set label_smoothing=False",
+    if check_flag(label_smoothing, "label_smoothing") and not in_sample:
+        raise invalid_input(
+            "label_smoothing",
+            expected="label_smoothing with temperature scaling, log loss and no folds",
+            got=f"{recalibrator!r}, {loss.label}, cv={cv!r}",
+            hint="Set label_smoothing=False",
         )
     return in_sample
 
@@ -383,7 +383,7 @@ def proper_calibration_error(
     True
     """
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case("proper_calibration_error", *rows)
+    case = canonical_case(*rows)
     return decompose_case(case, loss, recalibrator, cv).calibration
 
 
@@ -393,7 +393,7 @@ def _is_plain_temperature(recalibrator):
     )
 
 
-def _recalibrated(case, recalibrator, cv, where, fit=None):
+def _recalibrated(case, recalibrator, cv, fit=None):
     """Recalibrated probabilities, in sample or out of fold; `fit`: the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         case = raised_case(case)
@@ -403,9 +403,9 @@ def _recalibrated(case, recalibrator, cv, where, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    with no_cautions():  # a constant prediction is a fact here, not a mistake
+    with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
         how = {"sample_weight": weight, "classes": np.arange(len(classes))}
-        return recalibrated_proba(recalibrator, proba, codes, cv, where, **how)
+        return recalibrated_proba(recalibrator, proba, codes, cv, **how)
 
 
 def _fold_of_row(case, cv):

@@ -20,8 +20,9 @@ from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
+from .._warnings import ignore_calibration_warnings
 from ..canonical import check_indexes
-from ..exceptions import no_cautions, refuse
+from ..exceptions import invalid_input
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
     MOST_COLUMNS,
@@ -56,10 +57,10 @@ def decompose_by_features(
     cv: CV = None,
 ) -> LossDecomposition:
     """`decompose_loss` of a `Case` with features, which have a row for each that was given."""
-    rule = get_loss(loss, case.where, len(case.classes))
+    rule = get_loss(loss, len(case.classes))
     columns = feature_columns(features, case)
     if not enough_for_features(case):
-        _refuse_few(case)
+        raise _too_few_rows(case)
     folds = folds_of_rows(case, _FOLDS if cv is None else cv)
     fold, recalibrated, (mapped, used), gains = _corrected(case, columns, rule, recalibrator, folds)
     w = case.weight / case.weight.sum()
@@ -121,11 +122,13 @@ def enough_for_features(case: "Case") -> bool:
     return counts.sum() >= FEWEST_ROWS and (counts >= FEWEST_OF_CLASS).sum() >= 2
 
 
-def _refuse_few(case):
+def _too_few_rows(case):
     n_rows, counts = len(case.codes), np.bincount(case.codes)
     rule = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
     got = f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}"
-    refuse(case.where, f"{rule}classes, for features", got, "Leave features out")
+    return invalid_input(
+        expected=f"{rule}classes, for features", got=got, hint="Leave features out"
+    )
 
 
 def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
@@ -133,15 +136,14 @@ def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
 
     Rows of weight 0, which a case does not hold, are left out.
     """
-    where = case.where
-    check_indexes(where, features, first=case.index)
-    columns = table_columns(features, case.n_given, where, "features")
+    check_indexes(features, first=case.index)
+    columns = table_columns(features, case.n_given, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"
-        refuse(where, f"at most {MOST_COLUMNS} features", got, cure)
+        raise invalid_input(expected=f"at most {MOST_COLUMNS} features", got=got, hint=cure)
     if SCORE in columns:
-        refuse(where, f"no feature named {SCORE!r}", "one", "Rename it")
+        raise invalid_input(expected=f"no feature named {SCORE!r}", got="one", hint="Rename it")
     return {name: case.of_given(column) for name, column in columns.items()}
 
 
@@ -158,7 +160,9 @@ def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     if (tested != 1).any():
         got = f"{np.count_nonzero(tested != 1)} rows that are not"
         cure = "Pass a number of folds, or a splitter such as GroupKFold"
-        refuse(case.where, "folds that test each row once, with features", got, cure)
+        raise invalid_input(
+            expected="folds that test each row once, with features", got=got, hint=cure
+        )
     return folds
 
 
@@ -182,8 +186,8 @@ def _corrected(case, columns, rule, recalibrator, folds):
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
         given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
-        with no_cautions():  # a constant prediction is a fact here, not a mistake
-            method = resolve_recalibrator(recalibrator, case.where)
+        with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
+            method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **given)
             mapped = aligned_proba(method, proba, numbers)
             trees = MulticalibratedScores()

@@ -11,8 +11,8 @@ from sklearn.isotonic import isotonic_regression
 from .._kernels._temperature import TemperatureFit, fit_temperature
 from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
 from .._typing import Estimator, FloatArray, IntArray
+from .._warnings import ignore_calibration_warnings
 from ..canonical import canonical_proba
-from ..exceptions import no_cautions
 from ..recalibrators import aligned_proba, fit_recalibrator
 
 if TYPE_CHECKING:
@@ -80,6 +80,6 @@ def mapped(
     """New rows by a recalibrator that is fitted to others."""
     classes = np.arange(proba.shape[1])
     given = None if (weight == 1).all() else weight  # for methods without weights
-    with no_cautions():  # one class, or one score, is a fact here
+    with ignore_calibration_warnings():  # one class, or one score, is a fact here
         fitted = fit_recalibrator(method, proba, codes, classes=classes, sample_weight=given)
         return aligned_proba(fitted, new, classes)

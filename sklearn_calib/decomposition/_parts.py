@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_level, unknown_name
 from .._show import plain
-from ..exceptions import check_level, refuse_unknown
 from ..metrics import LossLike, get_loss
 from ._intervals import Law
 
@@ -130,7 +130,7 @@ class LossDecomposition:
         >>> parts.advice().partition(" would")[0]
         'Retrain: a model that used column 1 better'
         """
-        check_level(level, "LossDecomposition.advice")
+        check_level(level)
         if self.action is None:
             return None
         loss, rows = get_loss(self.loss).title, f"{self.n_rows:,} rows"
@@ -182,7 +182,7 @@ class LossDecomposition:
             also ``action``, ``advice``, ``gain_of_features``, ``feature_gains`` (whose keys are
             text), ``smallest_seen`` and ``n_rows``. What is not known is None.
         """
-        check_level(level, "LossDecomposition.to_dict")
+        check_level(level)
         with_features = self.grouping is not None
         content: dict[str, Any] = {"loss": get_loss(self.loss).name, "level": level}
         for term in TERMS + OF_FEATURES * with_features:
@@ -273,10 +273,9 @@ class LossDecomposition:
         >>> low > 0  # overconfident
         True
         """
-        where = "LossDecomposition.interval"
         if term not in TERMS + OF_FEATURES:
-            refuse_unknown(where, "term", term, TERMS + OF_FEATURES)
-        check_level(level, where)
+            raise unknown_name("term", term, TERMS + OF_FEATURES)
+        check_level(level)
         law = self._laws.get(term)
         return None if law is None else law.interval(level)
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, check_level, equals, is_number, unknown_name
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from ..canonical import rows_per_weight
-from ..exceptions import check_count, check_level, equals, is_number, refuse, refuse_unknown
+from ..exceptions import invalid_input
 from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, folds_of, resolve_recalibrator
 from ._in_sample import mapped
@@ -55,7 +56,6 @@ class _Question(NamedTuple):
     key: IntArray  # numbers from 0, equal for rows of one prediction
     compared: slice  # classes
     rows: AnyArray | slice  # of the case
-    where: str
     recalibrator: str  # where none is given
 
     def residual(self, rows: AnyArray | slice) -> FloatArray:
@@ -67,7 +67,7 @@ class _Question(NamedTuple):
 def _of_problem(problem: "BinaryProblem") -> _Question:
     proba = np.column_stack([1 - problem.score, problem.score])
     given = proba, problem.hit.astype(np.intp), problem.weight, problem.cell_of_row
-    return _Question(*given, slice(1, 2), problem.rows, problem.where, "isotonic")
+    return _Question(*given, slice(1, 2), problem.rows, "isotonic")
 
 
 def _of_vectors(case: "Case") -> _Question:
@@ -75,7 +75,7 @@ def _of_vectors(case: "Case") -> _Question:
     if case.items is None:  # the default method counts weights: only ratios of fractions matter
         weight = weight * rows_per_weight(weight)
     given = np.asarray(case.proba), case.codes, weight, case.of_proba(_vector_key)
-    return _Question(*given, slice(None), slice(None), case.where, "default")
+    return _Question(*given, slice(None), slice(None), "default")
 
 
 def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
@@ -113,7 +113,7 @@ def _recalibrated(recalibrator, question, train, test):
         return question.proba[test]
     proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
     method = question.recalibrator if recalibrator is None else recalibrator
-    unfitted = resolve_recalibrator(method, question.where)
+    unfitted = resolve_recalibrator(method)
     return mapped(unfitted, proba, codes, weight, question.proba[test])
 
 
@@ -140,10 +140,12 @@ def _folds(question, cv) -> _Pairs:
     """
     n, key = len(question.codes), question.key
     if isinstance(cv, bool | float | str) or cv is None:
-        refuse(question.where, "cv as a number of folds or a splitter", repr(cv), "Pass cv=5")
+        raise invalid_input(
+            expected="cv as a number of folds or a splitter", got=repr(cv), hint="Pass cv=5"
+        )
     if isinstance(cv, int | np.integer):
         distinct = int(key.max()) + 1
-        k = min(check_count(cv, "cv", question.where, 2, cure="Pass cv=5"), distinct)
+        k = min(check_count(cv, "cv", 2, hint="Pass cv=5"), distinct)
         if k == 1:
             return []
         rng = np.random.default_rng(0)
@@ -160,7 +162,7 @@ def _folds(question, cv) -> _Pairs:
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():
         got = f"{int((tested != 1).sum())} rows that are tested never or more than once"
-        refuse(question.where, "folds that test each row once", got, "Pass cv=5")
+        raise invalid_input(expected="folds that test each row once", got=got, hint="Pass cv=5")
     return pairs
 
 
@@ -171,20 +173,24 @@ def _vector_key(proba):
     return np.unique(mixed, return_inverse=True)[1].ravel()
 
 
-def _check(where, norm, recalibrator, direction):
+def _check(norm, recalibrator, direction):
     if not is_number(norm) or not norm >= 1:
-        refuse(where, "norm from 1 to infinity", repr(norm), "Pass 1, 2 or float('inf')")
+        raise invalid_input(
+            expected="norm from 1 to infinity", got=repr(norm), hint="Pass 1, 2 or float('inf')"
+        )
     if direction is not None and (not isinstance(direction, str) or direction not in _DIRECTIONS):
-        refuse_unknown(where, "direction", direction, (None, *_DIRECTIONS))
+        raise unknown_name("direction", direction, (None, *_DIRECTIONS))
     if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
         rule = "a recalibrator that learns from the labels"
-        refuse(where, rule, "Identity, which finds no error", "Leave recalibrator out")
+        raise invalid_input(
+            expected=rule, got="Identity, which finds no error", hint="Leave recalibrator out"
+        )
     return float(norm)
 
 
 def _canonical(case: "Case", *, norm=1.0, recalibrator=None, cv=5, direction=None) -> float:
     """The error of whole vectors."""
-    norm = _check(case.where, norm, recalibrator, direction)
+    norm = _check(norm, recalibrator, direction)
     return _estimate(_of_vectors(case), norm, recalibrator, cv, direction)
 
 
@@ -277,7 +283,7 @@ def variational_calibration_error(
     >>> variational_calibration_error(y, proba, multiclass="canonical", norm=2) > 0.1
     True
     """
-    norm = _check(problem.where, norm, recalibrator, direction)
+    norm = _check(norm, recalibrator, direction)
     return _estimate(_of_problem(problem), norm, recalibrator, cv, direction)
 
 
@@ -344,17 +350,18 @@ def variational_calibration_interval(
     >>> 0 < found.lower_bound < found.value
     True
     """
-    where = "variational_calibration_interval"
-    check_level(level, where)
+    check_level(level)
     if multiclass not in (known := ("auto", *_MULTICLASS)):
-        refuse_unknown(where, "multiclass", multiclass, known)
-    norm = _check(where, norm, recalibrator, direction)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+        raise unknown_name("multiclass", multiclass, known)
+    norm = _check(norm, recalibrator, direction)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     given = {"norm": norm, "recalibrator": recalibrator, "cv": cv, "direction": direction}
     value = variational_calibration_error.of_case(case, multiclass=multiclass, **given)
     t, weight = _sequential(case, multiclass, norm, recalibrator, cv, direction)
     if len(t) < 2:
-        refuse(where, "at least three rows", str(len(case.codes)), "Collect more")
+        raise invalid_input(
+            expected="at least three rows", got=str(len(case.codes)), hint="Collect more"
+        )
     w = weight / weight.sum()
     law = mean_law(t, w, w**2)
     low, high = law.interval(level)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from .._argument_checks import require, unknown_name
 from .._kernels._logit_axis import LogitAxis
 from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
 from ..canonical import align_columns, check_indexes
-from ..exceptions import refuse, refuse_unknown, require
+from ..exceptions import invalid_input
 from ..meta import check_gives_proba
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Display:
         """The curves that can be styled: for each name what it looks like by default."""
         return self._look
 
-    def _styles(self, where, given):
+    def _styles(self, given):
         """What each curve looks like: as it is by default, but for what is given."""
         curves = self._curves()
         several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
@@ -134,24 +135,23 @@ class Display:
         if not fit or (given and not curves):
             rule = f"a dict or a list of {len(curves)} dicts as curve_kwargs"
             cure = f"The curves are {', '.join(map(str, curves))}" if curves else "Leave it out"
-            refuse(where, rule, repr(given)[:200], cure, argument="curve_kwargs")
+            raise invalid_input("curve_kwargs", expected=rule, got=repr(given)[:200], hint=cure)
         for name in (name for one in several for name in one if name not in self._styled):
-            refuse_unknown(where, "an option of curve_kwargs", name, self._styled, error=TypeError)
+            raise unknown_name("an option of curve_kwargs", name, self._styled, error=TypeError)
         return {name: curves[name] | dict(one) for name, one in zip(curves, several, strict=True)}
 
     def _drawn_on(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
-        where = f"{type(self).__name__}.plot"
-        self.styles_ = self._styles(where, curve_kwargs)
+        self.styles_ = self._styles(curve_kwargs)
         if axes is None:
-            axes = self._new_axes(require("matplotlib.pyplot", "plot", where))
+            axes = self._new_axes(require("matplotlib.pyplot", "plot"))
         axes = np.ravel(np.asarray(axes, dtype=object))
         count = len(self.points())
         strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
         if len(axes) != count or strange:
             got = repr(strange[0])[:60] if strange else f"{len(axes)}"
             rule = f"{count} axes, one per panel"
-            refuse(where, rule, got, "Leave them out for a new figure")
+            raise invalid_input(expected=rule, got=got, hint="Leave them out for a new figure")
         self._draw(*axes, **options)
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
@@ -208,11 +208,14 @@ def _of_known_options(made):
         if {"options", "drawn"} & {*own}:
             known += _named(cls.plot)[1:]
         unknown = [name for name in options if name not in known]
-        where = f"{cls.__name__}.{made.__name__}"
         if unknown and not ("options" in own and not hasattr(cls, "_result_of")):
-            refuse_unknown(where, "an option", unknown[0], dict.fromkeys(known), error=TypeError)
+            raise unknown_name("an option", unknown[0], dict.fromkeys(known), error=TypeError)
         if not isinstance(name := options.get("name"), Hashable):
-            refuse(where, "a name that is text", repr(name)[:60], "Pass for instance name='model'")
+            raise invalid_input(
+                expected="a name that is text",
+                got=repr(name)[:60],
+                hint="Pass for instance name='model'",
+            )
         return made(cls, *args, **options)
 
     return checked
@@ -299,18 +302,18 @@ class ResultDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
-        check_indexes(f"{cls.__name__}.from_estimator", X, y)
+        check_indexes(X, y)
         if not (cls._several and isinstance(estimator, dict)):
             estimator = {options.pop("name", None) or type(estimator).__name__: estimator}
         for model in estimator.values():
             call = f"{cls.__name__}.from_predictions(y, {{}})"
-            check_gives_proba(model, f"{cls.__name__}.from_estimator", call)
+            check_gives_proba(model, call)
         if options.get("multilabel") is None:
             options.setdefault("labels", getattr(next(iter(estimator.values())), "classes_", None))
         proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
         if (labels := options.get("labels")) is not None:
             proba = {
-                name: align_columns(proba[name], getattr(model, "classes_", labels), labels, call)
+                name: align_columns(proba[name], getattr(model, "classes_", labels), labels)
                 for name, model in estimator.items()
             }
         if not cls._several:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, Estimator, FloatArray, NumberOfBins, RecalibratorLike, Self
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
 from ._base import Display, legend, shade, unit_square
@@ -95,7 +95,7 @@ class CalibratingFunctionDisplay(Display):
         known = {"sample_weight": options.get("sample_weight"), "classes": classes}
         known = {key: value for key, value in known.items() if value is not None}
         fitted = {
-            name: resolve_recalibrator(one, cls.__name__).fit(y_proba, y_true, **known)
+            name: resolve_recalibrator(one).fit(y_proba, y_true, **known)
             for name, one in recalibrators.items()
         }
         return cls.from_recalibrators(fitted, y_true, y_proba, **options)
@@ -142,18 +142,21 @@ class CalibratingFunctionDisplay(Display):
         ValueError
             More than two classes, or no recalibrators.
         """
-        where = "CalibratingFunctionDisplay"
         if not isinstance(recalibrators, dict):
             recalibrators = {type(recalibrators).__name__: recalibrators}
         if not recalibrators:
-            refuse(where, "at least one recalibrator", "none", "Pass a name or an instance")
+            raise invalid_input(
+                expected="at least one recalibrator", got="none", hint="Pass a name or an instance"
+            )
         scores = np.linspace(0.0, 1.0, n_points)
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
-                rule, got = named("recalibrators") + " of two classes", len(fitted.classes_)
+                rule, got = "recalibrators of two classes", len(fitted.classes_)
                 cure = "Draw one class against the rest: fit on its column and y == label"
-                refuse(where, rule, f"{got} in {name}", cure)
+                raise invalid_input(
+                    "recalibrators", expected=rule, got=f"{got} in {name}", hint=cure
+                )
             both = np.column_stack([1 - scores, scores])
             functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
         curve = None

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known
 from .._show import in_picture
-from ..exceptions import check_known
 from ..metrics import CumulativeDifferences, cumulative_differences
 from ._base import ResultDisplay, legend, shade
 
@@ -76,7 +76,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
     axis: Literal["rows", "score"] = "rows"
 
     def __post_init__(self) -> None:
-        check_known(type(self).__name__, "axis", self.axis, _AXES)
+        check_known("axis", self.axis, _AXES)
 
     @classmethod
     def _made(cls, y_true, y_proba, *, axis="rows", **options):
@@ -121,7 +121,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         ax.axhspan(-height, height, color=shade(ax, 0.85), lw=0, label=label)
         ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--")
         for values, style in zip((below, above), self.styles_.values(), strict=True):
-            ax.step(*values, where="post", **style)
+            ax.step(*values, **style)
         error, expected = found.averaged_two_bin, found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
         legend(ax, title=title, title_fontsize="small")

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known
 from .._kernels._loss_plane import Plane, label_places
 from .._show import in_picture
 from ..decomposition import LossDecomposition, decompose_loss
-from ..exceptions import check_known
 from ..metrics import get_loss
 from ._base import ABOVE_RIGHT, BARS, ModelsDisplay, legend, name_rows, next_color, shade
 
@@ -79,7 +79,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     @classmethod
     def _made(cls, y_true, y_proba, *, name=None, kind="bars", **options):
-        check_known(f"{cls.__name__}.from_predictions", "kind", kind, _KINDS)
+        check_known("kind", kind, _KINDS)
         return cls(super()._made(y_true, y_proba, name=name, **options).parts, kind)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
@@ -122,7 +122,7 @@ class DecompositionDisplay(ModelsDisplay):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
-        check_known("DecompositionDisplay.plot", "kind", self.kind, _KINDS)
+        check_known("kind", self.kind, _KINDS)
         if self.kind == "plane":
             self._draw_plane(ax)
             return

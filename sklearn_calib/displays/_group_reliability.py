@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._argument_checks import check_count
 from .._show import in_picture, plain
-from ..exceptions import check_count, refuse
+from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, canonical_case, reliability_curve
 from ._base import ABOVE_RIGHT, BARS, ResultDisplay, legend, shade, unit_square
@@ -75,15 +76,18 @@ class GroupReliabilityDisplay(ResultDisplay):
 
     @classmethod
     def _made(cls, y_true, y_proba, groups, *, n_curves=4, n_dots=20, strategy="isotonic", **given):
-        where = "GroupReliabilityDisplay.from_predictions"
-        n_curves = check_count(n_curves, "n_curves", where, 0)
-        n_dots = check_count(n_dots, "n_dots", where, 0)
+        n_curves = check_count(n_curves, "n_curves", 0)
+        n_dots = check_count(n_dots, "n_dots", 0)
         if not n_curves + n_dots:
             got = f"n_curves={n_curves}, n_dots={n_dots}"
-            refuse(where, "something to draw", got, "Leave them out for four curves and 20 dots")
+            raise invalid_input(
+                expected="something to draw",
+                got=got,
+                hint="Leave them out for four curves and 20 dots",
+            )
         found = group_calibration(y_true, y_proba, groups, **given)
         weight, *event = (given.get(key) for key in ("sample_weight", "labels", "pos_label"))
-        case = canonical_case(where, y_true, y_proba, weight, *event)
+        case = canonical_case(y_true, y_proba, weight, *event)
         problems = {one.title: one for one in case.problems(given.get("multiclass", "auto"))}
         kept = np.arange(len(case.codes)) if case.kept is None else case.kept
         curves = []

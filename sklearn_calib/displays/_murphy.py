@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
+from .._argument_checks import check_flag, check_known
 from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
 from .._typing import FloatArray
 from ..decisions import NetBenefitDifference, decision_difference, two_class_case
-from ..exceptions import check_flag, check_known, refuse
+from ..exceptions import invalid_input
 from ._base import ABOVE, ModelsDisplay, draw_bands, legend, on_log_odds, shade
 
 _SCALES = ("auto", "linear", "logit")
@@ -90,15 +91,16 @@ class MurphyDisplay(ModelsDisplay):
         cls, y_true, y_proba, *, name=None, ax=None, difference=False, scale="auto",
         sample_weight=None, labels=None, pos_label=None, **options,
     ):  # fmt: skip
-        where = f"{cls.__name__}.from_predictions"
         models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
-        check_known(where, "scale", scale, _SCALES)
-        if check_flag(difference, "difference", where) and len(models) < 2:
+        check_known("scale", scale, _SCALES)
+        if check_flag(difference, "difference") and len(models) < 2:
             cure = "Pass a dict of names to probabilities"
-            refuse(where, "at least two models for difference=True", f"{len(models)}", cure)
+            raise invalid_input(
+                expected="at least two models for difference=True", got=f"{len(models)}", hint=cure
+            )
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
-            _, problem = two_class_case(where, y_true, proba, sample_weight, labels, pos_label)
+            _, problem = two_class_case(y_true, proba, sample_weight, labels, pos_label)
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and options.get("thresholds") is None:

@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit
 
+from .._argument_checks import check_known
 from .._kernels._logit_axis import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
 from ..canonical import align_columns, check_indexes
-from ..exceptions import check_known, named, refuse
+from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square
 
@@ -73,7 +74,7 @@ class ReliabilityDisplay(ModelsDisplay):
 
     @classmethod
     def _made(cls, y_true, y_proba, *, name=None, bands="auto", **options):
-        check_known(f"{cls.__name__}.from_predictions", "bands", bands, _BANDS)
+        check_known("bands", bands, _BANDS)
         several = isinstance(y_proba, dict) and len(y_proba) > 1
         if bands == "none" or (bands == "auto" and several):
             options.setdefault("n_resamples", 0)  # nobody would see them
@@ -111,13 +112,12 @@ class ReliabilityDisplay(ModelsDisplay):
         ValueError
             The results hold no estimators or no indices, or a fold's model missed a class.
         """
-        where = f"{cls.__name__}.from_cv_results"
-        check_indexes(where, X, y)
+        check_indexes(X, y)
         if missing := {"estimator", "indices"} - set(cv_results):
-            rule = named("cv_results") + " with 'estimator' and 'indices'"
+            rule = "cv_results with 'estimator' and 'indices'"
             got = f"no {' and no '.join(repr(m) for m in sorted(missing))}"
             cure = "Call cross_validate(..., return_estimator=True, return_indices=True)"
-            refuse(where, rule, got, cure)
+            raise invalid_input("cv_results", expected=rule, got=got, hint=cure)
         models, tests = cv_results["estimator"], cv_results["indices"]["test"]
         rows = np.concatenate(tests)
         one_label = options.get("multilabel") is None
@@ -127,9 +127,11 @@ class ReliabilityDisplay(ModelsDisplay):
             known = model.classes_
             if not np.array_equal(np.sort(known) if one_label else known, classes):
                 got = f"{known.tolist()} and {classes.tolist()}"
-                refuse(where, "the same classes in every fold", got, "Use stratified folds")
+                raise invalid_input(
+                    expected="the same classes in every fold", got=got, hint="Use stratified folds"
+                )
             part = model.predict_proba(safe_indexing(X, test))
-            parts.append(align_columns(part, known, classes, where) if one_label else part)
+            parts.append(align_columns(part, known, classes) if one_label else part)
         if options.get("sample_weight") is not None:
             options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
         if one_label:
@@ -172,9 +174,8 @@ class ReliabilityDisplay(ModelsDisplay):
             An unknown option, another number of axes than panels, or axes on which a display of
             the other scale is.
         """
-        where = "ReliabilityDisplay.plot"
-        check_known(where, "bands", bands, _BANDS)
-        check_known(where, "scale", scale, _SCALES)
+        check_known("bands", bands, _BANDS)
+        check_known("scale", scale, _SCALES)
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
         drawn = set() if ax is None else {scale_of(one) for one in np.ravel(np.array(ax))} - {None}
@@ -183,7 +184,11 @@ class ReliabilityDisplay(ModelsDisplay):
         if drawn - {scale}:
             (other,) = drawn - {scale}
             got = f"axes with a display of scale={other!r}"
-            refuse(where, f"axes for scale={scale!r}", got, "Leave scale out, or pass other axes")
+            raise invalid_input(
+                expected=f"axes for scale={scale!r}",
+                got=got,
+                hint="Leave scale out, or pass other axes",
+            )
         return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:

@@ -89,7 +89,7 @@ class WitnessDisplay(ResultDisplay):
         curve = self.curve
         unit_square(above, ylabel="observed frequency", title=in_picture(curve.title))
         first, second = self.styles_.values()
-        above.step(curve.predicted, curve.observed, where="mid", **first)
+        above.step(curve.predicted, curve.observed, **first)
         ground = {"step": "mid", "color": first["color"], "alpha": 0.15}
         above.fill_between(curve.predicted, curve.predicted, curve.observed, **ground)
         self.witness.plot(ax=below, **second)

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import check_known, refuse
+from .._argument_checks import check_known
+from ..exceptions import invalid_input
 from ._document import Kind, MapDocument, document_of
 from ._languages import LANGUAGES, Language
 from ._lower import program_of
@@ -88,18 +89,17 @@ def to_code(
     >>> bool(abs(namespace["calibrate"]([0.7, 0.3])[1] - fitted.predict_proba([0.3])[0, 1]) < 1e-12)
     True
     """
-    check_known("to_code", "a language", language, LANGUAGES, "Choose a language")
+    check_known("a language", language, LANGUAGES, "Choose a language")
     known = LANGUAGES[language]
     _check_name(name, known)
     document = document_of(fitted, input=input, tabulate=tabulate)
     program = program_of(document)
     count = sum(1 for _ in ordered([program.valid, *program.outputs]))
     if count > _MOST:
-        refuse(
-            "to_code",
-            f"a map of at most {_MOST} operations",
-            f"{count}",
-            "Use to_json or to_onnx, or a method with fewer parameters",
+        raise invalid_input(
+            expected=f"a map of at most {_MOST} operations",
+            got=f"{count}",
+            hint="Use to_json or to_onnx, or a method with fewer parameters",
         )
     return _Printer(known, name, program).text(document)
 
@@ -107,12 +107,13 @@ def to_code(
 def _check_name(name, language):
     good = isinstance(name, str) and name.isascii() and name.isidentifier()
     if not good or len(name) > 60 or name.startswith("_") or name in language.reserved:
-        refuse(
-            "to_code",
-            "a name of ASCII letters, digits and underscores, at most 60, that begins with a "
-            f"letter and is no word of {language.title}",
-            repr(name)[:80],
-            "Pass another name",
+        raise invalid_input(
+            expected=(
+                "a name of ASCII letters, digits and underscores, at most 60, that "
+                f"begins with a letter and is no word of {language.title}"
+            ),
+            got=repr(name)[:80],
+            hint="Pass another name",
         )
 
 

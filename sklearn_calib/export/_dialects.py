@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._languages import ARITHMETIC
 
 
@@ -120,7 +120,9 @@ class Dialect:
         """A name as an identifier, whatever characters it has."""
         if not isinstance(name, str) or not name or not name.isprintable():
             got = repr(name)[:80]
-            refuse("to_sql", f"{what}: a text of printable characters", got, "Pass its name")
+            raise invalid_input(
+                expected=f"{what}: a text of printable characters", got=got, hint="Pass its name"
+            )
         return self.quote(name)
 
 

@@ -10,17 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_flag, is_number
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
-from ..canonical import canonical_proba, naming
-from ..exceptions import called, check_flag, is_number, refuse, setting
+from ..canonical import canonical_proba
+from ..exceptions import add_error_context, invalid_input
 from ..maps import (
     MAP_KINDS,
     CalibrationMap,
     Numbers,
     get_schema_fields,
-    raise_invalid_document,
+    invalid_field,
     read_map,
     short_repr,
 )
@@ -43,8 +44,8 @@ _NEEDED = (
 )
 _KNOWN = (*_NEEDED, "estimator", "largest_error", *NOTE_NAMES)
 _CHANGED = (
-    "The map was changed or cut off: export it again; one that you changed on purpose is read with "
-    + setting("edited", True)
+    "The map was changed or cut off: export it again; one that you changed "
+    "on purpose is read with edited=True"
 )
 _LARGEST_INTEGER = 2**64
 # what JSON has for labels of each type; bytes are written in base64
@@ -117,14 +118,14 @@ class MapDocument:
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
         return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
-    def check_scale(self, where: str) -> None:
+    def check_scale(self) -> None:
         """Refuse a map of numbers on another scale, for programs that take probabilities."""
         if "scale" not in self.notes:
             return
         low, high = self.notes["scale"]
         got = f"one fitted to numbers from {low:g} to {high:g}"
         cure = "Make a column of probabilities of them and fit to that; apply follows the scale"
-        refuse(where, "a map of probabilities or logits", got, cure)
+        raise invalid_input(expected="a map of probabilities or logits", got=got, hint=cure)
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Results for scores of the kind `input`."""
@@ -161,14 +162,20 @@ def document_of(
 
 
 def _document_of_fitted(fitted, kind, tabulate):
-    where = called("to_dict")
     if tabulate is not None and not is_number(tabulate):
-        refuse(where, "tabulate as a number", repr(tabulate), "Take 1e-6, or leave it out")
+        raise invalid_input(
+            "tabulate",
+            expected="tabulate as a number",
+            got=repr(tabulate),
+            hint="Take 1e-6, or leave it out",
+        )
     if not isinstance(kind, str) or kind not in KINDS:
-        refuse(where, "input='proba' or 'logits'", repr(kind), "Say what the scores will be")
-    with naming(fitted):
-        found = get_map(fitted, where)
-    found, error = tabulate_curves(found, tabulate, where)
+        raise invalid_input(
+            expected="input='proba' or 'logits'", got=repr(kind), hint="Say what the scores will be"
+        )
+    with add_error_context("fitted"):
+        found = get_map(fitted)
+    found, error = tabulate_curves(found, tabulate)
     classes = np.asarray(fitted.classes_)
     written_classes(classes)
     root = read_map(found.to_tree(), len(classes))  # with all its checks
@@ -177,12 +184,14 @@ def _document_of_fitted(fitted, kind, tabulate):
     results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
     if worst > _ROUNDING + 100 * error:  # sums of classes may enlarge the errors of tables
-        refuse(
-            where,
-            f"nodes that give what {type(fitted).__name__}.predict_proba gives",
-            f"a difference of {worst:.2g}",
-            "Its _make_map() and its _predict_proba() differ. A map of log-odds beyond "
-            "80 is written for logits, input='logits': a probability has no such numbers",
+        raise invalid_input(
+            expected=f"nodes that give what {type(fitted).__name__}.predict_proba gives",
+            got=f"a difference of {worst:.2g}",
+            hint=(
+                "Its _make_map() and its _predict_proba() differ. A map of log-odds "
+                "beyond 80 is written for logits, input='logits': a probability has no "
+                "such numbers"
+            ),
             error=RuntimeError,
         )
     known = {"tabulate": error} if error else {}
@@ -220,20 +229,26 @@ def check_scores(k: int, kind: str) -> FloatArray:
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
     found = _read(document)
-    if check_flag(edited, "edited", called("from_dict")):
+    if check_flag(edited, "edited"):
         _check_names(document, found.root.to_tree())
         return replace(found, estimator=found.estimator | {"edited": True}).checked()
     _run_check(found)
     if (own := checksum(document)) != document[ENTRY]:
         stated = short_repr(document[ENTRY])
-        raise_invalid_document(
-            ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED
+        raise invalid_field(
+            ENTRY,
+            expected=f"the checksum of the document, '{own[:12]}...'",
+            got=stated,
+            hint=_CHANGED,
         )
     own = compute_map_checksum(document["classes"], document["classes_type"], document["map"])
     if own != document[MAP_CHECKSUM]:
         stated = short_repr(document[MAP_CHECKSUM])
-        raise_invalid_document(
-            MAP_CHECKSUM, f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED
+        raise invalid_field(
+            MAP_CHECKSUM,
+            expected=f"the checksum of the map, '{own[:12]}...'",
+            got=stated,
+            hint=_CHANGED,
         )
     return found
 
@@ -245,35 +260,40 @@ def _check_names(document, tree):
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
             cure = "The columns do not move with the names: write them back as they were"
-            raise_invalid_document(
+            raise invalid_field(
                 "classes",
-                f"the order of the map's columns, {short_repr(other)}",
-                short_repr(names),
-                cure,
+                expected=f"the order of the map's columns, {short_repr(other)}",
+                got=short_repr(names),
+                hint=cure,
             )
 
 
 def _read(document):
     """The parts of a document, each checked by itself."""
     if not isinstance(document, dict):
-        raise_invalid_document(
-            "the document", "a dict", type(document).__name__, "Pass what to_dict returned"
+        raise invalid_field(
+            "the document",
+            expected="a dict",
+            got=type(document).__name__,
+            hint="Pass what to_dict returned",
         )
     _check_schema(document)  # first: documents of other schemas have other entries
     _check_present(document, _NEEDED)
     for name in document:
         if name not in _KNOWN:
-            raise_invalid_document(
-                str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", short_repr(name)
+            raise invalid_field(
+                str(name)[:40],
+                expected=f"one of the entries {', '.join(_KNOWN)}",
+                got=short_repr(name),
             )
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
-        raise_invalid_document("input", "'proba' or 'logits'", short_repr(kind))
+        raise invalid_field("input", expected="'proba' or 'logits'", got=short_repr(kind))
     expected_types = {"package": str, "estimator": dict, "largest_error": dict}
     for name, expected in expected_types.items():
         value = document.get(name, expected())
         if not isinstance(value, expected):
-            raise_invalid_document(name, f"a {expected.__name__}", type(value).__name__)
+            raise invalid_field(name, expected=f"a {expected.__name__}", got=type(value).__name__)
     classes = read_classes(document["classes"], document["classes_type"])
     root = read_map(document["map"], len(classes))
     check = _read_check(document["check"], len(classes))
@@ -292,30 +312,38 @@ def _read(document):
 def _check_present(document, names):
     for name in names:
         if name not in document:
-            raise_invalid_document(name, "a value", "nothing")
+            raise invalid_field(name, expected="a value", got="nothing")
 
 
 def _check_schema(document):
     _check_present(document, ("format", "schema"))
     if document["format"] != FORMAT:
-        raise_invalid_document(
-            "format", repr(FORMAT), short_repr(document["format"]), "Pass what to_dict returned"
+        raise invalid_field(
+            "format",
+            expected=repr(FORMAT),
+            got=short_repr(document["format"]),
+            hint="Pass what to_dict returned",
         )
     schema = document["schema"]
     if isinstance(schema, bool) or schema != SCHEMA:
         cure = "Read it with the version of sklearn-calib that wrote it, or export the map again"
-        raise_invalid_document(
-            "schema", f"{SCHEMA}, which this version reads", short_repr(schema), cure
+        raise invalid_field(
+            "schema",
+            expected=f"{SCHEMA}, which this version reads",
+            got=short_repr(schema),
+            hint=cure,
         )
 
 
 def _read_check(check, k):
     if not isinstance(check, list) or len(check) != N_CHECKS:
         got = f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
-        raise_invalid_document("check", f"a list of {N_CHECKS} pairs of rows", got)
+        raise invalid_field("check", expected=f"a list of {N_CHECKS} pairs of rows", got=got)
     for i, pair in enumerate(check):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise_invalid_document(f"check[{i}]", "a row and its result", short_repr(pair))
+            raise invalid_field(
+                f"check[{i}]", expected="a row and its result", got=short_repr(pair)
+            )
     row = Numbers(length=k)
     scores, results = [], []
     for i, (given, result) in enumerate(check):
@@ -329,15 +357,15 @@ def _run_check(document):
     try:
         found = document.rows(scores)
     except ValueError as error:
-        raise_invalid_document("check", "rows of scores", str(error))
+        raise invalid_field("check", expected="rows of scores", got=str(error)) from error
     far = ~(np.abs(found - expected) <= TOLERANCE)
     if far.any():
         row, column = np.argwhere(far)[0]
-        raise_invalid_document(
+        raise invalid_field(
             f"check[{row}]",
-            f"the result that the document states, {expected[row, column]:.12g}",
-            f"{found[row, column]:.12g} in column {column}",
-            _CHANGED,
+            expected=f"the result that the document states, {expected[row, column]:.12g}",
+            got=f"{found[row, column]:.12g} in column {column}",
+            hint=_CHANGED,
         )
 
 
@@ -353,11 +381,10 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
         return values, kind
     if all(isinstance(value, bytes) for value in values):
         return [base64.b64encode(value).decode() for value in values], "bytes"
-    refuse(
-        "to_dict",
-        "labels that are all text, integers, floats, booleans or bytes",
-        ", ".join(sorted({type(value).__name__ for value in values})),
-        "Fit with such labels, for instance the text of each",
+    raise invalid_input(
+        expected="labels that are all text, integers, floats, booleans or bytes",
+        got=", ".join(sorted({type(value).__name__ for value in values})),
+        hint="Fit with such labels, for instance the text of each",
         error=TypeError,
     )
 
@@ -365,24 +392,32 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
 def read_classes(names: Any, kind: Any) -> AnyArray:
     """The labels that `written_classes` wrote."""
     if not isinstance(kind, str) or kind not in _LABELS:
-        raise_invalid_document("classes_type", f"one of {', '.join(_LABELS)}", short_repr(kind))
+        raise invalid_field(
+            "classes_type", expected=f"one of {', '.join(_LABELS)}", got=short_repr(kind)
+        )
     if not isinstance(names, list) or len(names) < 2:
-        raise_invalid_document("classes", "a list of at least two labels", short_repr(names))
+        raise invalid_field(
+            "classes", expected="a list of at least two labels", got=short_repr(names)
+        )
     for i, name in enumerate(names):
         found = type(name)
         if found is not _LABELS[kind]:
-            raise_invalid_document(f"classes[{i}]", f"a label of type {kind}", short_repr(name))
+            raise invalid_field(
+                f"classes[{i}]", expected=f"a label of type {kind}", got=short_repr(name)
+            )
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
-            raise_invalid_document(f"classes[{i}]", "an integer of 64 bits", "another")
+            raise invalid_field(f"classes[{i}]", expected="an integer of 64 bits", got="another")
         if kind == "float" and not np.isfinite(name):
-            raise_invalid_document(f"classes[{i}]", "a finite number", f"{name}")
+            raise invalid_field(f"classes[{i}]", expected="a finite number", got=f"{name}")
     if len(set(names)) < len(names):
-        raise_invalid_document("classes", "different labels", "repeated ones")
+        raise invalid_field("classes", expected="different labels", got="repeated ones")
     if kind == "bytes":
         try:
             names = [base64.b64decode(name, validate=True) for name in names]
         except (binascii.Error, ValueError):
-            raise_invalid_document("classes", "bytes in base64", "something else")
+            raise invalid_field(
+                "classes", expected="bytes in base64", got="something else"
+            ) from None
     if kind == "int" and max(names) >= 2**63:  # numpy would make floats of them beside a -1
         return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)

@@ -14,9 +14,9 @@ from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from .._typing import ArrayLike, Self
-from ..canonical import canonical_labels, check_indexes, check_same_length, soft_rows
-from ..exceptions import Refusal, refuse
-from ..maps import MAX_DEPTH, CalibrationMap, raise_invalid_document, short_repr
+from ..canonical import check_indexes, check_same_length, read_labels, soft_rows
+from ..exceptions import InvalidInputError, invalid_input
+from ..maps import MAX_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._document import Kind, document_of, read_document
 from ._notes import Columns, Date, write_notes
@@ -139,24 +139,22 @@ class ExportedMap(Recalibrator):
         ValueError
             Columns or labels that the map does not know, and a damaged document.
         """
-        where = "ExportedMap.fit"
         self._ready()
         if classes is not None:
-            given, _ = canonical_labels(classes, classes=classes, _where=where)
+            given, _ = read_labels(classes, classes=classes, input_name="classes")
             if given.tolist() != self.classes_.tolist():
-                refuse(
-                    where,
-                    f"the classes of the map, {self.classes_.tolist()}",
-                    f"{given.tolist()}",
-                    "Pass labels and columns in the order of classes_",
+                raise invalid_input(
+                    expected=f"the classes of the map, {self.classes_.tolist()}",
+                    got=f"{given.tolist()}",
+                    hint="Pass labels and columns in the order of classes_",
                 )
-        check_indexes(where, X, y, sample_weight)
-        proba = self._rows_to_map(X, where)
+        check_indexes(X, y, sample_weight)
+        proba = self._rows_to_map(X)
         if soft_labels:
-            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)  # type: ignore[arg-type]
+            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), input_name="y")  # type: ignore[arg-type]
             return self
-        _, codes = canonical_labels(y, classes=self.classes_, _where=where)  # type: ignore[arg-type]
-        check_same_length(codes, proba, where)
+        _, codes = read_labels(y, classes=self.classes_, input_name="y")  # type: ignore[arg-type]
+        check_same_length(codes, proba)
         return self
 
     def _fitted_names(self):
@@ -169,9 +167,9 @@ class ExportedMap(Recalibrator):
     def _fit(self, proba, codes, weight):
         raise NotImplementedError  # `fit` is its own
 
-    def _check_absent(self, proba, where):
+    def _check_absent(self, proba):
         if not self._root.keeps_absent():
-            super()._check_absent(proba, where)
+            super()._check_absent(proba)
 
     @property
     def map_(self) -> CalibrationMap:
@@ -376,7 +374,7 @@ def to_json(
     document = to_dict(fitted, input=input, tabulate=tabulate, **known)
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
-        write_whole(path_of(path, "to_json"), text)
+        write_whole(path_of(path), text)
     return text
 
 
@@ -423,27 +421,30 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
 def _content(source):
     if isinstance(source, str):
         if not source.strip():
-            raise_invalid_document("the text", "JSON or the path of a file", "an empty text")
+            raise invalid_field(
+                "the text", expected="JSON or the path of a file", got="an empty text"
+            )
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
     is_text = isinstance(source, str)  # which may have been meant as JSON
-    source = path_of(source, "from_json")
+    source = path_of(source)
     try:
         size = os.path.getsize(source)
     except FileNotFoundError:
         if not is_text:
             raise
         cure = "Check the name and the folder; JSON itself begins with a brace"
-        refuse(
-            "from_json",
-            "a file or JSON text",
-            f"{quoted(source)}, not found",
-            cure,
-            FileNotFoundError,
-        )
+        raise invalid_input(
+            expected="a file or JSON text",
+            got=f"{quoted(source)}, not found",
+            hint=cure,
+            error=FileNotFoundError,
+        ) from None
     if size > MAX_BYTES:
-        raise_invalid_document(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
+        raise invalid_field(
+            plain(source, 200), expected=f"at most {MAX_BYTES:.0e} bytes", got=f"{size}"
+        )
     return Path(source).read_bytes()
 
 
@@ -451,17 +452,19 @@ def _parsed(content):
     _check_depth(content)
     try:
         return json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
-    except Refusal:
+    except InvalidInputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise_invalid_document("the text", "JSON", f"{error}")
+        raise invalid_field("the text", expected="JSON", got=f"{error}") from error
 
 
 def _check_depth(content):
     """Refuse brackets inside brackets before anything recurses into them."""
     steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
-        raise_invalid_document("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
+        raise invalid_field(
+            "the text", expected=f"at most {_MAX_BRACKETS} levels of brackets", got="more"
+        )
 
 
 def _once(pairs):
@@ -469,9 +472,11 @@ def _once(pairs):
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise_invalid_document(twice[:40], "each entry once", f"{short_repr(twice)} twice")
+        raise invalid_field(
+            twice[:40], expected="each entry once", got=f"{short_repr(twice)} twice"
+        )
     return found
 
 
 def _no_constant(name):
-    raise_invalid_document("the text", "finite numbers", name)
+    raise invalid_field("the text", expected="finite numbers", got=name)

@@ -20,7 +20,6 @@ from .._simplex import (
 )
 from .._typing import FloatArray, IntArray, Self
 from ..canonical import LARGEST_LOGIT, SLACK
-from ..exceptions import called
 from ..maps import CalibrationMap, Cells, FunctionOfScore
 from . import _program as ops
 from ._document import MapDocument
@@ -262,7 +261,7 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
         For two classes: the scores are one number, the probability of the second class or its
         log-odds, and so is the result.
     """
-    document.check_scale(called("export"))
+    document.check_scale()
     k = 1 if second_only else len(document.classes)
     x: Any = Columns([Expr("input", data=c) for c in range(k)])
     if document.input == "logits":

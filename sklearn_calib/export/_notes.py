@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from ..exceptions import called, refuse
-from ..maps import raise_invalid_document, short_repr
+from ..exceptions import invalid_input
+from ..maps import invalid_field, short_repr
 
 #: A date, or its text as ISO 8601 writes it.
 Date: TypeAlias = str | datetime.date
@@ -32,7 +32,9 @@ def _write_scale(scale):
     ends = list(scale) if isinstance(scale, list | tuple) else scale
     if not _is_scale(ends):
         rule = "scale as two numbers, the lower one first"
-        refuse("to_dict", rule, repr(scale)[:60], "Write (0, 100) for percentages")
+        raise invalid_input(
+            expected=rule, got=repr(scale)[:60], hint="Write (0, 100) for percentages"
+        )
     return ends
 
 
@@ -42,7 +44,9 @@ def _write_date(date):
         datetime.datetime.fromisoformat(text)
     except (TypeError, ValueError):
         hint = "Write year, month, day"
-        refuse(called("to_dict"), "a date such as '2026-11-23'", repr(date)[:60], hint)
+        raise invalid_input(
+            expected="a date such as '2026-11-23'", got=repr(date)[:60], hint=hint
+        ) from None
     return text
 
 
@@ -54,7 +58,7 @@ def _write_columns(columns):
         if not isinstance(role, str) or not _are_names(names):
             rule = "names of columns as texts, or a dict of roles with them"
             hint = "Write {'label': 'y', 'scores': ['p']}"
-            refuse("to_dict", rule, repr(columns)[:60], hint)
+            raise invalid_input(expected=rule, got=repr(columns)[:60], hint=hint)
         roles[role] = list(names)
     return roles
 
@@ -63,13 +67,13 @@ def read_notes(document: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of a document, each of them checked."""
     notes = {name: document[name] for name in NOTE_NAMES if name in document}
     if not isinstance(notes.get("date", ""), str):
-        raise_invalid_document("date", "a text", short_repr(notes["date"]))
+        raise invalid_field("date", expected="a text", got=short_repr(notes["date"]))
     columns = notes.get("columns", {})
     if not isinstance(columns, dict) or not all(map(_is_list_of_names, columns.values())):
-        raise_invalid_document("columns", "lists of names", short_repr(columns))
+        raise invalid_field("columns", expected="lists of names", got=short_repr(columns))
     if "scale" in notes and not _is_scale(notes["scale"]):
-        raise_invalid_document(
-            "scale", "two numbers, the lower one first", short_repr(notes["scale"])
+        raise invalid_field(
+            "scale", expected="two numbers, the lower one first", got=short_repr(notes["scale"])
         )
     return notes
 

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 from sklearn.pipeline import Pipeline
 
+from .._argument_checks import check_known, is_number, require
 from .._simplex import log_proba
 from .._typing import Features
-from ..exceptions import check_known, is_number, refuse, require
+from ..exceptions import invalid_input
 from ._document import Kind, document_of
 from ._exported import to_dict
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
@@ -118,19 +119,22 @@ def to_onnx(
     >>> bool(np.abs(calibrated - fitted.predict_proba(scores)).max() < 1e-12)
     True
     """
-    where = "to_onnx"
-    onnx = require("onnx", "export", where)
+    onnx = require("onnx", "export")
     newest = onnx.defs.onnx_opset_version()
     if not (is_number(opset) and opset in range(_OLDEST_OPSET, newest + 1)):
-        refuse(where, f"opset from {_OLDEST_OPSET} to {newest}", repr(opset), "Leave it out")
+        raise invalid_input(
+            expected=f"opset from {_OLDEST_OPSET} to {newest}", got=repr(opset), hint="Leave it out"
+        )
     opset = int(opset)
-    check_known(where, "dtype", dtype, _LARGEST, "Leave it out")
+    check_known("dtype", dtype, _LARGEST, "Leave it out")
     if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
-            refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")
+            raise invalid_input(
+                expected="some rows X for a classifier", got="none", hint="Pass to_onnx(model, X)"
+            )
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
-    document.check_scale(where)
+    document.check_scale()
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(
@@ -185,11 +189,10 @@ def _error(model, document):
     [got] = run_onnx(model, scores.astype(np.float32))
     far = np.abs(got - document.rows(scores)).max()
     if not far <= 1:
-        refuse(
-            "to_onnx",
-            "a map that float32 can hold",
-            "one whose result there is no number",
-            "Leave dtype out",
+        raise invalid_input(
+            expected="a map that float32 can hold",
+            got="one whose result there is no number",
+            hint="Leave dtype out",
         )
     return f"{2 * far:.3g}"
 

@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from .._argument_checks import require
 from .._typing import AnyArray, Estimator
-from ..exceptions import refuse, require
+from ..exceptions import invalid_input
 from ..staging import own_logits
 
 DOMAIN = "ai.onnx.ml"
@@ -48,22 +49,22 @@ def has_margins(estimator: Estimator) -> bool:
     """
     if isinstance(estimator, HistGradientBoostingClassifier):
         if estimator.is_categorical_ is not None and estimator.is_categorical_.any():
-            refuse(
-                "to_onnx",
-                "a HistGradientBoostingClassifier without categorical features",
-                "one with them, which skl2onnx does not convert",
-                "Encode them before, for instance with OneHotEncoder",
+            raise invalid_input(
+                expected="a HistGradientBoostingClassifier without categorical features",
+                got="one with them, which skl2onnx does not convert",
+                hint="Encode them before, for instance with OneHotEncoder",
             )
         return True
     if not hasattr(estimator, "n_features_in_") or _at_zero(estimator, own_logits) is None:
         return False
     if package_of(estimator) is None:
-        refuse(
-            "to_onnx",
-            "an estimator of scikit-learn, XGBoost or LightGBM",
-            type(estimator).__name__,
-            "Export it with its own package, and the map of its logits with "
-            "to_onnx(model.recalibrator_, input='logits')",
+        raise invalid_input(
+            expected="an estimator of scikit-learn, XGBoost or LightGBM",
+            got=type(estimator).__name__,
+            hint=(
+                "Export it with its own package, and the map of its logits with "
+                "to_onnx(model.recalibrator_, input='logits')"
+            ),
             error=TypeError,
         )
     return True
@@ -191,7 +192,7 @@ def _converter(package):
         path, name = f"{folder}.xgboost.operator_converters.XGBoost", "convert_xgboost"
     else:
         path, name = f"{folder}.lightgbm.operator_converters.LightGbm", "convert_lightgbm"
-    return getattr(require(path, "export", "to_onnx"), name)
+    return getattr(require(path, "export"), name)
 
 
 def _thresholds(trees, double):

@@ -17,10 +17,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import meta
+from .._argument_checks import require
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import Features
 from ..canonical import canonical_labels
-from ..exceptions import refuse, require
+from ..exceptions import invalid_input
 from . import _onnx_boosted as boosted
 from ._document import document_of
 from ._onnx_nodes import Graph, GraphRows, Tensor
@@ -68,7 +69,7 @@ def register_onnx_converters() -> None:
     >>> [output.name for output in onnx_model.graph.output]
     ['label', 'probabilities']
     """
-    skl2onnx = require("skl2onnx", "export", "register_onnx_converters")
+    skl2onnx = require("skl2onnx", "export")
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "tabulate": None}
     for cls in MODELS:
         name = f"SklearnCalib{cls.__name__}"
@@ -93,23 +94,24 @@ def models_inside(fitted: Any) -> list[Any]:
 
 def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
     """The ONNX model of a classifier or pipeline; see `to_onnx`."""
-    skl2onnx = require("skl2onnx", "export", "to_onnx")
+    skl2onnx = require("skl2onnx", "export")
     check_is_fitted(fitted)
     register_onnx_converters()
     labels = np.asarray(getattr(fitted, "classes_", ()))
     if labels.dtype.kind == "S":
-        refuse(
-            "to_onnx",
-            "labels that are text or whole numbers",
-            "bytes, which ONNX does not have",
-            "Fit with y.astype(str)",
-            TypeError,
+        raise invalid_input(
+            expected="labels that are text or whole numbers",
+            got="bytes, which ONNX does not have",
+            hint="Fit with y.astype(str)",
+            error=TypeError,
         )
     try:
         "".join(map(str, labels.ravel())).encode()
     except UnicodeEncodeError:
         got = ascii(labels.tolist())
-        refuse("to_onnx", "labels whose characters UTF-8 has", got, "Fit with other names")
+        raise invalid_input(
+            expected="labels whose characters UTF-8 has", got=got, hint="Fit with other names"
+        ) from None
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.DOMAIN: boosted.VERSION}
@@ -290,27 +292,31 @@ def _kind(last, response_method):
 def _check_converter(container, last, kind):
     from skl2onnx._supported_operators import sklearn_operator_name_map
 
-    where, name = "to_onnx", type(last).__name__
+    name = type(last).__name__
     if type(last) not in sklearn_operator_name_map and kind != "margins":
-        refuse(
-            where,
-            "a classifier that skl2onnx or onnxmltools converts",
-            name,
-            "Export the map alone, to_onnx(model.recalibrator_), and the classifier with its own "
-            "package",
+        raise invalid_input(
+            expected="a classifier that skl2onnx or onnxmltools converts",
+            got=name,
+            hint=(
+                "Export the map alone, to_onnx(model.recalibrator_), and the classifier "
+                "with its own package"
+            ),
             error=TypeError,
         )
     if len(last.classes_) < 2:
-        refuse(where, "classifiers of at least two classes", f"a {name} of one", "Use fewer folds")
+        raise invalid_input(
+            expected="classifiers of at least two classes",
+            got=f"a {name} of one",
+            hint="Use fewer folds",
+        )
     unknown = not container.has_options(last, "raw_scores") or (
         getattr(last, "probability", False) is True
     )
     if kind == "raw" and unknown and hasattr(last, "predict_proba"):
-        refuse(
-            where,
-            "a classifier whose decision_function skl2onnx converts",
-            f"{name}, of which it converts the probabilities",
-            "Fit the model with response_method='predict_proba'",
+        raise invalid_input(
+            expected="a classifier whose decision_function skl2onnx converts",
+            got=f"{name}, of which it converts the probabilities",
+            hint="Fit the model with response_method='predict_proba'",
             error=TypeError,
         )
 
@@ -332,16 +338,18 @@ def _compare(found, fitted, X, tabulate):
         except Exception as error:
             got = f"one that does not run ({str(error)[:300]})"
             cure = f"Its converter fails for this dtype of X: try the other, or {alone}"
-            refuse("to_onnx", rule, got, cure, error=RuntimeError)
+            raise invalid_input(expected=rule, got=got, hint=cure, error=RuntimeError) from error
         far = np.abs(proba - expected).max(axis=1)
         farthest = max(farthest, float(far.max()))
         if not far.max() <= limit:
-            refuse(
-                "to_onnx",
-                rule,
-                f"differences up to {far.max():.2g}",
-                "The classifier's own conversion is wrong, or rounds to float32 where a tree or "
-                f"the map has a step: {alone}, and give it the scores of the classifier",
+            raise invalid_input(
+                expected=rule,
+                got=f"differences up to {far.max():.2g}",
+                hint=(
+                    "The classifier's own conversion is wrong, or rounds to float32 where a "
+                    f"tree or the map has a step: {alone}, and give it the scores of the "
+                    "classifier"
+                ),
                 row=start + int(np.argmax(~(far <= limit))),
                 error=RuntimeError,
             )

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from .._argument_checks import is_number
 from .._kernels._log_odds import gap
 from .._simplex import SMALLEST_PROBABILITY
-from ..exceptions import is_number, refuse, setting
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
 from ._document import document_of
 from ._exported import ExportedMap
@@ -61,9 +62,9 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     True
     """
     if not is_number(tolerance) or not 0 < tolerance <= _LARGEST_TOLERANCE:
-        rule = "a " + setting("simplify", words="tolerance")
+        rule = "a tolerance"
         rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
-        refuse("simplify", rule, repr(tolerance), "Take 1e-4")
+        raise invalid_input("simplify", expected=rule, got=repr(tolerance), hint="Take 1e-4")
     document = document_of(source)
     root = _simplified(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
@@ -98,7 +99,7 @@ def _tabulated(node, tolerance):
     ends = [-part.least for part in node.parts if part.least is not None]
     points = np.unique([sign * end for sign in (-1, 1) for end in ends])
     curve = Curve(input="logit", name="a mixture", predict=predict, points=points)
-    return replace(tabulate_curve(curve, tolerance, "simplify"), ties=False)
+    return replace(tabulate_curve(curve, tolerance), ties=False)
 
 
 def _fewer_steps(node, tolerance):

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known, equals, is_number
 from .._typing import FloatArray
-from ..exceptions import check_known, equals, is_number, named, refuse
+from ..exceptions import invalid_input
 from ..recalibrators import Recalibrator
 from ._dialects import DIALECTS, Dialect, double
 from ._document import Kind, document_of
@@ -82,12 +83,13 @@ class Printer:
 
     def _check_length(self, length: int) -> None:
         if length > _LONGEST:
-            refuse(
-                "to_sql",
-                f"an expression of at most {_LONGEST:,} characters",
-                f"{length:,}",
-                "Pass columns as a list, for a query with intermediate columns; into='table' for "
-                "large tables; or call simplify first",
+            raise invalid_input(
+                expected=f"an expression of at most {_LONGEST:,} characters",
+                got=f"{length:,}",
+                hint=(
+                    "Pass columns as a list, for a query with intermediate columns; "
+                    "into='table' for large tables; or call simplify first"
+                ),
             )
 
 
@@ -138,7 +140,9 @@ def different(names: Any, what: str) -> list[str]:
     found = [names] if isinstance(names, str) else list(names)
     texts = {name.lower() for name in found if isinstance(name, str)}
     if len(texts) < len(found):
-        refuse("to_sql", f"{what}: different texts", repr(found)[:80], "Rename some")
+        raise invalid_input(
+            expected=f"{what}: different texts", got=repr(found)[:80], hint="Rename some"
+        )
     return found
 
 
@@ -182,7 +186,9 @@ class Query(Statement):
         every = list(ordered(roots))
         if len(every) > _MOST:
             cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
-            refuse("to_sql", f"a map of at most {_MOST} operations", f"{len(every)}", cure)
+            raise invalid_input(
+                expected=f"a map of at most {_MOST} operations", got=f"{len(every)}", hint=cure
+            )
         results = self._results(into)
         kept = [self.dialect.name(name, "keep") for name in self.kept]
         stages = _stages(every, uses(roots))
@@ -212,7 +218,9 @@ class Query(Statement):
             into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
         if into is None or len(into) != count:
             got = "None" if into is None else f"{len(into)}"
-            refuse("to_sql", named("into") + f": a text, or {count} names", got, "Name the results")
+            raise invalid_input(
+                "into", expected=f"into: a text, or {count} names", got=got, hint="Name the results"
+            )
         different([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.name(name, "into") for name in into]
 
@@ -268,11 +276,10 @@ class Join(Statement):
         lookups = [one for one in ordered(self.program.outputs) if one.op == "lookup"]
         places = {id(one.args[0]): one.args[0] for one in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
-            refuse(
-                "to_sql",
-                "a map with one table that is searched by the score, for into='table'",
-                f"one with {len(places)} tables",
-                "Leave into='table' out, or pass columns as a list",
+            raise invalid_input(
+                expected="a map with one table that is searched by the score, for into='table'",
+                got=f"one with {len(places)} tables",
+                hint="Leave into='table' out, or pass columns as a list",
             )
         name = qualified(self.dialect, table, "table")
         (place,) = places.values()
@@ -432,23 +439,27 @@ def to_sql(
     ...     database.execute(f"SELECT ROUND({sql}, 3) FROM t").fetchall()
     [(0.132,), (0.836,), (None,)]
     """
-    check_known("to_sql", "a dialect", dialect, DIALECTS, "Choose a dialect")
+    check_known("a dialect", dialect, DIALECTS, "Choose a dialect")
     known = DIALECTS[dialect]
     document = document_of(fitted, input=input, tabulate=tabulate)
     head = f"/* {document.head} */"
     if not isinstance(columns, str | Sequence):
         cure = "Pass for instance columns='p'"
-        refuse("to_sql", "columns as a name or a list of names", repr(columns), cure)
+        raise invalid_input(
+            expected="columns as a name or a list of names", got=repr(columns), hint=cure
+        )
     if bands is not None and not isinstance(columns, str):
         cure = "Name one column, the score of the second class"
-        refuse("to_sql", "one column where there are bands", repr(columns)[:80], cure)
+        raise invalid_input(
+            expected="one column where there are bands", got=repr(columns)[:80], hint=cure
+        )
     names, k = different(columns, "columns"), len(document.classes)
     if len(names) == 1 and k != 2:
         cure = "Pass the names of all columns, one for each class"
-        refuse("to_sql", "two classes where there is one column", f"{k}", cure)
+        raise invalid_input(expected="two classes where there is one column", got=f"{k}", hint=cure)
     if len(names) not in (1, k):
         rule, cure = f"{k} columns, one for each class", "Pass them in the order of the labels"
-        refuse("to_sql", rule, f"{len(names)}", cure)
+        raise invalid_input(expected=rule, got=f"{len(names)}", hint=cure)
     program = program_of(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
         return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
@@ -471,7 +482,9 @@ def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str
     if into is None:
         return text
     if not isinstance(into, str):
-        refuse("to_sql", "one name into which the result goes", repr(into)[:80], "Pass a text")
+        raise invalid_input(
+            expected="one name into which the result goes", got=repr(into)[:80], hint="Pass a text"
+        )
     return f"{text} AS {dialect.name(into, 'into')}"
 
 
@@ -506,5 +519,5 @@ def _edges_of(bands, dialect):
         return values, [str(number) for number in range(len(values) + 1)]
     good = good and all(isinstance(name, str) and name.isprintable() for name in bands)
     if not good or values[:1] != [0]:
-        refuse("to_sql", rule, repr(bands)[:80], cure)
+        raise invalid_input(expected=rule, got=repr(bands)[:80], hint=cure)
     return values[1:], [dialect.text(name) for name in bands]

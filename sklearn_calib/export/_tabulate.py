@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._simplex import without_rounding_noise
-from ..exceptions import named, refuse, setting
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
 _FARTHEST = 1e6  # log-odds beyond, in units of the largest point, get the value there
@@ -18,9 +18,7 @@ _PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
 _SHARE = 0.5  # of the bound is allowed at the probes: between them the curve may be farther
 
 
-def tabulate_curves(
-    root: CalibrationMap, bound: float | None, where: str
-) -> tuple[CalibrationMap, float]:
+def tabulate_curves(root: CalibrationMap, bound: float | None) -> tuple[CalibrationMap, float]:
     """Return the map with a table in place of each curve, and the largest error of a table.
 
     Parameters
@@ -29,8 +27,6 @@ def tabulate_curves(
     bound : float in [1e-9, 0.1], or None
         The largest difference of P_1 between a curve and its table, at log-odds of 36
         significant bits: a jump may move by rounding noise, 1.5e-11 of the score.
-    where : str
-        Begins the error messages.
 
     Returns
     -------
@@ -51,34 +47,31 @@ def tabulate_curves(
     neighbours among numbers of 36 bits.
     """
     if isinstance(root, Curve):
-        return tabulate_curve(root, _checked(bound, root.name, where), where), float(bound or 0)
+        return tabulate_curve(root, _checked(bound, root.name)), float(bound or 0)
     if not root.children():
         return root, 0.0
     parts, largest = [], 0.0
     for part in root.parts:  # type: ignore[attr-defined]
-        table, error = (None, 0.0) if part is None else tabulate_curves(part, bound, where)
+        table, error = (None, 0.0) if part is None else tabulate_curves(part, bound)
         parts.append(table)
         largest = max(largest, error)
     return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]
 
 
-def _checked(bound, name, where):
+def _checked(bound, name):
     if bound is None:
-        refuse(
-            where,
-            "a method whose map has a finite form",
-            name,
-            "Pass "
-            + setting("tabulate", 1e-6, words="tabulate=1e-6")
-            + " for a table of it, right to that difference",
+        raise invalid_input(
+            expected="a method whose map has a finite form",
+            got=name,
+            hint="Pass tabulate=1e-6 for a table of it, right to that difference",
         )
     if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
-        rule = named("tabulate") + f" from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
-        refuse(where, rule, repr(bound), "Take 1e-6")
+        rule = f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
+        raise invalid_input("tabulate", expected=rule, got=repr(bound), hint="Take 1e-6")
     return bound
 
 
-def tabulate_curve(curve: Curve, bound: float, where: str) -> PiecewiseLinear:
+def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     """Return the table of a curve."""
     value, piece = curve.compute_log_odds, curve.find_pieces
     farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve.points).max(initial=0.0)))
@@ -98,7 +91,7 @@ def tabulate_curve(curve: Curve, bound: float, where: str) -> PiecewiseLinear:
         total += len(x)
         if total > _MOST_KNOTS:
             got = f"more than {_MOST_KNOTS} for {curve.name}"
-            refuse(where, "a table of fewer knots", got, "Raise tabulate")
+            raise invalid_input(expected="a table of fewer knots", got=got, hint="Raise tabulate")
         begin = np.hstack([begin[:, split], knots[-1]])
         end = np.hstack([knots[-1], end[:, split]])
     x, y, _ = np.hstack(knots)

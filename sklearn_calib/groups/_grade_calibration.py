@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_between, check_count, check_level, is_number
 from .._kernels._grades import binomial_p, jeffreys_p, joint_p, order_p, portfolio_p, prudent_rates
 from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import canonical_labels, check_indexes
-from ..exceptions import check_between, check_count, check_level, is_number, named, refuse
+from ..canonical import check_indexes, read_labels
+from ..exceptions import invalid_input
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
 
@@ -287,22 +288,21 @@ def grade_calibration(
     >>> [row.light for row in found.rows]
     ['red', 'red', 'green', 'green']
     """
-    where = "grade_calibration"
     check_seed(random_state)
-    check_level(level, where)
-    rule = named("prudent_level") + " between 0 and 1"
-    check_between(prudent_level, 0, 1, rule, where, "Pass 0.75")
-    n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
-    amber, red = _checked_lights(lights, where)
-    bands = grades_of(grades, where)
+    check_level(level)
+    rule = "prudent_level between 0 and 1"
+    check_between("prudent_level", prudent_level, 0, 1, expected=rule, hint="Pass 0.75")
+    n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
+    amber, red = _checked_lights(lights)
+    bands = grades_of(grades)
     if labels is None:  # a year without defaults, or of nothing else
-        classes, _ = canonical_labels(y_true, _where=where)
+        classes, _ = read_labels(y_true)
         if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
             labels = np.array([0, 1], dtype=classes.dtype)
-    case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
-    check_two_classes(case, where)
-    check_indexes(where, counts, first=case.index)
-    number = _checked_counts(counts, len(case.codes), where)
+    case = canonical_case(y_true, y_proba, None, labels, pos_label)
+    check_two_classes(case)
+    check_indexes(counts, first=case.index)
+    number = _checked_counts(counts, len(case.codes))
     score = np.asarray(case.proba)[:, case.positive]
     hit = case.codes == case.positive
     place, k = np.searchsorted(bands.edges, score, side="right"), len(bands.names)
@@ -311,7 +311,7 @@ def grade_calibration(
     expected = np.bincount(place, weights=number * score, minlength=k)
     some = rows > 0
     if not some.any():
-        refuse(where, "at least one row", "none", "Check the counts")
+        raise invalid_input(expected="at least one row", got="none", hint="Check the counts")
     predicted = np.full(k, math.nan)
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
     given = events[some], rows[some], predicted[some]
@@ -345,27 +345,44 @@ def grade_calibration(
     )
 
 
-def _checked_lights(lights, where):
+def _checked_lights(lights):
     good = isinstance(lights, tuple | list) and len(lights) == 2 and all(map(is_number, lights))
     if not good or not 0 < lights[1] <= lights[0] < 1:
-        refuse(where, "two lights, the larger level first", repr(lights)[:60], "Pass (0.05, 0.01)")
+        raise invalid_input(
+            expected="two lights, the larger level first",
+            got=repr(lights)[:60],
+            hint="Pass (0.05, 0.01)",
+        )
     return float(lights[0]), float(lights[1])
 
 
-def _checked_counts(counts, n, where):
+def _checked_counts(counts, n):
     if counts is None:
         return np.ones(n)
     found = np.asarray(counts)
     if found.shape != (n,) or found.dtype.kind not in "iuf":
         got = f"{found.dtype} of shape {found.shape}"
-        refuse(where, named("counts") + f", {n} whole numbers", got, "Pass one number for each row")
+        raise invalid_input(
+            "counts",
+            expected=f"counts, {n} whole numbers",
+            got=got,
+            hint="Pass one number for each row",
+        )
     if (
         not (found >= 0).all()
         or not (found == np.floor(found)).all()
         or not np.isfinite(found).all()
     ):
-        refuse(where, "counts, whole numbers >= 0", "others", "Pass numbers of rows, not weights")
+        raise invalid_input(
+            expected="counts, whole numbers >= 0",
+            got="others",
+            hint="Pass numbers of rows, not weights",
+        )
     total = found.sum(dtype=np.float64)
     if total > _MOST:
-        refuse(where, f"counts of {_MOST:.0e} rows at most", f"{total:.3g}", "Check the counts")
+        raise invalid_input(
+            expected=f"counts of {_MOST:.0e} rows at most",
+            got=f"{total:.3g}",
+            hint="Check the counts",
+        )
     return found.astype(float)

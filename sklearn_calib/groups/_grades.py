@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from .._argument_checks import check_count, is_number
 from .._show import Section, Shown, Table, plain
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import canonical_proba
-from ..exceptions import Refusal, check_count, is_number, named, refuse
+from ..canonical import read_proba
+from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import canonical_case
 
 
@@ -69,7 +70,7 @@ class Grades(Shown):
         good = named and all(isinstance(name, str) and name for name in names)
         if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
             cure = "Name each grade once, the best first, or leave names out"
-            refuse("Grades", rule, plain(repr(self.names), 80), cure)
+            raise invalid_input(expected=rule, got=plain(repr(self.names), 80), hint=cure)
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "names", tuple(texts))
 
@@ -78,10 +79,10 @@ class Grades(Shown):
         cure = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
         rule = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
-            refuse("Grades", rule, plain(repr(edges), 80), cure)
+            raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
         good = all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
         if not good or any(one >= other for one, other in itertools.pairwise(edges)):
-            refuse("Grades", rule, plain(repr(edges), 80), cure)
+            raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
         return tuple(float(edge) for edge in edges)
 
     # -- other ways to make them ----------------------------------------------------------------
@@ -110,15 +111,16 @@ class Grades(Shown):
         ValueError
             Fewer than two different probabilities, and what `Grades` refuses.
         """
-        where = "Grades.from_quantiles"
-        n_grades = check_count(n_grades, "n_grades", where, 2)
-        values, counts = np.unique(_scores(y_proba, where), return_counts=True)
+        n_grades = check_count(n_grades, "n_grades", 2)
+        values, counts = np.unique(_scores(y_proba), return_counts=True)
         before = np.cumsum(counts)[:-1]  # rows below each value but the first
         inside = values[1:] < 1
         values, before = values[1:][inside], before[inside]
         if not len(values):
             cure = "Pass more rows, or edges of your own"
-            refuse(where, "probabilities of more than one grade", "none that differ", cure)
+            raise invalid_input(
+                expected="probabilities of more than one grade", got="none that differ", hint=cure
+            )
         places = np.arange(1, n_grades) * (counts.sum() / n_grades)
         nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
         return cls(values[np.unique(nearest)].tolist(), names)
@@ -182,17 +184,23 @@ class Grades(Shown):
         >>> len(grades.names)
         4
         """
-        where = "Grades.fit"
-        max_grades = check_count(max_grades, "max_grades", where, 2)
+        max_grades = check_count(max_grades, "max_grades", 2)
         if not is_number(min_events) or not min_events >= 1:
-            refuse(where, named("min_events") + " >= 1", repr(min_events), "Leave it out for 20")
-        _check_not_swapped(y_true, y_proba, where)
-        case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
-        check_two_classes(case, where)
+            raise invalid_input(
+                "min_events",
+                expected="min_events >= 1",
+                got=repr(min_events),
+                hint="Leave it out for 20",
+            )
+        _check_not_swapped(y_true, y_proba)
+        case = canonical_case(y_true, y_proba, None, labels, pos_label)
+        check_two_classes(case)
         score, hit = case.proba[:, case.positive], case.codes == case.positive
         if not 2 * min_events <= hit.sum():
             rule = f"at least {2 * min_events:g} events, {min_events:g} for each of two grades"
-            refuse(where, rule, f"{hit.sum()}", "Pass more rows, or a smaller min_events")
+            raise invalid_input(
+                expected=rule, got=f"{hit.sum()}", hint="Pass more rows, or a smaller min_events"
+            )
         starts, events, rows = _joined(*_blocks(np.asarray(score), hit), min_events)
         while len(starts) > max_grades:
             first = int(np.argmin(_loss_of_joining(events, rows)))
@@ -200,7 +208,9 @@ class Grades(Shown):
             events, rows = (_with_next(one, first) for one in (events, rows))
         if len(starts) < 2:
             cure = "Recalibrate first, or pass edges of your own"
-            refuse(where, "rates that rise with the probability", "none that do", cure)
+            raise invalid_input(
+                expected="rates that rise with the probability", got="none that do", hint=cure
+            )
         return cls(starts[1:].tolist())
 
     # -- what they do -----------------------------------------------------------------------------
@@ -231,7 +241,7 @@ class Grades(Shown):
         -------
         numbers : ndarray of int of shape (n_samples,)
         """
-        return np.searchsorted(self.edges, _scores(y_proba, "Grades.transform"), side="right")
+        return np.searchsorted(self.edges, _scores(y_proba), side="right")
 
     @property
     def bands(self) -> dict[str, float]:
@@ -259,34 +269,37 @@ def _listed(values):
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
-def grades_of(grades: Any, where: str) -> Grades:
+def grades_of(grades: Any) -> Grades:
     """Grades as they are, or made of edges, or of a dict with "edges" and "names"."""
     if isinstance(grades, Grades):
         return grades
     if isinstance(grades, Mapping) and not {"edges"} <= {*grades} <= {"edges", "names"}:
-        refuse(
-            where,
-            'grades with "edges", and perhaps "names"',
-            plain(", ".join(map(str, grades)), 80) or "nothing",
-            "Pass what Grades.to_dict returned",
+        raise invalid_input(
+            expected='grades with "edges", and perhaps "names"',
+            got=plain(", ".join(map(str, grades)), 80) or "nothing",
+            hint="Pass what Grades.to_dict returned",
         )
     given = grades if isinstance(grades, Mapping) else {"edges": grades}
     try:
         return Grades(**given)
-    except Refusal as error:
-        error.place(where=where, rule="grades with " + error.rule)
+    except InvalidInputError as error:
+        error.set_fields(expected=f"grades with {error.expected}")
         raise
 
 
-def check_two_classes(case: Any, where: str) -> None:
+def check_two_classes(case: Any) -> None:
     """Refuse predictions of several classes."""
     if len(case.classes) != 2:
         cure = "Pass the probability of one class, and whether it came true"
-        refuse(where, "two classes, whose probability has grades", f"{len(case.classes)}", cure)
+        raise invalid_input(
+            expected="two classes, whose probability has grades",
+            got=f"{len(case.classes)}",
+            hint=cure,
+        )
 
 
-def _scores(y_proba, where):
-    return np.asarray(canonical_proba(y_proba, n_classes=2, _where=where))[:, 1]
+def _scores(y_proba):
+    return np.asarray(read_proba(y_proba, n_classes=2))[:, 1]
 
 
 def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
@@ -331,7 +344,7 @@ def _loss_of_joining(events, rows):
     return likelihood(*one) + likelihood(*other) - likelihood(*both)
 
 
-def _check_not_swapped(y_true, y_proba, where):
+def _check_not_swapped(y_true, y_proba):
     """Refuse probabilities in the place of the labels."""
     first, second = (
         array.dtype.kind == "f" and bool((array % 1 != 0).any())
@@ -339,4 +352,8 @@ def _check_not_swapped(y_true, y_proba, where):
     )
     if first and not second:
         cure = "Pass the labels first: Grades.fit(y_true, y_proba)"
-        refuse(where, "labels as y_true, then probabilities", "them the other way round", cure)
+        raise invalid_input(
+            expected="labels as y_true, then probabilities",
+            got="them the other way round",
+            hint=cure,
+        )

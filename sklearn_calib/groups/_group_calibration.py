@@ -8,8 +8,8 @@ import numpy as np
 from .._random import label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from ..canonical import canonical_proba, check_indexes, give_to_owner, match_columns
-from ..exceptions import refuse
+from ..canonical import check_indexes, give_to_owner, match_columns, read_proba
+from ..exceptions import invalid_input
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
@@ -144,7 +144,6 @@ def group_calibration(
     >>> group_calibration(by_site, groups="site").sigma == found.sigma
     True
     """
-    where = "group_calibration"
     options: dict[str, Any] = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
     options |= {"level": level, "n_resamples": n_resamples, "random_state": random_state}
     options["multiclass"] = multiclass
@@ -152,11 +151,13 @@ def group_calibration(
     if y_proba is None and isinstance(y_true, Mapping):
         if any(one is not None for one in given):
             rule, cure = "summaries alone", "Give weights and labels to summarize"
-            refuse(where, rule, "also sample_weight, labels or pos_label", cure)
+            raise invalid_input(
+                expected=rule, got="also sample_weight, labels or pos_label", hint=cure
+            )
         return audit_summaries(y_true, groups, **options)
-    case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
+    case = canonical_case(y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
-        proba = canonical_proba(y_proba, n_classes=2, _where=where)  # type: ignore[arg-type]
+        proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
         proba = match_columns(proba, y_proba, case.classes)
         proba = give_to_owner(proba, y_proba, case.positive)
         groups = {"grade": groups.assign(proba[:, case.positive])}
@@ -175,8 +176,8 @@ def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
         depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
         `group_calibration`.
     """
-    how = Audit(**options, where=case.where)
-    check_indexes(how.where, groups, first=case.index)
+    how = Audit(**options)
+    check_indexes(groups, first=case.index)
     partitions = partitions_of(groups, case.n_given, how, case.kept)
     grouping = groups_of(partitions, len(case.codes), how)
     problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]
@@ -218,11 +219,11 @@ def audit_summaries(
     **options
         As for `audit_case`.
     """
-    how = Audit(**options, where="group_calibration")
+    how = Audit(**options)
     how.check()
     filled = {key: one for key, one in summaries.items() if one.n_samples}
     _check_alike(filled, how)
-    columns = _columns_of(filled, names, how.where)
+    columns = _columns_of(filled, names)
     counts = np.array([one.n_samples for one in filled.values()])
     partitions = partitions_of(columns, len(filled), how, counts=counts)
     samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
@@ -319,14 +320,19 @@ def _several(summary):
 
 def _check_alike(summaries, how):
     """Refuse summaries without rows, of different classes, or of another kind of problem."""
-    where = how.where
     if not summaries:
-        refuse(where, "summaries of at least one row", "none", "Check what was summarised")
+        raise invalid_input(
+            expected="summaries of at least one row", got="none", hint="Check what was summarised"
+        )
     kinds = {
         (str(one.classes), str(one.positive_label), one.multiclass) for one in summaries.values()
     }
     if len(kinds) > 1:
-        refuse(where, "summaries of the same classes", "different ones", "Use one summarize(by=)")
+        raise invalid_input(
+            expected="summaries of the same classes",
+            got="different ones",
+            hint="Use one summarize(by=)",
+        )
     first = next(iter(summaries.values()))
     if not _several(first):
         own = ("auto",)
@@ -335,10 +341,12 @@ def _check_alike(summaries, how):
     if how.multiclass not in own:
         cure = "Labels of several classes that are drawn together need the rows: pass y_proba"
         got = f"multiclass={how.multiclass!r} of {first.multiclass!r}"
-        refuse(where, "the positive class, or the confidence, of summaries", got, cure)
+        raise invalid_input(
+            expected="the positive class, or the confidence, of summaries", got=got, hint=cure
+        )
 
 
-def _columns_of(summaries, names, where):
+def _columns_of(summaries, names):
     """The values of the keys by column."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])
@@ -348,5 +356,5 @@ def _columns_of(summaries, names, where):
     listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
     if not listed or len(names) != width:
         rule, cure = f"{width} names of columns as groups", "Pass what summarize had as by"
-        refuse(where, rule, repr(names)[:80], cure)
+        raise invalid_input(expected=rule, got=repr(names)[:80], hint=cure)
     return {name: [key[j] for key in keys] for j, name in enumerate(names)}

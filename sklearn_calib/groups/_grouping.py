@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, check_known, check_level, is_number
 from .._kernels._float_order import thinned
 from .._random import check_seed
 from .._show import plain
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
-from ..canonical import entries, named_columns, naming, plain_dates, read_array
-from ..exceptions import caution, check_count, check_known, check_level, is_number, refuse, setting
+from .._warnings import warn_calibration
+from ..canonical import entries, named_columns, plain_dates, read_array
+from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import is_nothing
 
 WHOLE = "all rows"
@@ -62,7 +64,6 @@ def find_groups(
     n_bins: int = 3,
     min_rows: int = 50,
     kept: AnyArray | None = None,
-    where: str = "find_groups",
 ) -> Grouping:
     """Find the groups of rows that the columns of a table describe, or take them as masks.
 
@@ -80,8 +81,6 @@ def find_groups(
         Groups with fewer rows are left out, except that of all rows.
     kept : ndarray, default=None
         The rows that count, as positions; by default all. The rows of groups are places in it.
-    where : str
-        The opening of error messages.
 
     Returns
     -------
@@ -119,7 +118,7 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    rule = Audit(depth, n_bins, min_rows, where=where)
+    rule = Audit(depth, n_bins, min_rows)
     partitions = partitions_of(groups, n_samples, rule, kept)
     return groups_of(partitions, n_samples if kept is None else len(kept), rule)
 
@@ -134,23 +133,27 @@ class Audit(NamedTuple):
     n_resamples: int = 999
     random_state: RandomStateLike = 0
     multiclass: Multiclass = "auto"
-    where: str = "group_calibration"
 
     def check(self) -> None:
         """Refuse what is out of range."""
-        where = self.where
         check_seed(self.random_state)
-        check_level(self.level, where)
+        check_level(self.level)
         cure = "Pass 999 for p-values down to 0.001"
-        check_count(self.n_resamples, "n_resamples", where, cure=cure)
+        check_count(self.n_resamples, "n_resamples", hint=cure)
         known = ("auto", "confidence", "classwise")
         cure = "See the user guide, Groups and fairness"
-        check_known(where, "multiclass", self.multiclass, known, cure)
-        check_count(self.n_bins, "n_bins", where, 2)
-        if check_count(self.depth, "depth", where) > 2:
-            refuse(where, "depth as 1 or 2", repr(self.depth), "Leave it out for the default")
+        check_known("multiclass", self.multiclass, known, cure)
+        check_count(self.n_bins, "n_bins", 2)
+        if check_count(self.depth, "depth") > 2:
+            raise invalid_input(
+                expected="depth as 1 or 2",
+                got=repr(self.depth),
+                hint="Leave it out for the default",
+            )
         if not is_number(self.min_rows) or not self.min_rows >= 1:
-            refuse(where, "min_rows >= 1", repr(self.min_rows), "Pass 1 to keep every group")
+            raise invalid_input(
+                expected="min_rows >= 1", got=repr(self.min_rows), hint="Pass 1 to keep every group"
+            )
 
 
 def partitions_of(
@@ -172,11 +175,11 @@ def partitions_of(
     """
     rule.check()
     take = slice(None) if kept is None else kept
-    with naming(groups):
+    with add_error_context("groups"):
         found = [*_partitions(groups, n_samples, rule, take, counts)]
     if not found:
         cure = "Name a column, or pass a list of boolean masks"
-        refuse(rule.where, "groups with at least one column", "none", cure)
+        raise invalid_input(expected="groups with at least one column", got="none", hint=cure)
     return found
 
 
@@ -242,37 +245,35 @@ def _pairs(partitions, sizes):
 
 
 def _advise(names, small, rule):
-    where = rule.where
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
-        coarser = setting("coarser_groups", words="lower min_rows, or pass coarser groups")
+        coarser = "lower min_rows, or pass coarser groups"
         cure = "Only all rows together are reported; " + coarser
-        caution(where, f"a group of at least {rule.min_rows} rows", got, cure)
+        warn_calibration(expected=f"a group of at least {rule.min_rows} rows", got=got, hint=cure)
     if len(names) > _MANY:
         less = "depth=1, " if rule.depth == 2 else ""
-        caution(
-            where,
-            f"at most {_MANY} groups",
-            f"{len(names)}",
-            "All are tested, but the largest of so many is large by chance, so only large errors "
-            f"show; use {less}a larger min_rows or fewer columns",
+        warn_calibration(
+            expected=f"at most {_MANY} groups",
+            got=f"{len(names)}",
+            hint=(
+                "All are tested, but the largest of so many is large by chance, so only "
+                f"large errors show; use {less}a larger min_rows or fewer columns"
+            ),
         )
 
 
 def _partitions(groups, n_samples, rule, take, counts):
-    where = rule.where
     if _are_masks(groups):
         for number, mask in enumerate(groups):
-            yield _of_mask(mask, number, n_samples, take, where)
+            yield _of_mask(mask, number, n_samples, take)
         return
-    for name, column in named_columns(groups, where):
-        values = read_array(entries(column), "group values", where)
+    for name, column in named_columns(groups):
+        values = read_array(entries(column), "group values")
         if values.ndim != 1 or len(values) != n_samples:
-            refuse(
-                where,
-                f"groups with one value for each of the {n_samples} rows",
-                f"shape {values.shape} in column {plain(name)}",
-                "Take the groups of the same rows as the labels",
+            raise invalid_input(
+                expected=f"groups with one value for each of the {n_samples} rows",
+                got=f"shape {values.shape} in column {plain(name)}",
+                hint="Take the groups of the same rows as the labels",
             )
         yield of_column(plain(name), plain_dates(values[take]), rule, counts)
 
@@ -283,18 +284,24 @@ def _are_masks(groups):
     return listed and all(np.ndim(one) == 1 and not isinstance(one, str) for one in groups)
 
 
-def _of_mask(mask, number, n_samples, take, where):
+def _of_mask(mask, number, n_samples, take):
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else plain(name)
     cure = "Pass a table or a dict for columns of values, a list for masks"
-    values = read_array(mask, "booleans", where)
+    values = read_array(mask, "booleans")
     if values.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in values):
         values = values.astype(bool)
     if values.dtype.kind != "b":
-        refuse(where, "boolean masks in a list of groups", f"dtype {values.dtype} in {name}", cure)
+        raise invalid_input(
+            expected="boolean masks in a list of groups",
+            got=f"dtype {values.dtype} in {name}",
+            hint=cure,
+        )
     if len(values) != n_samples:
         rule = f"masks with one entry for each of the {n_samples} rows"
-        refuse(where, rule, f"{len(values)} in {name}", "Take the masks of the same rows")
+        raise invalid_input(
+            expected=rule, got=f"{len(values)} in {name}", hint="Take the masks of the same rows"
+        )
     return Partition(np.where(values[take], 0, -1), [name])
 
 
@@ -305,7 +312,9 @@ def of_column(
     values, missing = _without_missing(values)
     if values.dtype.kind == "V":
         cure = "Pass a dict of its fields, each an array"
-        refuse(rule.where, "one value for each row", f"records in column {name}", cure)
+        raise invalid_input(
+            expected="one value for each row", got=f"records in column {name}", hint=cure
+        )
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)
     try:

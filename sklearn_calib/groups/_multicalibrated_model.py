@@ -14,7 +14,7 @@ from .._show import plain, quoted
 from .._simplex import stack_rows
 from .._sklearn_compat import KW_ONLY, safe_indexing, with_options
 from .._typing import AnyArray, ArrayLike, Features, FloatArray, Self
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ..meta import (
     CalibratedClassifier,
     CalibratedPair,
@@ -150,7 +150,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             else:
                 scores, rows, cv = new._out_of_fold(job)
                 estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-            table = group_table(X, new.groups, len(job.codes), job.where)
+            table = group_table(X, new.groups, len(job.codes))
             correction = new._correction(cv).fit(
                 scores,
                 job.classes[job.codes[rows]],
@@ -178,7 +178,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         check_is_fitted(self)
         features = _choose_features(self.estimator_, X, self.groups)
         [(correction, scores)] = self._scored(features, "predict_proba")
-        table = group_table(X, self.groups, len(scores), f"{type(self).__name__}.predict_proba")
+        table = group_table(X, self.groups, len(scores))
         return correction.predict_proba(scores, groups=table)
 
     @property
@@ -260,42 +260,50 @@ def _is_all(groups):
     return isinstance(groups, str) and groups == "all"
 
 
-def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, AnyArray]:
+def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     """The columns of the groups, taken from the features."""
     if callable(groups):
-        return table_columns(groups(X), n_rows, where)
+        return table_columns(groups(X), n_rows)
     if _is_all(groups):
         if sparse.issparse(X):
             cure = "Pass groups=[...] with positions of the columns that matter"
-            refuse(where, "a dense X with groups='all'", "a sparse matrix", cure, error=TypeError)
-        return table_columns(X, n_rows, where)
+            raise invalid_input(
+                expected="a dense X with groups='all'",
+                got="a sparse matrix",
+                hint=cure,
+                error=TypeError,
+            )
+        return table_columns(X, n_rows)
     # lists are told apart first: numpy raises an error for the size of [[1], [2, 3]]
     is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
     wanted = [groups] if is_one else list(groups)
     if any(isinstance(name, bool | np.bool_) for name in wanted):
         cure = "Pass np.flatnonzero(mask)"
-        refuse(where, "names or positions of columns as groups", "booleans", cure)
+        raise invalid_input(
+            expected="names or positions of columns as groups", got="booleans", hint=cure
+        )
     if all(isinstance(name, Integral) for name in wanted):
-        return _by_position(X, [int(name) for name in wanted], n_rows, where)
+        return _by_position(X, [int(name) for name in wanted], n_rows)
     names = list(getattr(X, "columns", ()))
     if unknown := [name for name in wanted if name not in names]:
         known = ", ".join(map(plain, names[:30])) if names else "an array without names"
-        refuse(
-            where,
-            f"a column {quoted(unknown[0])} of X for the groups",
-            known,
-            "Name columns of the table X, or their positions, or pass a function of X",
+        raise invalid_input(
+            expected=f"a column {quoted(unknown[0])} of X for the groups",
+            got=known,
+            hint=("Name columns of the table X, or their positions, or pass a function of X"),
         )
-    return table_columns(X[wanted], n_rows, where)
+    return table_columns(X[wanted], n_rows)
 
 
-def _by_position(X, wanted, n_rows, where):
+def _by_position(X, wanted, n_rows):
     X = X if hasattr(X, "shape") else np.asarray(X)
     number = X.shape[1]
     if unknown := [place for place in wanted if not -number <= place < number]:
         got = f"{unknown[0]}"
         cure = "Count the columns of X from 0"
-        refuse(where, f"positions below {number} as groups, the columns of X", got, cure)
+        raise invalid_input(
+            expected=f"positions below {number} as groups, the columns of X", got=got, hint=cure
+        )
     picked = safe_indexing(X, wanted, axis=1)
-    found = table_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows, where)
+    found = table_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows)
     return found if hasattr(X, "columns") else dict(zip(wanted, found.values(), strict=True))

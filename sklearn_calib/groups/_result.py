@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._argument_checks import require
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import AnyArray, DataFrame, FloatArray
-from ..exceptions import require
 
 _SHOWN = 10  # groups
 _HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
@@ -151,7 +151,7 @@ class GroupCalibration(Shown):
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
-        pd = require("pandas", "cli", "GroupCalibration.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame(self.rows, columns=GroupRow._fields)
 
     def to_dict(self) -> dict[str, object]:

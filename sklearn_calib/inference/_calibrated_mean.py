@@ -7,32 +7,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
+from .._argument_checks import check_count, check_level, equals, is_number
 from .._kernels._tuned_mean import effective, summed
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
+from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..canonical import (
-    canonical_labels,
     canonical_proba,
     canonical_weight,
     check_column_owner,
     check_indexes,
     check_same_length,
     is_missing,
-    naming,
     read_array,
+    read_labels,
     read_numbers,
 )
-from ..exceptions import (
-    caution,
-    check_count,
-    check_level,
-    equals,
-    is_number,
-    named,
-    no_cautions,
-    refuse,
-    setting,
-)
+from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import aligned_proba, fit_copy, group_codes, resolve_recalibrator
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 
@@ -55,7 +46,6 @@ class JudgeScores(NamedTuple):
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
 
-_WHERE = "calibrated_mean"
 _FEWEST = 10  # labelled rows, or clusters of them, for a map
 FEWEST_UNITS = 25  # labelled rows over those of the largest cluster, for a warning
 SELECTION_LEVEL = 0.001  # of a warning on labels that were not drawn at random
@@ -80,19 +70,23 @@ def _scores(score, score_unlabelled, scale):
 
 
 def _column(values, name):
-    values = read_array(values, name, _WHERE)
+    values = read_array(values, name)
     if values.ndim != 1:
         cure = "Pass one number or one verdict for each row"
-        refuse(_WHERE, f"{name} of one column", f"shape {values.shape}", cure)
+        raise invalid_input(
+            expected=f"{name} of one column", got=f"shape {values.shape}", hint=cure
+        )
     return values
 
 
 def _finite(values, name):
-    numbers = np.asarray(read_numbers(values, name, _WHERE), dtype=np.float64)
+    numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         cure, row = "Leave out rows without a score", wrong[0]
-        refuse(_WHERE, f"finite numbers as {name}", f"{numbers[row]}", cure, row=row)
+        raise invalid_input(
+            expected=f"finite numbers as {name}", got=f"{numbers[row]}", hint=cure, row=row
+        )
     return numbers
 
 
@@ -101,9 +95,11 @@ def _check_inside(numbers, name, low, high):
     if len(wrong):
         got, row = f"{numbers[wrong[0]]:g}", wrong[0]
         cure = "Say what the lowest and the highest score can be, such as "
-        cure += setting("scale", (1, 10)) + ", or " + setting("scale", None)
+        cure += "scale=(1, 10), or scale=None"
         cure += " for any numbers"
-        refuse(_WHERE, f"{name} from {low:g} to {high:g}", got, cure, row=row, argument=name)
+        raise invalid_input(
+            name, expected=f"{name} from {low:g} to {high:g}", got=got, hint=cure, row=row
+        )
 
 
 def _is_text(values):
@@ -117,18 +113,20 @@ def _verdicts(given):
         row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
         if row is not None:
             cure = "Drop such rows, or call it a verdict of its own"
-            refuse(_WHERE, f"a verdict in every row of {name}", "none", cure, row=row)
+            raise invalid_input(
+                expected=f"a verdict in every row of {name}", got="none", hint=cure, row=row
+            )
     together = [value for values in given for value in values.tolist()]
     kinds = Counter(_kind(value) for value in together)
     if len(kinds) > 1:
         got = " and ".join(f"{count} of {kind}" for kind, count in kinds.items())
         cure = "Write the same verdict the same way everywhere"
-        refuse(_WHERE, "verdicts of one kind", got, cure)
+        raise invalid_input(expected="verdicts of one kind", got=got, hint=cure)
     names, codes = np.unique([str(value) for value in together], return_inverse=True)
     n = len(given[0])
     if len(names) > max(_VERDICTS, n):
         got, cure = f"{len(names)} different texts", "Pass the column of the scores"
-        refuse(_WHERE, "verdicts of some classes", got, cure)
+        raise invalid_input(expected="verdicts of some classes", got=got, hint=cure)
     labelled = np.bincount(codes[:n], minlength=len(names)) > 0
     if n and not labelled.all():
         name, count = names[~labelled][0], int((~labelled[codes]).sum())
@@ -136,7 +134,7 @@ def _verdicts(given):
         cure = "Spell verdicts alike, label some of those rows, or join rare verdicts to others"
         known = ", ".join(quoted(known) for known in names[labelled][:5])
         rule = f"a label for some rows of each verdict, as for {known}"
-        refuse(_WHERE, rule, got, cure)
+        raise invalid_input(expected=rule, got=got, hint=cure)
     return JudgeScores(None, codes.ravel(), names[codes[:n]], True)
 
 
@@ -152,7 +150,7 @@ def _ends(pair, name, otherwise=""):
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
     if not (fits and ends[0] < ends[1]):
         rule = " ".join(filter(None, [f"{name} as (lowest, highest)", otherwise]))
-        refuse(_WHERE, rule, repr(pair)[:60], "Pass for instance (1, 10)")
+        raise invalid_input(expected=rule, got=repr(pair)[:60], hint="Pass for instance (1, 10)")
     return float(ends[0]), float(ends[1])
 
 
@@ -164,7 +162,7 @@ def _limits(bounds, outcome):
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
         rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
-        refuse(_WHERE, rule, f"{outcome[row]:g}", "Pass wider ones", row=row)
+        raise invalid_input(expected=rule, got=f"{outcome[row]:g}", hint="Pass wider ones", row=row)
     return low, high
 
 
@@ -291,19 +289,23 @@ def calibrated_mean(
     >>> found.low < 0.5 < found.high, found.se < found.labels_se
     (True, True)
     """
-    check_level(level, _WHERE)
-    n_folds = check_count(cv, "cv", _WHERE, 2)
+    check_level(level)
+    n_folds = check_count(cv, "cv", 2)
     tuned = isinstance(power, str)
     if not (power == "auto" if tuned else is_number(power) and 0 <= power <= 1):
-        refuse(_WHERE, "power 'auto' or from 0 to 1", repr(power), "0 is the labels alone")
+        raise invalid_input(
+            expected="power 'auto' or from 0 to 1", got=repr(power), hint="0 is the labels alone"
+        )
     outcome, positive, is_share = _outcome(y, pos_label)
     scores = _scores(score, score_unlabelled, scale)
-    check_same_length(outcome, scores.given, _WHERE)
-    check_indexes(_WHERE, y, score, sample_weight, groups)
-    check_indexes(_WHERE, score_unlabelled, groups_unlabelled)
+    check_same_length(outcome, scores.given)
+    check_indexes(y, score, sample_weight, groups)
+    check_indexes(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
-        refuse(_WHERE, "no " + named("bounds") + " where a class is counted", f"{bounds!r}", cure)
+        raise invalid_input(
+            "bounds", expected="no bounds where a class is counted", got=f"{bounds!r}", hint=cure
+        )
     limits = _limits(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits
@@ -342,35 +344,43 @@ class _Judged(NamedTuple):
 
 def _outcome(y, pos_label):
     """Labels as numbers, the positive class, and whether the mean is a share."""
-    with naming(y):
-        labels = read_array(y, "labels", _WHERE)
+    with add_error_context("y"):
+        labels = read_array(y, "labels")
         if labels.ndim == 1 and not labels.size:
-            refuse(_WHERE, "rows with labels", "none", "Label some rows drawn at random")
+            raise invalid_input(
+                expected="rows with labels", got="none", hint="Label some rows drawn at random"
+            )
         if pos_label is None and _is_numeric(labels):
-            numbers = np.asarray(read_numbers(y, "labels", _WHERE), dtype=np.float64)
+            numbers = np.asarray(read_numbers(y, "labels"), dtype=np.float64)
             if numbers.ndim != 1:
                 cure = "Pass one label for each row"
-                refuse(_WHERE, "labels of one column", f"shape {numbers.shape}", cure)
+                raise invalid_input(
+                    expected="labels of one column", got=f"shape {numbers.shape}", hint=cure
+                )
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
                 cure, row = "Pass the rows without a label as score_unlabelled", wrong[0]
-                refuse(_WHERE, "a label in every row", f"{numbers[row]}", cure, row=row)
+                raise invalid_input(
+                    expected="a label in every row", got=f"{numbers[row]}", hint=cure, row=row
+                )
             return numbers, None, bool(np.isin(numbers, (0, 1)).all())
-    classes, codes = canonical_labels(y, _where=_WHERE)
+    classes, codes = read_labels(y, input_name="y")
     if len(classes) > 2:
         got = f"{len(classes)}: {classes[:5].tolist()}"
-        cure = "For the share of one of them " + setting("one_label", words=_ONE_LABEL)
-        refuse(_WHERE, "labels of two classes, or numbers", got, cure)
+        cure = "For the share of one of them " + _ONE_LABEL
+        raise invalid_input(expected="labels of two classes, or numbers", got=got, hint=cure)
     known = classes.tolist()
     if pos_label is None:
         if len(known) == 1:
-            cure = "Name the class whose share it is with " + setting("pos_label")
-            refuse(_WHERE, "labels of two classes", f"one, {known[0]!r}", cure)
-        check_column_owner(codes, classes, "pos_label", _WHERE)
+            cure = "Name the class whose share it is with pos_label="
+            raise invalid_input(
+                expected="labels of two classes", got=f"one, {known[0]!r}", hint=cure
+            )
+        check_column_owner(codes, classes, "pos_label")
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
         got, cure = repr(pos_label), "Pass one of them"
-        refuse(_WHERE, named("pos_label") + f" among {known}", got, cure)
+        raise invalid_input("pos_label", expected=f"pos_label among {known}", got=got, hint=cure)
     event = [label == pos_label for label in known]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
@@ -383,27 +393,29 @@ def _is_numeric(labels):
 
 def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     n, total = len(outcome), scores.n_rows
-    weight = canonical_weight(sample_weight, n, _where=_WHERE)
+    weight = canonical_weight(sample_weight, n)
     wrong = np.flatnonzero(weight <= 0)
     if len(wrong):
         cure = "Pass 1 / probability that the row was labelled"
-        refuse(_WHERE, named("sample_weight") + " above 0", "0", cure, row=wrong[0])
+        raise invalid_input(
+            "sample_weight", expected="sample_weight above 0", got="0", hint=cure, row=wrong[0]
+        )
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
         return _Judged(scores, outcome, weight, None, None)
     if groups is None or (groups_unlabelled is None and total > n):
         rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
-        refuse(_WHERE, rule, "one of the two", cure)
-    first = read_array(groups, "groups", _WHERE)
-    rest = (
-        first[:0] if groups_unlabelled is None else read_array(groups_unlabelled, "groups", _WHERE)
-    )
+        raise invalid_input(expected=rule, got="one of the two", hint=cure)
+    first = read_array(groups, "groups")
+    rest = first[:0] if groups_unlabelled is None else read_array(groups_unlabelled, "groups")
     if len(first) != n or len(rest) != total - n:
         got = f"{len(first)} and {len(rest)}"
         cure = "Pass one for each row"
-        refuse(_WHERE, f"{n} groups and {total - n} groups_unlabelled", got, cure)
+        raise invalid_input(
+            expected=f"{n} groups and {total - n} groups_unlabelled", got=got, hint=cure
+        )
     names = np.concatenate([first, rest])
-    codes = group_codes(names, total, _WHERE)
+    codes = group_codes(names, total)
     place = np.zeros(codes.max() + 1, dtype=np.intp)
     place[codes[::-1]] = np.arange(total)[::-1]  # the first row of each
     keys = names[place]
@@ -415,16 +427,18 @@ def _check(rows, limits, recalibrator):
     what = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
         cure = "Label more of them, drawn at random"
-        refuse(_WHERE, f"labels of two {what} or more", "those of 1", cure)
+        raise invalid_input(expected=f"labels of two {what} or more", got="those of 1", hint=cure)
     if limits is None and np.ptp(rows.outcome) == 0:
-        bounds = setting("bounds", (1, 5))
+        bounds = "bounds=(1, 5)"
         cure = "Say between which numbers labels can be, such as " + bounds
         cure += ", or label more rows"
-        refuse(_WHERE, "labels that differ", f"{rows.outcome[0]:g} in all rows", cure)
+        raise invalid_input(
+            expected="labels that differ", got=f"{rows.outcome[0]:g} in all rows", hint=cure
+        )
     if recalibrator is None and rows.scores.number is None:
-        cure = "Leave " + named("recalibrator") + " out: each verdict gets the mean of its labels"
-        rule = "scores that are numbers with " + setting("recalibrator", None)
-        refuse(_WHERE, rule, "verdicts", cure)
+        cure = "Leave recalibrator out: each verdict gets the mean of its labels"
+        rule = "scores that are numbers with recalibrator=None"
+        raise invalid_input("recalibrator", expected=rule, got="verdicts", hint=cure)
 
 
 def _has_no_map(rows):
@@ -432,12 +446,18 @@ def _has_no_map(rows):
     n, units = len(rows.outcome), rows.n_units
     alone = "The result is that of the labels alone"
     if rows.scores.n_rows == n:
-        caution(_WHERE, "rows without a label", "labels in all rows", alone)
+        warn_calibration(expected="rows without a label", got="labels in all rows", hint=alone)
     elif units < _FEWEST:
         got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
-        caution(_WHERE, "at least ten labelled rows or clusters for a map of scores", got, alone)
+        warn_calibration(
+            expected="at least ten labelled rows or clusters for a map of scores",
+            got=got,
+            hint=alone,
+        )
     elif np.ptp(rows.outcome) == 0:
-        caution(_WHERE, "labels that differ for a map of scores", "one class", alone)
+        warn_calibration(
+            expected="labels that differ for a map of scores", got="one class", hint=alone
+        )
     else:
         return False
     return True
@@ -479,13 +499,17 @@ def _compare_scores(rows):
         freedom = max(units - rank, 1.0)
         pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
     if pvalue < SELECTION_LEVEL and units >= FEWEST_UNITS:
-        caution(
-            _WHERE,
-            "labelled rows drawn at random from all rows",
-            "scores of labelled rows that differ from the others' beyond chance, with "
-            f"p = {pvalue:.1g}",
-            "The mean of all rows cannot be told from such labels: label rows drawn at random, or "
-            "pass 1 / probability that the row was labelled as " + setting("sample_weight"),
+        warn_calibration(
+            expected="labelled rows drawn at random from all rows",
+            got=(
+                "scores of labelled rows that differ from the others' beyond chance, "
+                f"with p = {pvalue:.1g}"
+            ),
+            hint=(
+                "The mean of all rows cannot be told from such labels: label rows drawn "
+                "at random, or pass 1 / probability that the row was labelled as "
+                "sample_weight="
+            ),
         )
     return pvalue
 
@@ -503,7 +527,7 @@ def _warn_of_one_column(rows, y):
     if n >= _SAME and same:
         got = f"equal ones in all {n} labelled rows: it looks like the same column"
         cure = "Check where the scores come from"
-        caution(_WHERE, "scores that are not the labels", got, cure)
+        warn_calibration(expected="scores that are not the labels", got=got, hint=cure)
 
 
 def _errors(rows, recalibrator, n_folds, power):
@@ -587,7 +611,7 @@ def _map_of(rows, method):
     shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
     if by_line and not shares:
         return partial(_unless_constant, rows, _line)
-    method = resolve_recalibrator("platt" if by_line else method, _WHERE)
+    method = resolve_recalibrator("platt" if by_line else method)
     proba = _as_proba(rows.scores)
     fit = partial(_recalibrated, method=method, proba=proba, shares=shares)
     return partial(_unless_constant, rows, fit)
@@ -632,8 +656,8 @@ def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
         kept = weight > 0
         seen, codes, weight = seen[kept], codes[kept], weight[kept]
     both = np.arange(2)
-    with no_cautions():  # of fits of folds, which no map is kept of
-        fitted = fit_copy(method, _WHERE, proba[seen], codes, both, weight)
+    with ignore_calibration_warnings():  # of fits of folds, which no map is kept of
+        fitted = fit_copy(method, proba[seen], codes, both, weight)
         found = aligned_proba(fitted, proba, both)[:, 1]
     return found if shares else low + (high - low) * found
 

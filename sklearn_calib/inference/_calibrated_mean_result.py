@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import number_or_nan
 from .._kernels._tuned_mean import (
     best_power,
     no_wider,
@@ -17,7 +18,7 @@ from .._kernels._tuned_mean import (
 )
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
-from ..exceptions import named, number_or_nan, refuse
+from ..exceptions import invalid_input
 
 
 class RowErrors(NamedTuple):
@@ -138,16 +139,19 @@ class CalibratedMean(Shown):
         >>> bool(found.low > 0)
         True
         """
-        where = "CalibratedMean.difference"
         if not isinstance(other, CalibratedMean):
             got, cure = type(other).__name__, "Pass what calibrated_mean gives for the other system"
-            refuse(where, "a CalibratedMean", got, cure, error=TypeError)
+            raise invalid_input(expected="a CalibratedMean", got=got, hint=cure, error=TypeError)
         if self.outcome == "difference" or other.outcome == "difference":
-            refuse(where, "means", "a difference", "Subtract the means of two systems")
+            raise invalid_input(
+                expected="means", got="a difference", hint="Subtract the means of two systems"
+            )
         if self.level != other.level:
             got = f"{self.level:g} and {other.level:g}"
-            refuse(where, "one " + named("level"), got, "Compute both with the same level=")
-        errors = _paired(self._errors, other._errors, where)
+            raise invalid_input(
+                "level", expected="one level", got=got, hint="Compute both with the same level="
+            )
+        errors = _paired(self._errors, other._errors)
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
         raw = self.raw - other.raw
@@ -191,9 +195,10 @@ class CalibratedMean(Shown):
         >>> found.labels_needed(0.05) < found.labels_needed(0.05, alone=True)
         True
         """
-        where = "CalibratedMean.labels_needed"
         if not 0 < number_or_nan(width) < inf:
-            refuse(where, "a " + named("width") + " > 0", repr(width), "Pass for instance 0.05")
+            raise invalid_input(
+                "width", expected="a width > 0", got=repr(width), hint="Pass for instance 0.05"
+            )
         n, total = self.n_labelled, self.n_labelled + self.n_unlabelled
         ratio = self._errors.worth / n  # of what is independent to rows
         label = self.labels_se**2 * n
@@ -210,7 +215,11 @@ class CalibratedMean(Shown):
             free = half**2 - (0 if alone else (label - rest) / total)
             if free <= 0 or rest / free > total:
                 got = f"{width:g}, too narrow for {total} rows"
-                refuse(where, "a width that labels of all rows would give", got, "Ask for more")
+                raise invalid_input(
+                    expected="a width that labels of all rows would give",
+                    got=got,
+                    hint="Ask for more",
+                )
             before, rows = rows, max(ceil(rest / free), 10)
             if rows == before:
                 break
@@ -266,23 +275,25 @@ def _cells(estimate, se, low, high):
     return [f"{estimate:.4f}", f"{se:.4f}", f"{low:.4f} to {high:.4f}"]
 
 
-def _paired(one, two, where):
+def _paired(one, two):
     """Errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
         cure = "Pass groups= for both"
-        refuse(where, "clusters of both or of none", "those of one", cure)
+        raise invalid_input(expected="clusters of both or of none", got="those of one", hint=cure)
     if one.keys is None:
         if (one.n_labelled, one.n_samples) != (two.n_labelled, two.n_samples):
             got = " and ".join(f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two))
             cure = "Pass the same rows in the same order, or groups= with a name of each item"
-            refuse(where, "the same rows", got, cure)
+            raise invalid_input(expected="the same rows", got=got, hint=cure)
         keys, places = None, [np.arange(len(each.own)) for each in (one, two)]
     else:
         keys = np.union1d(one.keys, two.keys)
         if len(keys) > min(len(one.keys), len(two.keys)):
             lonely = np.setxor1d(one.keys, two.keys)
             cure = "Pass the items that both systems answered"
-            refuse(where, "the same clusters", f"{lonely[0]!r} in one alone", cure)
+            raise invalid_input(
+                expected="the same clusters", got=f"{lonely[0]!r} in one alone", hint=cure
+            )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
     size = len(one.own)
     own, gains = np.zeros(size), np.zeros((size, 2))

@@ -4,13 +4,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, check_known
 from .._kernels import _classical_tests
 from .._kernels._binning import pool
 from .._kernels._cluster_sums import score_test
 from .._kernels._log_odds import of_probability
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
-from ..exceptions import check_count, check_known, refuse
+from ..exceptions import invalid_input
 from ..metrics import canonical_case
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
@@ -74,9 +75,8 @@ def spiegelhalter_test(
     >>> spiegelhalter_test(y, proba).pvalue < 0.001
     True
     """
-    where = "spiegelhalter_test"
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, case = _one_problem(where, given, groups, soft_labels, warn=False)
+    problem, case = _one_problem(given, groups, soft_labels, warn=False)
     p, hit, w = problem.score, problem.hit, problem.weight
     if case.clusters is not None:
         found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, case.clusters)
@@ -174,22 +174,33 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(y, proba).pvalue < 0.001
     True
     """
-    where = "hosmer_lemeshow_test"
-    n_resamples = check_count(n_resamples, "n_resamples", where)
+    n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, None, labels, pos_label
-    problem, case = _one_problem(where, given, groups, soft_labels)
-    n_parameters = check_count(n_parameters, "n_parameters", where, 0)
+    problem, case = _one_problem(given, groups, soft_labels)
+    n_parameters = check_count(n_parameters, "n_parameters", 0)
     lost = 0 if held_out else n_parameters
-    n_bins = check_count(n_bins, "n_bins", where, lost + 1, "Use more bins")
+    n_bins = check_count(n_bins, "n_bins", lost + 1, "Use more bins")
     if case.clusters is not None:
         if lost:
             cure = "Test on rows that the model has not seen"
-            refuse(where, "held_out=True, with groups or soft labels", "held_out=False", cure)
+            raise invalid_input(
+                expected="held_out=True, with groups or soft labels",
+                got="held_out=False",
+                hint=cure,
+            )
 
         def statistic(score, mass, hits, _):
             return _classical_tests.binned_chi_square(score, mass, hits, n_bins)[0]
 
-        return _drawn(problem, case, statistic, _draw_labels, n_resamples, random_state, where)
+        return _drawn(
+            problem,
+            case,
+            statistic,
+            _draw_labels,
+            n_resamples,
+            random_state,
+            "hosmer_lemeshow_test",
+        )
     values, _, rows, share = pool(problem.score, problem.hit, np.ones(len(problem.hit)))
     found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
     return SignificanceResult(*found)
@@ -256,7 +267,7 @@ def cox_test(
     True
     """
     given = y_true, y_proba, None, labels, pos_label
-    problem, case = _one_problem("cox_test", given, groups, soft_labels)
+    problem, case = _one_problem(given, groups, soft_labels)
     p, hit, w = problem.score, problem.hit, problem.weight
     if case.clusters is not None:
         line = ClusterLine(of_probability(p, 1 - p), hit, w, case.clusters)
@@ -338,18 +349,19 @@ def cumulative_test(
     >>> cumulative_test(y, proba).pvalue < 0.01
     True
     """
-    where = "cumulative_test"
     laws = _classical_tests.LAWS
-    check_known(where, "statistic", statistic, laws)
-    n_resamples = check_count(n_resamples, "n_resamples", where)
+    check_known("statistic", statistic, laws)
+    n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, case = _one_problem(where, given, groups, soft_labels)
+    problem, case = _one_problem(given, groups, soft_labels)
     if case.clusters is not None:
 
         def size(score, mass, hits, variance):
             return _classical_tests.path_size(score, hits - mass * score, variance, statistic)
 
-        return _drawn(problem, case, size, ClusterSample.events, n_resamples, random_state, where)
+        return _drawn(
+            problem, case, size, ClusterSample.events, n_resamples, random_state, "cumulative_test"
+        )
     p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
@@ -357,9 +369,9 @@ def cumulative_test(
     return SignificanceResult(*found)
 
 
-def _one_problem(where, given, groups, soft_labels, warn=True):
+def _one_problem(given, groups, soft_labels, warn=True):
     """The two-class problem of what was given, and the case, with the cluster of each row."""
-    case = in_clusters(canonical_case(where, *given, soft_labels=soft_labels), groups)
+    case = in_clusters(canonical_case(*given, soft_labels=soft_labels), groups)
     (problem,) = case.problems()
     if warn:
         warn_of_few_events(case, problem)
@@ -374,7 +386,7 @@ def _draw_labels(sample, n_draws, rng):
     return [sample.voted(rng).weight[1::2] for _ in range(n_draws)]
 
 
-def _drawn(problem, case, statistic, draw, n_resamples, random_state, where):
+def _drawn(problem, case, statistic, draw, n_resamples, random_state, name):
     """A statistic of (scores, weights, events, variance of all) and its rank among draws."""
     items = None if case.items is None else case.items[problem.rows]
     sample = ClusterSample(problem, case.clusters, items=items)
@@ -384,5 +396,5 @@ def _drawn(problem, case, statistic, draw, n_resamples, random_state, where):
     observed, *null = (
         statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *null)
     )
-    found = MonteCarloResult.of_draws(observed, np.array(null), where)
+    found = MonteCarloResult.of_draws(observed, np.array(null), name)
     return SignificanceResult(found.statistic, found.pvalue)

@@ -29,8 +29,9 @@ from .._kernels._cluster_sums import (
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from .._warnings import warn_calibration
 from ..canonical import check_indexes
-from ..exceptions import caution, refuse
+from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Case, CaseOfCells, ProperLoss, all_metrics
 from ..recalibrators import group_codes
 
@@ -63,13 +64,13 @@ def in_clusters(case: Case, groups: ArrayLike | None) -> Case:
     """
     if groups is None and case.items is None:
         return case
-    check_indexes(case.where, groups, first=case.index)
+    check_indexes(groups, first=case.index)
     n = case.n_given
-    named = np.arange(n) if groups is None else group_codes(groups, n, case.where)
+    named = np.arange(n) if groups is None else group_codes(groups, n)
     codes = np.unique(case.of_given(named), return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"
-        refuse(case.where, "at least two groups, which are drawn", "one", cure)
+        raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
     return case.in_clusters(codes)
 
 
@@ -97,7 +98,7 @@ def warn_of_few_events(case: Case, problem: BinaryProblem) -> None:
         cure = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
         cure += "slope says little: take more clusters, or several studies together; look at O/E"
         rule = "five clusters with an event and five without, by the predictions"
-        caution(case.where, rule, got, cure)
+        warn_calibration(expected=rule, got=got, hint=cure)
 
 
 def reads_residuals(name: str) -> bool:
@@ -452,7 +453,7 @@ def few_event_interval(
     if not fewest:
         got = f"none with the label {case.classes[np.argmax(rare)]}"
         cure = "A mean loss gets an interval that counts one row of it; collect such rows"
-        caution(case.where, "rows of every class, for an interval", got, cure)
+        warn_calibration(expected="rows of every class, for an interval", got=got, hint=cure)
     if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
         return None
     losses = of_labels()

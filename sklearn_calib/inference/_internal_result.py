@@ -8,20 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import entr
 
+from .._argument_checks import check_between, check_known, is_number, require, unknown_name
 from .._kernels._batch_measures import Batch
 from .._kernels._logistic import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
-from ..exceptions import (
-    check_between,
-    check_known,
-    is_number,
-    named,
-    refuse,
-    refuse_unknown,
-    require,
-)
+from ..exceptions import invalid_input
 from ..recalibrators import PlattScaling
 
 _METHODS = {
@@ -157,8 +150,7 @@ class InternalValidation(Shown):
         for row in self.rows:
             if row.measure == measure:
                 return row
-        where = "InternalValidation"
-        refuse_unknown(where, "a measure", measure, [*self], "Name it in measures=", KeyError)
+        raise unknown_name("a measure", measure, [*self], "Name it in measures=", KeyError)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the rows, as of a dict."""
@@ -172,7 +164,7 @@ class InternalValidation(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli", "InternalValidation.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame([asdict(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
@@ -219,11 +211,10 @@ class InternalValidation(Shown):
         >>> bool(moved.mean_absolute_error.mean() < 0.05)
         True
         """
-        where = "InternalValidation.instability"
-        rule = "a " + named("threshold") + " between 0 and 1"
-        check_between(threshold, 0, 1, rule, where, "Pass for instance 0.1")
-        column = self._column(pos_label, where)
-        models = self._of_models(column, where)
+        rule = "a threshold between 0 and 1"
+        check_between("threshold", threshold, 0, 1, expected=rule, hint="Pass for instance 0.1")
+        column = self._column(pos_label)
+        models = self._of_models(column)
         own = self.proba[:, column]
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
@@ -243,30 +234,36 @@ class InternalValidation(Shown):
             level=self.level,
         )
 
-    def _column(self, pos_label, where):
+    def _column(self, pos_label):
         if pos_label is None:
             if len(self.classes) > 2:
                 known = self.classes[:10].tolist()
                 rule, got = f" among {known}", "none for more than two classes"
-                refuse(
-                    where,
-                    named("pos_label") + rule,
-                    got,
-                    "Name the class whose probability it is about",
+                raise invalid_input(
+                    "pos_label",
+                    expected=("pos_label" + rule),
+                    got=got,
+                    hint="Name the class whose probability it is about",
                 )
             return self.positive
         places = [at for at, label in enumerate(self.classes.tolist()) if label == pos_label]
         if not places:
-            refuse_unknown(where, "pos_label", pos_label, self.classes.tolist())
+            raise unknown_name("pos_label", pos_label, self.classes.tolist())
         return places[0]
 
-    def _of_models(self, column, where):
+    def _of_models(self, column):
         if self.method == "cross_validation":
             cure = "Take method='optimism'"
-            refuse(where, "models of bootstrap samples", "those of a cross-validation", cure)
+            raise invalid_input(
+                expected="models of bootstrap samples", got="those of a cross-validation", hint=cure
+            )
         if self.resampled is None:
             cure = "Call internal_validation with keep_predictions=True"
-            refuse(where, "the predictions of the resampled models", "none that were kept", cure)
+            raise invalid_input(
+                expected="the predictions of the resampled models",
+                got="none that were kept",
+                hint=cure,
+            )
         if self.resampled.ndim == 3:
             return self.resampled[:, :, column].astype(np.float64)
         of_event = self.resampled.astype(np.float64)
@@ -329,31 +326,32 @@ class InternalValidation(Shown):
         >>> shrunk.predict_proba(found.estimator.predict_proba(X[:5])).shape
         (5, 2)
         """
-        where = "InternalValidation.shrinkage"
-        check_known(where, "kind", kind, ("corrected", "heuristic"))
+        check_known("kind", kind, ("corrected", "heuristic"))
         if len(self.classes) > 2:
             cure = "Validate each class against the others: y == label"
-            refuse(where, "two classes", f"{len(self.classes)}", cure)
+            raise invalid_input(expected="two classes", got=f"{len(self.classes)}", hint=cure)
         if (n_parameters is None) == (kind == "heuristic"):
             rule = "n_parameters with kind='heuristic', and not without"
             cure = "Pass the number of parameters that were estimated, without the intercept"
-            refuse(where, rule, f"n_parameters={n_parameters!r} with kind={kind!r}", cure)
-        intercept, slope = (
-            self.line if kind == "corrected" else self._heuristic(n_parameters, where)
-        )
+            raise invalid_input(
+                expected=rule, got=f"n_parameters={n_parameters!r} with kind={kind!r}", hint=cure
+            )
+        intercept, slope = self.line if kind == "corrected" else self._heuristic(n_parameters)
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             cure = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
                 cure = "Take method='.632+' or 'cross_validation': the model is certain of its rows"
-            refuse(where, "a finite slope above 0", f"{slope:.4g}", cure)
+            raise invalid_input(expected="a finite slope above 0", got=f"{slope:.4g}", hint=cure)
         if self.positive == 0:  # of the second class
             intercept = -intercept
         return _fitted_line(float(intercept), float(slope), self.classes, self.proba)
 
-    def _heuristic(self, n_parameters, where):
+    def _heuristic(self, n_parameters):
         if not (is_number(n_parameters) and n_parameters >= 0):
             cure = "Count the coefficients without the intercept"
-            refuse(where, "a number n_parameters >= 0", repr(n_parameters), cure)
+            raise invalid_input(
+                expected="a number n_parameters >= 0", got=repr(n_parameters), hint=cure
+            )
         z = log_odds(self.proba) * (1 if self.positive else -1)
         hit = (self.codes == self.positive).astype(np.float64)
         rate = self.weight @ hit / self.weight.sum()

@@ -6,22 +6,20 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import indexable
 
+from .._argument_checks import check_count, check_jobs, check_known, check_level, unknown_name
 from .._kernels._batch_measures import NAMES
 from .._random import spawned
 from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
-from ..canonical import canonical_labels, canonical_weight, check_indexes, check_several, naming
-from ..decomposition import integrated_calibration_index
-from ..exceptions import (
-    caution,
-    check_count,
-    check_jobs,
-    check_known,
-    check_level,
-    named,
-    refuse,
-    refuse_unknown,
+from .._warnings import warn_calibration
+from ..canonical import (
+    canonical_weight,
+    check_indexes,
+    check_several,
+    read_labels,
 )
+from ..decomposition import integrated_calibration_index
+from ..exceptions import invalid_input
 from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss
 from ..recalibrators import group_codes
 from ._internal_result import InternalValidation
@@ -35,7 +33,6 @@ from ._refits import (
     resampled,
 )
 
-_WHERE = "internal_validation"
 _METHODS = ("optimism", ".632+", "cross_validation")
 _CI = ("pivot", "shifted")
 _OF_TWO = ("slope", "intercept", "O/E", "AUC", "Brier", LOSS, "ICI")
@@ -200,9 +197,9 @@ def internal_validation(
     >>> found["AUC"].corrected < found["AUC"].apparent
     True
     """
-    check_estimator_given(estimator, _WHERE)
+    check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
-    n_resamples = check_count(n_resamples, "n_resamples", _WHERE, 2)
+    n_resamples = check_count(n_resamples, "n_resamples", 2)
     X, case, together = _given_rows(estimator, X, y, sample_weight, groups, pos_label)
     asked = _measures(measures, len(case.classes))
     refits = Refits(estimator, X, case, sample_weight is not None, together)
@@ -248,23 +245,23 @@ _LINE = ("intercept", "slope")
 
 def _check_options(method, ci, level, keep_predictions, n_jobs):
     for what, given, known in (("method", method, _METHODS), ("ci", ci, _CI)):
-        check_known(_WHERE, what, given, known)
-    check_level(level, _WHERE)
+        check_known(what, given, known)
+    check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
         rule, got = "keep_predictions as True or False", repr(keep_predictions)[:60]
-        refuse(_WHERE, rule, got, "Pass False to save memory")
+        raise invalid_input(expected=rule, got=got, hint="Pass False to save memory")
     check_jobs(n_jobs)
 
 
 def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Rows of weight above 0: features, a `Case` without predictions, and groups."""
-    check_indexes(_WHERE, X, y, sample_weight, groups)
-    classes, codes = canonical_labels(y, _where=_WHERE)
-    check_several(classes, _WHERE, "There is nothing to judge; check the selection of the rows")
+    check_indexes(X, y, sample_weight, groups)
+    classes, codes = read_labels(y, input_name="y")
+    check_several(classes, "There is nothing to judge; check the selection of the rows")
     X = _table(X, len(codes))
-    weight = canonical_weight(sample_weight, len(codes), _where=_WHERE)
+    weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:
-        groups = group_codes(groups, len(codes), _WHERE)
+        groups = group_codes(groups, len(codes))
     if not weight.all():
         kept = np.flatnonzero(weight)
         X, codes = safe_split(estimator, X, codes, kept)
@@ -272,20 +269,19 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
         if len(present) < len(classes):
             lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
             rule, got = "a row of weight above 0 of each class", f"none of {lost}"
-            refuse(_WHERE, rule, got, "Leave these rows out of X and y")
+            raise invalid_input(expected=rule, got=got, hint="Leave these rows out of X and y")
         groups = None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
     if groups is not None and groups.max() == 0:
         cure = "Pass one value for each patient, say, or leave groups out"
-        refuse(_WHERE, "at least two groups, which are drawn", "one", cure)
+        raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
     positive = len(classes) - 1 if len(classes) == 2 else 1
     if pos_label is not None:
         places = [at for at, label in enumerate(classes.tolist()) if label == pos_label]
         if len(places) != 1:
-            with naming(pos_label):
-                refuse_unknown(_WHERE, "pos_label", pos_label, classes.tolist())
+            raise unknown_name("pos_label", pos_label, classes.tolist())
         positive = places[0]
     proba = np.full((len(codes), len(classes)), 1 / len(classes))
-    return X, Case(proba, codes, weight, classes, positive, _WHERE), groups
+    return X, Case(proba, codes, weight, classes, positive), groups
 
 
 def _table(X, n_rows):
@@ -296,9 +292,13 @@ def _table(X, n_rows):
         found = table.shape[0] if hasattr(table, "shape") else len(table)
     except (TypeError, IndexError):
         cure = "Pass an array or a DataFrame"
-        refuse(_WHERE, rule, f"a {type(X).__name__}", cure, error=TypeError)
+        raise invalid_input(
+            expected=rule, got=f"a {type(X).__name__}", hint=cure, error=TypeError
+        ) from None
     if found != n_rows:
-        refuse(_WHERE, rule, f"{found} rows", "Pass the rows of y, in their order")
+        raise invalid_input(
+            expected=rule, got=f"{found} rows", hint="Pass the rows of y, in their order"
+        )
     return table
 
 
@@ -310,7 +310,12 @@ def _measures(measures, n_classes):
         measures = [measures]
     elif not isinstance(measures, Iterable):
         cure = "Leave measures out for the usual ones"
-        refuse(_WHERE, "measures as a list of names", repr(measures)[:60], cure, error=TypeError)
+        raise invalid_input(
+            expected="measures as a list of names",
+            got=repr(measures)[:60],
+            hint=cure,
+            error=TypeError,
+        )
     known, found = all_metrics(), {}
     for measure in measures:
         name = measure.spec.name if isinstance(measure, Measure) else measure
@@ -319,20 +324,24 @@ def _measures(measures, n_classes):
         elif isinstance(name, str) and name in known:
             found[name] = known[name]
         elif not isinstance(name, str) or name not in NAMES:
-            refuse_unknown(_WHERE, "measures", name, [*NAMES, *known], "See the list")
+            raise unknown_name("measures", name, [*NAMES, *known], "See the list")
         elif n_classes == 2:
             found[name] = name
         elif name in _OF_MORE:
             found[name] = _OF_MORE[name]
         else:
-            refuse(
-                _WHERE,
-                named("measures") + f" of {n_classes} classes, such as {', '.join(_OF_MORE)}",
-                f"{name!r}, which is one of two",
-                "Leave measures out, or validate each class against the others: y == label",
+            raise invalid_input(
+                "measures",
+                expected=f"measures of {n_classes} classes, such as {', '.join(_OF_MORE)}",
+                got=f"{name!r}, which is one of two",
+                hint=("Leave measures out, or validate each class against the others: y == label"),
             )
     if not found:
-        refuse(_WHERE, "at least one measure", "none", "Leave measures out for the usual ones")
+        raise invalid_input(
+            expected="at least one measure",
+            got="none",
+            hint="Leave measures out for the usual ones",
+        )
     return found
 
 
@@ -346,12 +355,13 @@ def _tell_of_missing(rows, n_models, method):
     if not short:
         return
     said = ", ".join(f"{row.measure} in {n_models - row.n_used}" for row in short)
-    caution(
-        _WHERE,
-        "a value of each measure in each resample",
-        f"none of {said} of {n_models}",
-        "Those resamples are left out. For a model that is certain of its own rows take "
-        "method='.632+' or 'cross_validation'"
+    warn_calibration(
+        expected="a value of each measure in each resample",
+        got=f"none of {said} of {n_models}",
+        hint=(
+            "Those resamples are left out. For a model that is certain of its own "
+            "rows take method='.632+' or 'cross_validation'"
+        )
         if method == "optimism"
-        else "Those resamples are left out: more rows, or groups that are finer, leave fewer out",
+        else ("Those resamples are left out: more rows, or groups that are finer, leave fewer out"),
     )

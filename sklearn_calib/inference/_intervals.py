@@ -3,22 +3,23 @@
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
-from .._kernels._binning import cube_root_bins
-from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
-from ..canonical import are_counts, rows_per_weight
-from ..exceptions import (
+from .._argument_checks import (
+    are_counts,
     check_count,
     check_known,
     check_level,
     check_progress,
-    no_cautions,
-    refuse,
-    refuse_unknown,
+    unknown_name,
 )
+from .._kernels._binning import cube_root_bins
+from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
+from .._warnings import ignore_calibration_warnings
+from ..canonical import rows_per_weight
+from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_copy
 from ._clusters import (
@@ -29,7 +30,7 @@ from ._clusters import (
     reads_residuals,
     stretch,
 )
-from ._monte_carlo import refuse_missing_scores
+from ._monte_carlo import missing_scores
 from ._resampling import (
     bootstrap_distribution,
     distribution_of_draws,
@@ -243,30 +244,27 @@ def confidence_interval(
     >>> interval.on_these_rows > interval.estimate
     True
     """
-    where = "confidence_interval"
-    function = _find_measure(measure, where)
-    check_known(where, "method", method, _METHODS)
-    check_level(level, where)
-    n_resamples = check_count(n_resamples, "n_resamples", where, 2)
-    check_progress(progress, where)
-    _check_isotonic(measure, method, where)
+    function = _find_measure(measure)
+    check_known("method", method, _METHODS)
+    check_level(level)
+    n_resamples = check_count(n_resamples, "n_resamples", 2)
+    check_progress(progress)
+    _check_isotonic(measure, method)
     sample, together = None, None
     if is_summary(y_true):
-        if soft_labels or not (y_proba is sample_weight is labels is pos_label is groups is None):
-            cure = "Give weights and labels to CalibrationSummary; groups need the rows"
-            refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
-        plain, sample, options = _of_cells(y_true, function, options, where)
+        _check_summary_alone(y_proba, sample_weight, labels, pos_label, groups, soft_labels)
+        plain, sample, options = _of_cells(y_true, function, options)
         case, (seen, _) = sample.case, sample.filled
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
         if y_proba is None:
-            refuse_missing_scores(y_true, "Pass it as y_true", where)
+            raise missing_scores(y_true, "Pass it as y_true")
         rows = y_true, y_proba, sample_weight, labels, pos_label
-        case = seen = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
+        case = seen = in_clusters(canonical_case(*rows, soft_labels=soft_labels), groups)
         together = case.clusters
         unit = 1.0 if soft_labels else rows_per_weight(case.weight)
-        function.check_options(options, where)
+        function.check_options(options)
         plain = function.of_case(case, **options)
     counts = None if sample is None else sample.counts
     if method == "auto":
@@ -278,9 +276,11 @@ def confidence_interval(
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     if method == "inversion" and not is_calibration_error(function):
         cure = "Take method='bootstrap'"
-        refuse(where, "a calibration error for method 'inversion'", repr(measure), cure)
+        raise invalid_input(
+            expected="a calibration error for method 'inversion'", got=repr(measure), hint=cure
+        )
     if together is not None and method == "inversion":
-        sample = _of_clusters(case, function, options, where)
+        sample = _of_clusters(case, function, options)
         case, (seen, _) = sample.case, sample.filled
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
@@ -293,7 +293,7 @@ def confidence_interval(
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
-        law = _recalibrated(seen, recalibrator, where, unit, case)
+        law = _recalibrated(seen, recalibrator, unit, case)
         observed, simulate = _simulation(case, function, options, sample, draws)
         line = partial(_Line, case, partial(function.evaluate_all_labels, **options), simulate)
         found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
@@ -301,20 +301,32 @@ def confidence_interval(
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
 
-def _find_measure(name: Any, where: str) -> Measure:
+def _check_summary_alone(*others):
+    """Raise if something is given beside a summary, which holds all of it."""
+    if any(other is not None and other is not False for other in others):
+        raise invalid_input(
+            expected="a summary alone",
+            got="also scores, weights or labels, or groups",
+            hint="Give weights and labels to CalibrationSummary; groups need the rows",
+        )
+
+
+def _find_measure(name: Any) -> Measure:
     """Return the measure of a name; raise if this package has none."""
     function = all_metrics().get(name) if isinstance(name, str) else None
     if function is None:
-        _refuse_measure(name, where)
+        raise _invalid_measure(name)
     return function
 
 
-def _check_isotonic(measure, method, where):
+def _check_isotonic(measure, method):
     """Raise for the bootstrap of an isotonic measure, which does not hold the truth."""
     if measure.startswith("isotonic") and method != "inversion":
         other = measure.replace("isotonic", "temperature")
         cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
-        refuse(where, "a measure whose bootstrap holds the truth", repr(measure), cure)
+        raise invalid_input(
+            expected="a measure whose bootstrap holds the truth", got=repr(measure), hint=cure
+        )
 
 
 def _draw_values(case, sample, groups, measured, how):
@@ -324,13 +336,13 @@ def _draw_values(case, sample, groups, measured, how):
     return distribution_of_draws(sample.redrawn, measured, **how)
 
 
-def _refuse_measure(measure: Any, where: str) -> NoReturn:
+def _invalid_measure(measure: Any) -> InvalidInputError:
     """Raise for a name that is not a measure of this package."""
     if str(measure).lower() in _OF_OTHER_PACKAGES:
         got = f"{measure!r}, which says how well classes are separated or found"
         cure = "validation_summary(y, p) has an interval of the AUC. Here take 'calibration_error'"
-        refuse(where, "a measure of calibration, or a loss", got, cure)
-    refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
+        raise invalid_input(expected="a measure of calibration, or a loss", got=got, hint=cure)
+    return unknown_name("a measure", measure, all_metrics(), "See the list")
 
 
 def is_calibration_error(function: Measure) -> bool:
@@ -343,7 +355,7 @@ def is_summary(rows: object) -> bool:
     return hasattr(rows, "significant_bits")
 
 
-def _of_cells(summary, function, options, where):
+def _of_cells(summary, function, options):
     """The measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     several = summary.classes is not None and len(summary.classes) > 2
@@ -352,23 +364,27 @@ def _of_cells(summary, function, options, where):
         options = {**options, "n_bins": cube_root_bins(summary.n_samples)}
     if len(samples) > 1 or not function.spec.cells or (several and not function.has_pos_label):
         rule, got = "a measure of one two-class problem, with a summary", repr(name)
-        refuse(where, rule, got, "Pass the labels and probabilities of the rows")
+        raise invalid_input(
+            expected=rule, got=got, hint="Pass the labels and probabilities of the rows"
+        )
     value = summary.measure(name, **options)
     if several:  # the problem is a two-class one by now
         options = {option: given for option, given in options.items() if option != "multiclass"}
     return value, samples[0], options
 
 
-def _of_clusters(case, function, options, where):
+def _of_clusters(case, function, options):
     """The cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         rule, got = "a calibration error with its default options, with groups", function.spec.name
-        refuse(where, rule, repr(got), "Take method='bootstrap', or leave groups out")
+        raise invalid_input(
+            expected=rule, got=repr(got), hint="Take method='bootstrap', or leave groups out"
+        )
     (problem,) = case.problems()
     return ClusterSample(problem, case.clusters, _CELLS)
 
 
-def _recalibrated(case, recalibrator, where, unit=1.0, rows=None):
+def _recalibrated(case, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from a case.
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
@@ -379,8 +395,8 @@ def _recalibrated(case, recalibrator, where, unit=1.0, rows=None):
     absent = np.setdiff1d(numbers, case.codes[seen])
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
     codes, weight = np.append(case.codes[seen], absent), unit * case.weight[places]
-    with no_cautions():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, where, case.proba[places], codes, numbers, weight)
+    with ignore_calibration_warnings():  # a constant or a smoothed law is a law all the same
+        fitted = fit_copy(recalibrator, case.proba[places], codes, numbers, weight)
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 

@@ -5,9 +5,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaln
 
+from .._argument_checks import check_between, check_count, check_level, is_number
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
-from ..exceptions import check_between, check_count, check_level, is_number, named, refuse
+from ..exceptions import invalid_input
 from ..metrics import canonical_case, lp_calibration_error
 
 
@@ -74,11 +75,12 @@ def lp_calibration_bound(
     >>> bool(lp_calibration_bound(rng.random(10_000) < p, p) < 0.06)
     True
     """
-    where = "lp_calibration_bound"
     if not is_number(p) or not p >= 2:
-        refuse(where, named("p") + " >= 2", repr(p), "For smaller p use lp_calibration_test")
-    check_level(level, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+        raise invalid_input(
+            "p", expected="p >= 2", got=repr(p), hint="For smaller p use lp_calibration_test"
+        )
+    check_level(level)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     value = lp_calibration_error.of_case(case, p=p, n_levels=n_levels)
     size = case.weight.sum() ** 2 / np.sum(case.weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
@@ -140,22 +142,29 @@ def binning_sample_size(
     >>> binning_sample_size(float("inf"), 0.1, method="paper") > 10**10
     True
     """
-    where = "binning_sample_size"
     if not is_number(p) or not p > 1:
-        refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
+        raise invalid_input(
+            expected="p above 1", got=repr(p), hint="At 1 no polynomial number of rows suffices"
+        )
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         cure = "Choose a value in the range"
-        check_between(value, 0, 1, f"{name} between 0 and 1", where, cure)
+        check_between("value", value, 0, 1, expected=f"{name} between 0 and 1", hint=cure)
     delta = float(delta)  # of half precision it would overflow
-    n_classes = check_count(n_classes, "n_classes", where, 2, "Change it")
+    n_classes = check_count(n_classes, "n_classes", 2, "Change it")
     if n_bins is not None:
-        n_bins = check_count(n_bins, "n_bins", where)
+        n_bins = check_count(n_bins, "n_bins")
     if method not in ("plugin", "paper"):
-        refuse(where, "method 'plugin' or 'paper'", repr(method), "Choose one of them")
+        raise invalid_input(
+            expected="method 'plugin' or 'paper'", got=repr(method), hint="Choose one of them"
+        )
     beta = cell_tolerance(p, epsilon)
     if not beta > 1e-100:
         got = f"p={p}, epsilon={epsilon}"
-        refuse(where, "p and epsilon whose number of rows can be written", got, "Take a larger p")
+        raise invalid_input(
+            expected="p and epsilon whose number of rows can be written",
+            got=got,
+            hint="Take a larger p",
+        )
     bins = 6 / beta if n_bins is None else n_bins
     if method == "plugin":
         choice = 72 / beta * np.log(8 / (beta * delta))

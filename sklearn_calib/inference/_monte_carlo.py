@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from .._argument_checks import check_count, equals, unknown_name
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, equals, refuse, refuse_unknown
+from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics, canonical_case
 from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
 from ._resampling import if_calibrated, pooled_rows
@@ -57,12 +58,14 @@ class MonteCarloResult:
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
-def refuse_missing_scores(y_true: object, instead: str, where: str) -> NoReturn:
+def missing_scores(y_true: object, instead: str) -> InvalidInputError:
     """Labels came without probabilities; of a summary, say what to call `instead`."""
     got, cure = "labels alone", "Pass both"
     if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
         got, cure = "a summary", instead
-    refuse(where, "labels and probabilities of rows", got, cure, error=TypeError)
+    return invalid_input(
+        expected="labels and probabilities of rows", got=got, hint=cure, error=TypeError
+    )
 
 
 def calibration_test(
@@ -184,21 +187,22 @@ def calibration_test(
     >>> calibration_test(y, proba, random_state=0).pvalue  # overconfident
     0.001
     """
-    where = "calibration_test"
     if y_proba is None:
-        refuse_missing_scores(y_true, "Call its method test", where)
+        raise missing_scores(y_true, "Call its method test")
     cure = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
+    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = in_clusters(canonical_case(where, *rows, soft_labels=soft_labels), groups)
-    evaluate, name = _evaluation(case, statistic, options, where)
+    case = in_clusters(canonical_case(*rows, soft_labels=soft_labels), groups)
+    evaluate, name = _evaluation(case, statistic, options)
     reads_cells, draw = _reads_cells(case, name, statistic, options), None
     sample: Any = pooled_rows(case) if reads_cells and case.clusters is None else None
     if case.clusters is not None:
         if not (reads_cells and reads_residuals(name)):
             rule = "a calibration error or a proper loss with its default options, with groups"
             rule += " or soft labels"
-            refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
+            raise invalid_input(
+                expected=rule, got=f"the statistic {name!r}", hint="Leave groups or options out"
+            )
         (problem,) = case.problems()
         warn_of_few_events(case, problem)
         items = None if case.items is None else case.items[problem.rows]
@@ -218,7 +222,7 @@ def _reads_cells(case, name, statistic, options):
     return len(case.classes) == 2 or measure.has_pos_label
 
 
-def _evaluation(case, statistic, options, where):
+def _evaluation(case, statistic, options):
     """A function of a case, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
@@ -226,9 +230,9 @@ def _evaluation(case, statistic, options, where):
         measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
             known = ("smooth", *all_metrics())
-            refuse_unknown(where, "a callable, or a statistic", statistic, known)
+            raise unknown_name("a callable, or a statistic", statistic, known)
     if isinstance(measure, Measure):
-        measure.check_options(options, where)
+        measure.check_options(options)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         return lambda case: sign * measure.of_case(case, **options), measure.spec.name
 

@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import t
 
+from .._argument_checks import check_count, check_known, check_level
 from .._kernels._cluster_sums import mean_of_clusters
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from ..canonical import check_indexes, check_weights, read_numbers
-from ..exceptions import check_count, check_known, check_level, refuse
+from ..exceptions import invalid_input
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
 from ._clusters import few_event_interval, in_clusters, stretch
@@ -125,25 +126,26 @@ class PairedLosses:
         """
         from .._kernels._exact_sums_compiled import sums_of
 
-        where = "PairedLosses.add"
-        check_indexes(where, first, second, sample_weight, groups)
+        check_indexes(first, second, sample_weight, groups)
         one, two = (
-            np.asarray(read_numbers(losses, "losses", where), dtype=np.float64)
+            np.asarray(read_numbers(losses, "losses"), dtype=np.float64)
             for losses in (first, second)
         )
         weight = None
         if sample_weight is not None:
-            weight = np.asarray(read_numbers(sample_weight, "sample_weight", where), dtype=float)
-            check_weights(weight, where, keeps_unit=True)
+            weight = np.asarray(read_numbers(sample_weight, "sample_weight"), dtype=float)
+            check_weights(weight, keeps_unit=True)
         shapes = [np.shape(each) for each in (one, two, weight) if each is not None]
         if one.ndim != 1 or len(set(shapes)) > 1:
             cure = "Pass one number for each row"
-            refuse(where, "columns of one length", f"shapes {shapes}", cure)
+            raise invalid_input(expected="columns of one length", got=f"shapes {shapes}", hint=cure)
         moved = two - one
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
             row, cure = wrong[0], "Cut off the loss, as log_loss does"
-            refuse(where, "finite losses", f"{one[row]} and {two[row]}", cure, row=row)
+            raise invalid_input(
+                expected="finite losses", got=f"{one[row]} and {two[row]}", hint=cure, row=row
+            )
         self._add_clusters(groups, one, moved, weight)
         if weight is None:
             sums = sums_of(np.array([one, two, np.square(moved, out=moved)]))
@@ -159,13 +161,14 @@ class PairedLosses:
 
     def _add_clusters(self, groups, one, moved, weight):
         """The sums of w and w d of each cluster."""
-        where = "PairedLosses.add"
         if self.n_samples and (groups is None) != (self._clusters is None):
             got = "groups in some blocks only"
-            refuse(where, "groups in all blocks or in none", got, "Pass them each time")
+            raise invalid_input(
+                expected="groups in all blocks or in none", got=got, hint="Pass them each time"
+            )
         if groups is None:
             return
-        group_codes(groups, len(one), where)  # refuses missing ones
+        group_codes(groups, len(one))  # refuses missing ones
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
         weight = np.ones(len(one)) if weight is None else weight
         mass, change = (np.bincount(places.ravel(), w) for w in (weight, weight * moved))
@@ -199,31 +202,36 @@ class PairedLosses:
         fewer where sizes differ. Bell, McCaffrey (2002), "Bias reduction in standard errors for
         linear regression with multi-stage samples".
         """
-        where = "PairedLosses.difference"
-        check_level(level, where)
+        check_level(level)
         total, squares, one, two, moved, spread = (
             Fraction(number, 1 << UNIT_BITS) for number in self._sums
         )
         if not total:
-            refuse(where, "rows of positive weight", "none", "Call add first")
+            raise invalid_input(
+                expected="rows of positive weight", got="none", hint="Call add first"
+            )
         mean = (two - one) / total
         around = max(spread - 2 * mean * moved + mean**2 * squares, Fraction(0))
         freedom, half = total**2 - squares, float("inf")
         if freedom > 0:
             half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
         if self._clusters is not None:
-            half = self._half_of_clusters(level, where)
+            half = self._half_of_clusters(level)
         first, second, middle = float(one / total), float(two / total), float(mean)
         ends = middle - half, middle + half
         return PairedDifference(measure, first, second, middle, *ends, level, "normal")
 
-    def _half_of_clusters(self, level, where):
+    def _half_of_clusters(self, level):
         """Half of the interval, by the sums of the clusters."""
         mass, change = np.array([*(self._clusters or {}).values()]).T
         mass, change = mass[mass > 0], change[mass > 0]
         n = len(mass)
         if n < 2:
-            refuse(where, "at least two groups", f"{n}", "Pass one value for each question, say")
+            raise invalid_input(
+                expected="at least two groups",
+                got=f"{n}",
+                hint="Pass one value for each question, say",
+            )
         _, error, degrees = mean_of_clusters(change, mass)
         return float(t.ppf((1 + level) / 2, degrees) * error)
 
@@ -325,11 +333,10 @@ def paired_difference(
     >>> 0 < found.low < found.difference < found.high
     True
     """
-    where = "paired_difference"
     known = all_metrics()
-    check_known(where, "a measure", measure, ["accuracy", *known], "See the list")
-    check_level(level, where)
-    n_resamples = check_count(n_resamples, "n_resamples", where, 2)
+    check_known("a measure", measure, ["accuracy", *known], "See the list")
+    check_level(level)
+    n_resamples = check_count(n_resamples, "n_resamples", 2)
     probas = first_proba, second_proba
     random: dict[str, Any] = {
         "n_resamples": n_resamples,
@@ -337,11 +344,14 @@ def paired_difference(
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
-        _check_for_summaries(measure, groups is not None or soft_labels, where)
+        _check_for_summaries(measure, groups is not None or soft_labels)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
     given = sample_weight, labels, pos_label
-    cases = [canonical_case(where, y_true, p, *given, soft_labels=soft_labels) for p in probas]
+    cases = [
+        canonical_case(y_true, proba, *given, soft_labels=soft_labels, input_name=name)
+        for name, proba in (("first_proba", first_proba), ("second_proba", second_proba))
+    ]
     cases[0] = in_clusters(cases[0], groups)
     together = cases[0].clusters
     loss = None if measure == "accuracy" else known[measure].spec.loss
@@ -360,17 +370,7 @@ def paired_difference(
         return found
     function = known[measure]
     if not is_calibration_error(function):
-        first, second = (function.of_case(case) for case in cases)
-        middle = second - first
-        more: Any = {"n_jobs": n_jobs, "groups": together}
-        draws = [  # the same seed draws the same rows
-            bootstrap_distribution(case, function.of_case, n_resamples, random_state, **more)
-            for case in cases
-        ]
-        low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
-        longer = 1.0 if together is None else stretch(cases[0].weight, together, level)
-        low, high = (float(middle + longer * (end - middle)) for end in (low, high))
-        return PairedDifference(measure, first, second, middle, low, high, level, "bootstrap")
+        return _bootstrap_difference(measure, cases, level, together, random)
     weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,
@@ -385,18 +385,33 @@ def paired_difference(
     return _combined(measure, one, two)
 
 
-def _check_for_summaries(measure, needs_rows, where):
+def _bootstrap_difference(measure, cases, level, groups, random):
+    """Return the difference of a measure that no other interval fits, from resampled rows."""
+    function = all_metrics()[measure]
+    first, second = (function.of_case(case) for case in cases)
+    middle = second - first
+    draws = []
+    for case in cases:  # the same seed draws the same rows
+        draws.append(bootstrap_distribution(case, function.of_case, groups=groups, **random))
+    low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
+    longer = 1.0 if groups is None else stretch(cases[0].weight, groups, level)
+    low, high = (float(middle + longer * (end - middle)) for end in (low, high))
+    return PairedDifference(measure, first, second, middle, low, high, level, "bootstrap")
+
+
+def _check_for_summaries(measure, needs_rows):
     """Raise if summaries cannot be compared by a measure, or if an argument needs the rows."""
     if needs_rows:
-        refuse(
-            where,
-            "rows, with groups or soft labels",
-            "summaries, which know of none",
-            "Pass the rows",
+        raise invalid_input(
+            expected="rows, with groups or soft labels",
+            got="summaries, which know of none",
+            hint="Pass the rows",
         )
     if measure == "accuracy" or all_metrics()[measure].spec.proper:
         cure = "Add up the losses of each row with PairedLosses"
-        refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
+        raise invalid_input(
+            expected=f"rows for {measure!r}", got="summaries, which keep no pairs", hint=cure
+        )
 
 
 def _combined(measure, one, two):

@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._argument_checks import check_flag, check_level
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._typing import ArrayLike, FloatArray
-from ..exceptions import caution, check_flag, check_level, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ..metrics import canonical_case
 
 
@@ -67,12 +69,15 @@ class PolynomialTest:
         >>> bool(low[0] > 0.1), bool(high[1] < 0.9)  # overconfident at both ends
         (True, True)
         """
-        where = "PolynomialTest.belt"
         p = np.asarray(proba, dtype=float)
         if not ((p >= 0) & (p <= 1)).all():
             bad = p[~((p >= 0) & (p <= 1))].flat[0]
-            refuse(where, "probabilities in [0, 1]", repr(float(bad)), "Pass those of the event")
-        check_level(level, where)
+            raise invalid_input(
+                expected="probabilities in [0, 1]",
+                got=repr(float(bad)),
+                hint="Pass those of the event",
+            )
+        check_level(level)
         return self._fit.belt(of_probability(p, 1 - p), level)
 
 
@@ -150,32 +155,31 @@ def polynomial_test(
     >>> result.degree, result.pvalue < 0.001
     (1, True)
     """
-    where = "polynomial_test"
-    held_out = check_flag(held_out, "held_out", where)
-    case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
+    held_out = check_flag(held_out, "held_out")
+    case = canonical_case(y_true, y_proba, None, labels, pos_label)
     (problem,) = case.problems()
     p, hit = problem.score, problem.hit
-    warn_of_certain_and_wrong(where, p, hit, "the test rests on it")
+    warn_of_certain_and_wrong(p, hit, "the test rests on it")
     fit = fit_polynomial(of_probability(p, 1 - p), np.ones(len(p)), hit, internal=not held_out)
     if fit is None:
-        refuse(
-            where,
-            "at least 3 different predictions for held_out=False",
-            f"{len(np.unique(p))}",
-            "On fewer, a logistic regression with an intercept and a slope has nothing to test",
+        raise invalid_input(
+            expected="at least 3 different predictions for held_out=False",
+            got=f"{len(np.unique(p))}",
+            hint=(
+                "On fewer, a logistic regression with an intercept and a slope has nothing to test"
+            ),
         )
     degree = len(fit.coef) - 1
     rest = degree, fit.coef, fit.covariance, held_out, fit
     return PolynomialTest(fit.statistic, fit.pvalue, *rest)
 
 
-def warn_of_certain_and_wrong(where: str, p: FloatArray, hit: FloatArray, what: str) -> None:
+def warn_of_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
     """Give a `CalibrationWarning` where a prediction of 0 or 1 is wrong: `what` rests on it."""
     wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
     if wrong:
-        caution(
-            where,
-            "no certain prediction that is wrong",
-            f"{wrong} of {len(p)} rows with probability 0 or 1 and the other outcome",
-            f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded",
+        warn_calibration(
+            expected="no certain prediction that is wrong",
+            got=f"{wrong} of {len(p)} rows with probability 0 or 1 and the other outcome",
+            hint=(f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded"),
         )

@@ -5,20 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from .._argument_checks import check_count
 from .._kernels._score_mixture import RankedScores
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
     check_column_owner,
     check_indexes,
     check_same_length,
     find_positive,
     give_to_owner,
     match_columns,
+    read_labels,
+    read_proba,
 )
-from ..exceptions import check_count, refuse
+from ..exceptions import invalid_input
 from ._monte_carlo import MonteCarloResult
 
 
@@ -132,28 +133,26 @@ def prior_shift_test(
     >>> prior_shift_test(p[source], y[source], p[~source] ** 2).pvalue < 0.05  # other scores
     True
     """
-    where = "prior_shift_test"
     cure = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
-    classes, codes = canonical_labels(y, _where=where)
-    source = canonical_proba(proba_source, _where=f"{where}, proba_source")
-    check_same_length(codes, source, where)
+    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
+    classes, codes = read_labels(y, input_name="y")
+    source = read_proba(proba_source, input_name="proba_source")
+    check_same_length(codes, source)
     k = source.shape[1]
     if len(classes) != k:
-        refuse(
-            where,
-            f"labels of {k} classes, one for each column",
-            f"{len(classes)} classes, {classes[:10].tolist()}",
-            "Every class needs a labelled row",
+        raise invalid_input(
+            expected=f"labels of {k} classes, one for each column",
+            got=f"{len(classes)} classes, {classes[:10].tolist()}",
+            hint="Every class needs a labelled row",
         )
-    check_indexes(where, proba_source, y)
+    check_indexes(proba_source, y)
     source = match_columns(source, proba_source, classes)
-    target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
+    target = read_proba(proba_target, n_classes=k, input_name="proba_target")
     target = match_columns(target, proba_target, classes)
-    positive = find_positive(classes, pos_label, where)
+    positive = find_positive(classes, pos_label)
     if pos_label is None:
-        check_column_owner(proba_source, classes, "pos_label", where)
-        check_column_owner(proba_target, classes, "pos_label", where)
+        check_column_owner(proba_source, classes, "pos_label")
+        check_column_owner(proba_target, classes, "pos_label")
     source = give_to_owner(source, proba_source, positive)
     target = give_to_owner(target, proba_target, positive)
     n, m = len(source), len(target)
@@ -170,7 +169,7 @@ def prior_shift_test(
         target_sizes = rng.multinomial(m, found.prior)
         unlabelled = _draw_rows(members, target_sizes, rng)
         null[number] = both.distance(labelled, unlabelled, rng).distance
-    pvalue = MonteCarloResult.of_draws(found.distance, null, where).pvalue
+    pvalue = MonteCarloResult.of_draws(found.distance, null, "prior_shift_test").pvalue
     labels = classes.tolist()
     label = labels[found.column]
     return PriorShiftResult(

@@ -17,8 +17,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._kernels._batch_measures import RANGES, batch_measures
 from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
-from ..canonical import canonical_labels, canonical_proba
-from ..exceptions import caution, refuse, warn
+from .._warnings import emit_warning, warn_calibration
+from ..canonical import read_labels, read_proba
+from ..exceptions import invalid_input
 from ..metrics import Case, Measure
 from ._internal_result import InternalValidationRow
 
@@ -66,7 +67,7 @@ class Refits:
         weighted: bool,
         groups: IntArray | None,
     ) -> None:
-        self.estimator, self.X, self.where = estimator, X, case.where
+        self.estimator, self.X = estimator, X
         self.classes, self.codes, self.groups = case.classes, case.codes, groups
         self.weight = case.weight if weighted else None
         plain = not (_is_of("xgboost", estimator) or self.classes.dtype.kind == "S")
@@ -87,7 +88,9 @@ class Refits:
                 rule = "an estimator whose fit takes sample_weight"
                 got = f"{type(self.estimator).__name__}, fitted without weights"
                 cure = "The measures use them; take another estimator to fit with them as well"
-                caution(self.where, rule, got, cure, UserWarning)
+                warn_calibration(
+                    expected=rule, got=got, hint=cure, estimator=self, category=UserWarning
+                )
             else:
                 found[name] = self.weight
         if self.groups is not None:
@@ -106,11 +109,10 @@ class Refits:
         params = {name: values[rows] for name, values in self._params.items()}
         fitted.fit(part, self._labels[rows], **params)
         if not hasattr(fitted, "predict_proba"):
-            refuse(
-                self.where,
-                "a classifier with predict_proba",
-                type(fitted).__name__,
-                "Wrap it: CalibratedModel(estimator) makes probabilities of its scores",
+            raise invalid_input(
+                expected="a classifier with predict_proba",
+                got=type(fitted).__name__,
+                hint="Wrap it: CalibratedModel(estimator) makes probabilities of its scores",
                 error=TypeError,
             )
         return fitted
@@ -125,13 +127,11 @@ class Refits:
         X = self.X
         if self._pairwise:
             X, _ = safe_split(fitted, X, self.codes, np.arange(len(self.codes)), train)
-        found = canonical_proba(
-            fitted.predict_proba(X), n_classes=len(self.classes), _where=self.where
-        )
+        found = read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
         plain = np.asarray(found)
         if np.array_equal(fitted.classes_, self._names):
             return plain
-        _, columns = canonical_labels(fitted.classes_, classes=self._names, _where=self.where)
+        _, columns = read_labels(fitted.classes_, classes=self._names)
         return plain if (np.diff(columns) > 0).all() else plain[:, np.argsort(columns)]
 
     def resampled(self, rng: np.random.Generator) -> Refit:
@@ -141,11 +141,10 @@ class Refits:
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
                 return Refit(self.proba(self.fit(rows, copies=True), rows), count, redrawn)
-        refuse(
-            self.where,
-            "rows of each class in a bootstrap sample",
-            f"{_MOST_DRAWS} samples without",
-            "Give rare classes more rows, or groups that are finer",
+        raise invalid_input(
+            expected="rows of each class in a bootstrap sample",
+            got=f"{_MOST_DRAWS} samples without",
+            hint="Give rare classes more rows, or groups that are finer",
         )
 
     def _drawn(self, rng):
@@ -171,7 +170,9 @@ class Refits:
                     proba[test] = self.proba(self.fit(train), train)[test]
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
         rule, got = "rows of each class outside every fold", f"{_MOST_DRAWS} partitions without"
-        refuse(self.where, rule, got, "Give rare classes more rows, or groups that are finer")
+        raise invalid_input(
+            expected=rule, got=got, hint="Give rare classes more rows, or groups that are finer"
+        )
 
     def _partition(self, rng):
         seed = int(rng.integers(2**32))
@@ -190,34 +191,39 @@ class Refits:
         if rarest < 2:
             kind = "rows" if self.groups is None else "groups"
             cure = "Leave that class out, or take method='optimism'"
-            refuse(self.where, f"two {kind} of each class for folds", f"{rarest}", cure)
+            raise invalid_input(
+                expected=f"two {kind} of each class for folds", got=f"{rarest}", hint=cure
+            )
         return min(FOLDS, rarest)
 
 
-def check_estimator_given(estimator: Estimator, where: str) -> None:
+def check_estimator_given(estimator: Estimator) -> None:
     """Refuse what cannot be fitted again; warn where a part of it will not be."""
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
         rule = "estimator as a classifier of scikit-learn's kind"
         cure = "Pass an instance, such as LogisticRegression(), and then X and y"
-        refuse(where, rule, repr(estimator)[:60], cure, TypeError)
+        raise invalid_input(expected=rule, got=repr(estimator)[:60], hint=cure, error=TypeError)
     if isinstance(estimator, FrozenEstimator):
-        refuse(
-            where,
-            "an estimator that can be fitted again",
-            "a FrozenEstimator",
-            "Pass the estimator itself; predictions of a fitted model for rows that it has not "
-            "seen are judged by validation_summary(y, model.predict_proba(X))",
+        raise invalid_input(
+            expected="an estimator that can be fitted again",
+            got="a FrozenEstimator",
+            hint=(
+                "Pass the estimator itself; predictions of a fitted model for rows that "
+                "it has not seen are judged by validation_summary(y, "
+                "model.predict_proba(X))"
+            ),
             error=TypeError,
         )
     if any(isinstance(part, FrozenEstimator) for part in estimator.get_params().values()):
-        caution(
-            where,
-            "an estimator that learns everything again on each resample",
-            "a FrozenEstimator inside of it",
-            "What that has learned is taken as given: pass the estimator itself if it was fitted "
-            "on these rows",
+        warn_calibration(
+            expected="an estimator that learns everything again on each resample",
+            got="a FrozenEstimator inside of it",
+            hint=(
+                "What that has learned is taken as given: pass the estimator itself if "
+                "it was fitted on these rows"
+            ),
         )
 
 
@@ -342,7 +348,7 @@ class Judge:
         share = np.bincount(case.codes, case.weight, k) / case.weight.sum()
         weight = np.concatenate([case.weight * one for one in share])
         codes = np.repeat(np.arange(k), len(proba))
-        each = Case(np.tile(proba, (k, 1)), codes, None, case.classes, case.positive, case.where)
+        each = Case(np.tile(proba, (k, 1)), codes, None, case.classes, case.positive)
         judge = Judge(each, self.named)
         return judge.values(judge.columns(np.tile(proba, (k, 1)))[None], [weight])[0, :, 0]
 
@@ -414,7 +420,9 @@ def _say_once(said, n_models):
     for message, file, line in said:
         by_line.setdefault((type(message), file, line), []).append(message)
     for messages in by_line.values():
-        warn(messages[0], f"(Said {len(messages)} times in the fits of {n_models} resamples.)")
+        emit_warning(
+            messages[0], f"(Said {len(messages)} times in the fits of {n_models} resamples.)"
+        )
 
 
 def crossed_rows(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._argument_checks import check_jobs, check_progress
 from .._kernels._cells import runs_of_sorted
 from .._random import (
     RowsInCells,
@@ -18,7 +19,6 @@ from .._random import (
 )
 from .._simplex import carries_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
-from ..exceptions import called, check_jobs, check_progress
 from ..metrics import Case
 
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
@@ -139,7 +139,7 @@ def values_of_batches(
 ) -> FloatArray:
     """As `distribution_of_draws`, of what takes a number of draws and returns their values."""
     check_jobs(n_jobs)
-    check_progress(progress, called("progress"))
+    check_progress(progress)
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
     found, done = [], 0
@@ -201,8 +201,6 @@ class PooledRows:
         Above 0.
     starts : ndarray of shape (n_cells,)
         The first row of each cell.
-    where : str
-        The opening of error messages.
     place : tuple of ndarray, default=()
         Where the chance of each row stands in a law of the case: its rows and their columns.
 
@@ -228,7 +226,6 @@ class PooledRows:
         hit: AnyArray,
         weight: FloatArray,
         starts: IntArray,
-        where: str = "measure",
         place: tuple[IntArray, ...] = (),
     ) -> None:
         self._place, self._starts = place, starts
@@ -242,7 +239,7 @@ class PooledRows:
             mean[:, column] = np.clip(mean[:, column], *(proba[end, column] for end in ends))
         self.score = mean[:, 1]
         codes = np.tile(np.arange(2), len(starts))
-        cells = Case(np.repeat(mean, 2, axis=0), codes, None, np.arange(2), where=where)
+        cells = Case(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
         cells.problems()  # sorted once for all that is drawn
         self._cells = cells
         self.case = self._labelled(np.add.reduceat(weight * hit, starts))
@@ -321,4 +318,4 @@ def pooled_rows(
     if 2 * len(starts) > len(proba) and not always:
         return None
     place = order, np.broadcast_to(column, len(order))[order]
-    return PooledRows(proba, hit[order], case.weight[order], starts, case.where, place)
+    return PooledRows(proba, hit[order], case.weight[order], starts, place)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
+from .._argument_checks import check_between, check_level, number_or_nan, require
 from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..canonical import canonical_proba, canonical_weight, check_indexes
-from ..exceptions import check_between, check_level, named, number_or_nan, refuse, require, setting
+from ..canonical import canonical_weight, check_indexes, read_proba
+from ..exceptions import invalid_input
 
 _OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
 
@@ -100,7 +101,7 @@ class ValidationSampleSize(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli", "ValidationSampleSize.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame([asdict(one) for one in self.targets])
 
     def _sections(self):
@@ -222,13 +223,12 @@ def validation_sample_size(
     >>> len(validation_sample_size(linear_predictor=(-2.5, 1.2), error=[0.02, 0.05]).targets)
     5
     """
-    where = "validation_sample_size"
-    check_level(level, where)
+    check_level(level)
     widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
     for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
         if width is not None:
             cure = "Pass the width of an interval, or None"
-            check_between(width, 0, np.inf, f"{name} > 0", where, cure)
+            check_between("width", width, 0, np.inf, expected=f"{name} > 0", hint=cure)
     for name, share in (
         ("c_statistic", c_statistic),
         ("prevalence", prevalence),
@@ -237,8 +237,10 @@ def validation_sample_size(
         if share is not None:
             low = 0.5 if name == "c_statistic" else 0
             cure = "0.5 is chance, 1 certainty" if low else "Pass a share, such as 0.1 for 10 %"
-            check_between(share, low, 1, f"{name} strictly between {low:g} and 1", where, cure)
-    law = _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, where)
+            check_between(
+                "share", share, low, 1, expected=f"{name} strictly between {low:g} and 1", hint=cure
+            )
+    law = _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight)
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
     z = float(ndtri((1 + level) / 2))
@@ -257,10 +259,10 @@ def validation_sample_size(
         value, variance = law.net_benefit(t, phi)
         found.append((f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2))
     if error is not None:
-        found += _of_errors(law, error, where)
+        found += _of_errors(law, error)
     if not found:
         cure = "Give one of the widths, a threshold or an error"
-        refuse(where, "at least one target", "none", cure)
+        raise invalid_input(expected="at least one target", got="none", hint=cure)
     targets = [
         SampleSizeTarget(name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW))
         for name, value, width, se, rows in found
@@ -310,20 +312,25 @@ class _Law(NamedTuple):
         return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
 
 
-def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, where):
+def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
     """The law of the predictions, of whichever of the three was given."""
     both = c_statistic is not None and prevalence is not None
     given = [what is not None for what in (y_proba, linear_predictor)]
     if sum(given) > 1 or not (any(given) or both):
         got = "both of the first" if sum(given) > 1 else "none"
         rule = "y_proba, or linear_predictor, or c_statistic with prevalence"
-        refuse(where, rule, got, "Pass one law of the predictions")
+        raise invalid_input(expected=rule, got=got, hint="Pass one law of the predictions")
     if y_proba is not None:
-        return _law_of_sample(y_proba, sample_weight, where)
+        return _law_of_sample(y_proba, sample_weight)
     if sample_weight is not None:
-        refuse(where, named("sample_weight") + " with y_proba", "no y_proba", "Leave it out")
+        raise invalid_input(
+            "sample_weight",
+            expected="sample_weight with y_proba",
+            got="no y_proba",
+            hint="Leave it out",
+        )
     if linear_predictor is not None:
-        mean, deviation = _mean_and_deviation(linear_predictor, where)
+        mean, deviation = _mean_and_deviation(linear_predictor)
         means, parts = [mean], [1.0]
     else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
         deviation = sqrt(2) * float(ndtri(c_statistic))
@@ -338,26 +345,32 @@ def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, wher
     return _Law(expit(z), z, weight / np.sum(weight), z[1] - z[0])
 
 
-def _mean_and_deviation(given, where):
+def _mean_and_deviation(given):
     values = [number_or_nan(value) for value in given] if np.ndim(given) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         rule = "linear_predictor as (mean, standard deviation > 0)"
-        refuse(where, rule, repr(given), "Those of the log-odds, such as (-2.5, 1.2)")
+        raise invalid_input(
+            expected=rule, got=repr(given), hint="Those of the log-odds, such as (-2.5, 1.2)"
+        )
     return values
 
 
-def _law_of_sample(y_proba, sample_weight, where):
-    proba = canonical_proba(y_proba, _where=where)
+def _law_of_sample(y_proba, sample_weight):
+    proba = read_proba(y_proba)
     if proba.shape[1] != 2:
         cure = "Pass the column of one class, proba[:, c], or the largest of each row"
-        refuse(where, "probabilities of two classes", f"{proba.shape[1]} columns", cure)
-    check_indexes(where, y_proba, sample_weight)
-    weight = canonical_weight(sample_weight, len(proba), _where=where)
+        raise invalid_input(
+            expected="probabilities of two classes", got=f"{proba.shape[1]} columns", hint=cure
+        )
+    check_indexes(y_proba, sample_weight)
+    weight = canonical_weight(sample_weight, len(proba))
     kept = weight > 0
     p, weight = np.asarray(proba)[kept, 1], weight[kept]
     if len(p) < _FEWEST:
-        cure = "Pass more" + setting("linear_predictor", words=_OR_LAW)
-        refuse(where, f"at least {_FEWEST} rows of " + named("y_proba"), f"{len(p)}", cure)
+        cure = "Pass more" + _OR_LAW
+        raise invalid_input(
+            "y_proba", expected=f"at least {_FEWEST} rows of y_proba", got=f"{len(p)}", hint=cure
+        )
     order = np.argsort(p, kind="stable")
     p, weight = p[order], weight[order]
     inside = np.clip(p, _TINY, np.nextafter(1, 0))
@@ -367,7 +380,9 @@ def _law_of_sample(y_proba, sample_weight, where):
     if not len(uncertain) or np.ptp(uncertain) < 1e-9:
         got = f"{len(np.unique(p))} different, of which {len(np.unique(uncertain))} are not 0 or 1"
         cure = "Nothing can be learned about a slope or an order of such predictions"
-        refuse(where, "predictions that differ, and not by certain ones alone", got, cure)
+        raise invalid_input(
+            expected="predictions that differ, and not by certain ones alone", got=got, hint=cure
+        )
     return law
 
 
@@ -379,17 +394,19 @@ def _of_c(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _of_errors(law, error, where):
+def _of_errors(law, error):
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
-        rule = "an " + named("error") + " strictly between 0 and 0.5"
-        check_between(size, 0, 0.5, rule, where, "Write 0.02 for 2 percentage points")
+        rule = "an error strictly between 0 and 0.5"
+        check_between(
+            "size", size, 0, 0.5, expected=rule, hint="Write 0.02 for 2 percentage points"
+        )
     errors = Errors(*_pooled(law))
     for size in map(float, sizes):
         rows = errors.rows(size)
         if rows is None:
             rule = "an error that some 1e12 rows of such predictions would show"
-            refuse(where, rule, f"{size:g}", "Ask for a larger one")
+            raise invalid_input(expected=rule, got=f"{size:g}", hint="Ask for a larger one")
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 
 

@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._argument_checks import check_between, check_count, check_known, is_number
 from .._random import generator
 from .._sklearn_compat import KW_ONLY, with_options
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import check_between, check_count, check_known, is_number, refuse
+from ..exceptions import invalid_input
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 #: The statistic of each method; times the tolerance stays below epsilon, and their sum is divided.
@@ -117,14 +118,19 @@ class CalibrationTester(BaseEstimator):
             Parameters out of range, fewer rows than parts, or invalid scores, labels or
             weights; see `canonical_proba`.
         """
-        where = "CalibrationTester.test"
-        required, margin = self._required(where)
-        if not check_count(self.n_parts, "n_parts", where) % 2:
-            refuse(where, "an odd n_parts >= 1", repr(self.n_parts), "Take the next odd number")
-        case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
+        required, margin = self._required()
+        if not check_count(self.n_parts, "n_parts") % 2:
+            raise invalid_input(
+                expected="an odd n_parts >= 1",
+                got=repr(self.n_parts),
+                hint="Take the next odd number",
+            )
+        case = canonical_case(y_true, y_proba, None, labels, pos_label)
         n = len(case.codes)
         if n < self.n_parts:
-            refuse(where, f"at least {self.n_parts} rows", f"{n}", "Use fewer parts")
+            raise invalid_input(
+                expected=f"at least {self.n_parts} rows", got=f"{n}", hint="Use fewer parts"
+            )
         order = np.arange(n)
         if self.n_parts > 1:
             order = generator(self.random_state).permutation(n)
@@ -176,20 +182,26 @@ class CalibrationTester(BaseEstimator):
         >>> CalibrationTester(epsilon=0.1, tolerance=0.05, method="distance").sample_size()
         19403
         """
-        return self._required("CalibrationTester.sample_size")[0]
+        return self._required()[0]
 
-    def _required(self, where):
+    def _required(self):
         """Rows for the verdict, and how far both kinds of predictions are from the threshold."""
-        check_known(where, "method", self.method, _METHODS)
+        check_known("method", self.method, _METHODS)
         tolerance, epsilon = self.tolerance, self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
             if not is_number(value):
-                refuse(where, f"{name} as a number", repr(value), "Pass for instance 0.1")
+                raise invalid_input(
+                    expected=f"{name} as a number", got=repr(value), hint="Pass for instance 0.1"
+                )
         _, times, parts = _METHODS[self.method]
         if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
             rule = f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1"
             got = f"tolerance={tolerance}, epsilon={epsilon}"
-            refuse(where, rule, got, "Use method='distance' or another epsilon")
-        check_between(self.delta, 0, 1, "0 < delta < 1", where, "Pass for instance 0.05")
+            raise invalid_input(
+                expected=rule, got=got, hint="Use method='distance' or another epsilon"
+            )
+        check_between(
+            "delta", self.delta, 0, 1, expected="0 < delta < 1", hint="Pass for instance 0.05"
+        )
         margin = (epsilon - times * tolerance) / parts
         return math.ceil(((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2), margin

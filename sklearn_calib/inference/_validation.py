@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
+from .._argument_checks import check_count, check_known, check_level, equals, require, unknown_name
 from .._kernels import _logistic as line
 from .._kernels._classical_tests import spiegelhalter
 from .._kernels._cluster_sums import ratio_of_totals
@@ -17,17 +18,9 @@ from .._kernels._proportion import share_interval
 from .._show import Section, Shown, Table
 from .._simplex import log_losses
 from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, RecalibratorLike
+from .._warnings import warn_calibration
 from ..decomposition import indices_of_problem
-from ..exceptions import (
-    caution,
-    check_count,
-    check_known,
-    check_level,
-    equals,
-    refuse,
-    refuse_unknown,
-    require,
-)
+from ..exceptions import invalid_input
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
@@ -102,7 +95,7 @@ class ValidationTable:
             if row.quantity == quantity:
                 return row
         known = [*self]
-        refuse_unknown("ValidationTable", "a quantity", quantity, known, error=KeyError)
+        raise unknown_name("a quantity", quantity, known, error=KeyError)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the rows, as of a dict."""
@@ -152,7 +145,9 @@ class ValidationSummary(Shown):
     def _only(self):
         if len(self.tables) != 1:
             got = f"{len(self.tables)} tables"
-            refuse("ValidationSummary", "one table", got, "Take one out of tables first", KeyError)
+            raise invalid_input(
+                expected="one table", got=got, hint="Take one out of tables first", error=KeyError
+            )
         return self.tables[0]
 
     def to_frame(self) -> DataFrame:
@@ -163,7 +158,7 @@ class ValidationSummary(Shown):
         ModuleNotFoundError
             pandas is not installed.
         """
-        pd = require("pandas", "cli", "ValidationSummary.to_frame")
+        pd = require("pandas", "cli")
         rows = [{"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows]
         return pd.DataFrame(rows)
 
@@ -188,7 +183,6 @@ def _cells(row):
     return [row.quantity, numbers[0], ends, numbers[1], p]
 
 
-_WHERE = "validation_summary"
 _NAN = float("nan")
 _NOTHING = (_NAN, _NAN)
 
@@ -332,19 +326,23 @@ def validation_summary(
     >>> summary["ICI"].estimate > 3 * summary["ICI"].if_calibrated
     True
     """
-    check_level(level, _WHERE)
-    check_known(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
+    check_level(level)
+    check_known("ci", ci, ("profile", "wald", "sandwich"))
     cure = "An ICI says nothing without its draws"
-    n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
+    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
     given = y_true, y_proba, sample_weight, labels, pos_label
-    case = in_clusters(canonical_case(_WHERE, *given, soft_labels=soft_labels), groups)
+    case = in_clusters(canonical_case(*given, soft_labels=soft_labels), groups)
     equal = bool((case.weight == case.weight[0]).all())
     how = "sandwich"
     if case.clusters is None:
         how = ci if equal else how
     elif not equals(smoother, "loess"):
         cure = "Leave smoother out"
-        refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
+        raise invalid_input(
+            expected="smoother='loess' with groups or soft labels",
+            got=repr(smoother)[:60],
+            hint=cure,
+        )
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     tables = []
     for problem in case.problems(multiclass):
@@ -356,14 +354,14 @@ def validation_summary(
                     f"{own.max() + 1} ({problem.title})",
                     "More clusters are needed, not more rows",
                 )
-                refuse(_WHERE, "at least three groups", got, cure)
+                raise invalid_input(expected="at least three groups", got=got, hint=cure)
             warn_of_few_events(case, problem)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
-        two = Case(both, codes, None if equal else problem.weight, np.arange(2), where=_WHERE)
+        two = Case(both, codes, None if equal else problem.weight, np.arange(2))
         rows = _rates(problem, weight, level, own)
-        warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
+        warn_of_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
         rows += _MovedLines(problem, weight, level, how, own).rows()
         rows += _overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
@@ -380,11 +378,10 @@ def _rates(problem, weight, level, groups=None):
     p, hit = problem.score, problem.hit
     expected, observed, total = weight @ p, weight @ hit, weight.sum()
     if not expected > 0:
-        refuse(
-            _WHERE,
-            "a prediction above 0",
-            f"0 in all rows ({problem.title})",
-            "O/E needs expected events: leave this class out",
+        raise invalid_input(
+            expected="a prediction above 0",
+            got=f"0 in all rows ({problem.title})",
+            hint="O/E needs expected events: leave this class out",
         )
     if groups is not None:
         events, said = np.bincount(groups, weight * hit), np.bincount(groups, weight * p)
@@ -428,7 +425,7 @@ class _MovedLines:
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
             cure = "There is no slope, AUC or R2: take rows of both"
-            caution(_WHERE, "both outcomes", got, cure)
+            warn_calibration(expected="both outcomes", got=got, hint=cure, estimator=self)
             return [missing] * 4
         start = line.log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
@@ -437,7 +434,9 @@ class _MovedLines:
         of_large = self._large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
-            caution(_WHERE, "at least two different predictions", got, cure)
+            warn_calibration(
+                expected="at least two different predictions", got=got, hint=cure, estimator=self
+            )
             return [of_large, missing, missing, missing]
         return [of_large, *self._both(start, large, top)]
 
@@ -481,11 +480,13 @@ class _MovedLines:
 
     def _separated(self, b, top, ratios):
         sign = np.sign(b)
-        caution(
-            _WHERE,
-            "outcomes that overlap in the prediction",
-            f"a threshold that separates them ({self.title})",
-            "The slope is infinite and there is no intercept: more rows show whether that is so",
+        warn_calibration(
+            expected="outcomes that overlap in the prediction",
+            got=f"a threshold that separates them ({self.title})",
+            hint=(
+                "The slope is infinite and there is no intercept: more rows show whether that is so"
+            ),
+            estimator=self,
         )
         ends = _NOTHING
         if self.ci == "sandwich" and self.clusters is None:  # infinite errors

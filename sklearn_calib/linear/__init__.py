@@ -5,7 +5,7 @@ from ._angle import angular_recalibrator as angular_recalibrator
 from ._angle import checked_fits as checked_fits
 from ._angle import estimate_angle
 from ._angle import find_angle as find_angle
-from ._angle import refuse_weights as refuse_weights
+from ._angle import unsupported_weights as unsupported_weights
 from ._fit import LinearFit as LinearFit
 from ._fit import approximate_leave_one_out
 from ._fit import leave_one_out_scores as leave_one_out_scores

@@ -1,7 +1,7 @@
 """The angle between estimated and true coefficients of a linear classifier."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -9,9 +9,11 @@ from scipy.linalg import cho_factor, cho_solve, issymmetric, lstsq
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from .._argument_checks import equals
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
-from ..canonical import canonical_proba, read_numbers
-from ..exceptions import caution, equals, named, refuse
+from .._warnings import warn_calibration
+from ..canonical import read_numbers, read_proba
+from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
 
@@ -136,85 +138,89 @@ def estimate_angle(
     >>> bool(abs(angle.cos_theta - truth.cos_theta(model.coef_)) < 0.1)
     True
     """
-    where = "estimate_angle"
-    fits = checked_fits(read_linear(model, X, y, None, where), model, assume_centered, where)
-    [fit] = settled(fits, model, where)
-    found = find_angle(fit, covariance, where)
+    fits = checked_fits(read_linear(model, X, y, None), model, assume_centered)
+    [fit] = settled(fits, model)
+    found = find_angle(fit, covariance)
     if found.method != "likelihood":
         return found
     if link_slope is None:
-        caution(
-            where,
-            "a " + named("covariance") + ", more rows than features, or a known link_slope",
-            "none of them",
-            "Without, the likelihood determines the product of cosine and slope only",
+        warn_calibration(
+            expected="a covariance, more rows than features, or a known link_slope",
+            got="none of them",
+            hint=("Without, the likelihood determines the product of cosine and slope only"),
+            argument="covariance",
         )
     given: dict[str, Any] = {
         "link": link,
         "link_slope": link_slope,
         "link_intercept": link_intercept,
     }
-    likely = angular_recalibrator(found, fit.target > 0, np.array([False, True]), given, where)
+    likely = angular_recalibrator(found, fit.target > 0, np.array([False, True]), given)
     return replace(found, cos_theta=likely.cos_theta_)
 
 
 def checked_fits(
-    fits: "list[LinearFit]", model: Estimator, assume_centered: bool, where: str
+    fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
     """Refuse what the formulas are not derived for."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
-        refuse(where, "two classes", f"{len(model.classes_)}", "Use CalibratedModel(cv='alo')")
+        raise invalid_input(
+            expected="two classes",
+            got=f"{len(model.classes_)}",
+            hint="Use CalibratedModel(cv='alo')",
+        )
     if not (fit.weight == fit.weight[0]).all():
-        refuse_weights(where)
+        raise unsupported_weights()
     if fit.intercept_kind not in (FREE, ABSENT):
-        refuse(
-            where,
-            "an intercept without penalty",
-            "liblinear, which penalises it",
-            "Choose another solver of LogisticRegression, or fit_intercept=False for centred "
-            "features",
+        raise invalid_input(
+            expected="an intercept without penalty",
+            got="liblinear, which penalises it",
+            hint=(
+                "Choose another solver of LogisticRegression, or fit_intercept=False "
+                "for centred features"
+            ),
         )
     if fit.intercept_kind == ABSENT and not assume_centered:
-        refuse(
-            where,
-            "a model with an intercept",
-            "fit_intercept=False",
-            "Fit with an intercept, or say assume_centered=True if the features have mean zero",
+        raise invalid_input(
+            expected="a model with an intercept",
+            got="fit_intercept=False",
+            hint=(
+                "Fit with an intercept, or say assume_centered=True if the features have mean zero"
+            ),
         )
     return fits
 
 
-def refuse_weights(where: str) -> NoReturn:
+def unsupported_weights() -> InvalidInputError:
     """The formulas are derived for equal weights."""
-    refuse(
-        where,
-        "rows without weights, for which the angle is derived",
-        "class_weight or sample_weight",
-        "Use CalibratedModel(cv='alo'), which takes them",
+    return invalid_input(
+        expected="rows without weights, for which the angle is derived",
+        got="class_weight or sample_weight",
+        hint="Use CalibratedModel(cv='alo'), which takes them",
     )
 
 
-def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator, where: str) -> AngleEstimate:
+def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEstimate:
     """The angle from one fit; where the method is "likelihood" the cosine is left open, None."""
     n = len(fit.target)
     free = fit.intercept_kind == FREE
-    psi, curvature, h, m = fit_leverages(fit, where)
+    psi, curvature, h, m = fit_leverages(fit)
     loo = fit.scores - psi * h / m
     if not free and _is_centered(fit.X):
         psi = psi - psi.mean()  # centring the features took the place of an intercept
     seen = observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
-    method, norm2, inner, t2 = _estimated(seen, fit, covariance, where)
+    method, norm2, inner, t2 = _estimated(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
-    cos = None if method == "likelihood" else _cosine(inner, t2, norm, where)
+    cos = None if method == "likelihood" else _cosine(inner, t2, norm)
     middle = (fit.scores if method == "covariance" else loo).mean() if free else 0.0
     diagnostics = {
         "t2": t2,
         "gamma": seen.gamma,
         "v": seen.v,
         "df": df,
-        "dispersion": _dispersion(h / m, df, where),
+        "dispersion": _dispersion(h / m, df),
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
@@ -222,23 +228,22 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator, where: str) 
     return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
 
 
-def _estimated(seen, fit, covariance, where):
+def _estimated(seen, fit, covariance):
     """(method, squared norm, N, t2) by what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE
     norm2 = float(np.mean(seen.u**2))
     if not equals(covariance, "auto"):
-        sigma, shrink = _covariance(covariance, fit.X, where)
+        sigma, shrink = _covariance(covariance, fit.X)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
             quadratic = shrink * quadratic_form(fit.X, seen.psi, sigma)
         except np.linalg.LinAlgError:
-            refuse(
-                where,
-                "a positive definite covariance",
-                "a singular one",
-                "Remove constant and duplicate features, or pass a structured estimate",
-            )
+            raise invalid_input(
+                expected="a positive definite covariance",
+                got="a singular one",
+                hint="Remove constant and duplicate features, or pass a structured estimate",
+            ) from None
         return "covariance", norm2, *by_covariance(seen, quadratic, norm2)
     if fit.l1 == 0 and fit.l2 == 0:
         return "no penalty", norm2, *by_covariance(seen, 0.0)
@@ -247,29 +252,30 @@ def _estimated(seen, fit, covariance, where):
     return "likelihood", norm2, np.nan, np.nan
 
 
-def _cosine(inner: float, t2: float, norm: float, where: str) -> float | None:
+def _cosine(inner: float, t2: float, norm: float) -> float | None:
     """None, with a warning, where the estimate is out of range."""
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
     got = f"<w*, w>^2 = ({inner:.3g})^2 / {t2:.3g} for a norm of {norm:.3g}"
-    caution(
-        where,
-        "a squared inner product between 0 and the squared norm",
-        got,
-        "The signal is weak or the rows are few; the likelihood of the leave-one-out scores is "
-        "used instead",
+    warn_calibration(
+        expected="a squared inner product between 0 and the squared norm",
+        got=got,
+        hint=(
+            "The signal is weak or the rows are few; the likelihood of the "
+            "leave-one-out scores is used instead"
+        ),
     )
     return None
 
 
 def angular_recalibrator(
-    angle: AngleEstimate, labels: AnyArray, classes: AnyArray, link: dict[str, Any], where: str
+    angle: AngleEstimate, labels: AnyArray, classes: AnyArray, link: dict[str, Any]
 ) -> AngularCalibration:
     """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores.
 
     The angle is that of the second of `classes`.
     """
-    scores = canonical_proba(angle.leave_one_out, kind="logits", _where=where)
+    scores = read_proba(angle.leave_one_out, kind="logits")
     known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
     return known.fit(scores, labels, classes=classes)
 
@@ -281,22 +287,24 @@ def _is_centered(X):
     return bool(np.abs(mean).max() <= 1e-8 * spread)
 
 
-def _dispersion(sizes, df, where):
+def _dispersion(sizes, df):
     """Coefficient of variation of the rows' leverages beyond what a normal law explains."""
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
     if found > MAX_DISPERSION:
-        caution(
-            where,
-            "rows of similar size, as a normal law gives",
-            f"leverages whose variation exceeds it by {found:.2g}",
-            "The angle is overestimated for heavy-tailed rows; compare with "
-            "CalibratedModel(cv='alo'), which does not assume it, or scale the rows to one length",
+        warn_calibration(
+            expected="rows of similar size, as a normal law gives",
+            got=f"leverages whose variation exceeds it by {found:.2g}",
+            hint=(
+                "The angle is overestimated for heavy-tailed rows; compare with "
+                "CalibratedModel(cv='alo'), which does not assume it, or scale the rows "
+                "to one length"
+            ),
         )
     return found
 
 
-def _covariance(covariance, X, where):
+def _covariance(covariance, X):
     """(covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
@@ -304,24 +312,23 @@ def _covariance(covariance, X, where):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
-    given = read_numbers(covariance, "covariance", where)
+    given = read_numbers(covariance, "covariance")
     if given.ndim != 2 or given.shape[1] != d:
-        refuse(
-            where,
-            "a " + named("covariance") + f" or rows of {d} features",
-            f"shape {given.shape}",
-            "Pass it for the features as the linear model sees them",
+        raise invalid_input(
+            "covariance",
+            expected=f"a covariance or rows of {d} features",
+            got=f"shape {given.shape}",
+            hint="Pass it for the features as the linear model sees them",
         )
     given = check_array(given, dtype=np.float64)
     if given.shape[0] == d and issymmetric(given, atol=1e-8, rtol=1e-8):
         return given, 1.0
     rows = len(given)
     if rows <= d + 2:
-        refuse(
-            where,
-            f"more than {d + 2} rows without labels for {d} features",
-            f"{rows}",
-            "Pass more, or a structured covariance estimate",
+        raise invalid_input(
+            expected=f"more than {d + 2} rows without labels for {d} features",
+            got=f"{rows}",
+            hint="Pass more, or a structured covariance estimate",
         )
     # the mean of an inverse Wishart matrix is too large by that factor
     return np.cov(given, rowvar=False).reshape(d, d), 1 - (d + 1) / (rows - 1)

@@ -22,8 +22,9 @@ from .._kernels._leverage import leverage_blocks, leverages
 from .._kernels._newton import damped_newton
 from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_labels, canonical_weight, check_indexes, read_numbers
-from ..exceptions import caution, refuse
+from .._warnings import warn_calibration
+from ..canonical import canonical_weight, check_indexes, read_labels, read_numbers
+from ..exceptions import invalid_input
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
 MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
@@ -113,55 +114,58 @@ LOSSES = {
 
 
 def read_linear(
-    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None, where: str
+    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> list[LinearFit]:
     """The penalised fits of a fitted classifier: one, or one per class."""
-    check_indexes(where, X, y, sample_weight)
+    check_indexes(X, y, sample_weight)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
     reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
     if reader is None or type(model).__name__.endswith("CV"):
-        refuse(
-            where,
-            "a fitted LogisticRegression, RidgeClassifier, LinearSVC or SGDClassifier, or a "
-            "pipeline that ends in one",
-            repr(model),
-            "For a model that chose its penalty by cross-validation fit one of these with the "
-            "chosen value; for others use CalibratedModel with its default cv",
+        raise invalid_input(
+            expected=(
+                "a fitted LogisticRegression, RidgeClassifier, LinearSVC or "
+                "SGDClassifier, or a pipeline that ends in one"
+            ),
+            got=repr(model),
+            hint=(
+                "For a model that chose its penalty by cross-validation fit one of "
+                "these with the chosen value; for others use CalibratedModel with its "
+                "default cv"
+            ),
             error=TypeError,
         )
     if not hasattr(model, "coef_"):
-        refuse(
-            where,
-            "a fitted model",
-            repr(model),
-            "Call fit first; the rows passed here are those of that fit",
+        raise invalid_input(
+            expected="a fitted model",
+            got=repr(model),
+            hint="Call fit first; the rows passed here are those of that fit",
         )
     if not sparse.issparse(X):
-        X = read_numbers(X, "X", where)
+        X = read_numbers(X, "X")
     if X.ndim != 2:
-        refuse(where, "X of shape (n_samples, n_features)", f"shape {X.shape}", "Reshape it")
+        raise invalid_input(
+            expected="X of shape (n_samples, n_features)", got=f"shape {X.shape}", hint="Reshape it"
+        )
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-    _, codes = canonical_labels(y, classes=model.classes_, _where=where)
-    weight = canonical_weight(sample_weight, len(codes), keeps_unit=True, _where=where)
+    _, codes = read_labels(y, classes=model.classes_, input_name="y")
+    weight = canonical_weight(sample_weight, len(codes), keeps_unit=True)
     coef = np.atleast_2d(model.coef_)
     if X.shape != (len(codes), coef.shape[1]):
-        refuse(
-            where,
-            f"the training rows, with {coef.shape[1]} features and a label each",
-            f"shape {X.shape} and {len(codes)} labels",
-            "Pass the X and y of the model's fit",
+        raise invalid_input(
+            expected=f"the training rows, with {coef.shape[1]} features and a label each",
+            got=f"shape {X.shape} and {len(codes)} labels",
+            hint="Pass the X and y of the model's fit",
         )
     if isinstance(model.class_weight, str) and not (weight == weight[0]).all():
-        refuse(
-            where,
-            "class weights in numbers beside sample weights",
-            f"class_weight={model.class_weight!r}",
-            "Pass class_weight as a dict, or no sample_weight",
+        raise invalid_input(
+            expected="class weights in numbers beside sample weights",
+            got=f"class_weight={model.class_weight!r}",
+            hint="Pass class_weight as a dict, or no sample_weight",
         )
     if model.class_weight is not None:
         weight = weight * compute_sample_weight(model.class_weight, model.classes_[codes])
-    common = reader(model, len(codes), where)
+    common = reader(model, len(codes))
     intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
     if common["intercept_kind"] == PENALISED:
         constant = float(model.intercept_scaling)
@@ -183,41 +187,43 @@ def _intercept(model, penalised=False):
     return {"intercept_kind": kind if model.fit_intercept else ABSENT}
 
 
-def _read_logistic(model, n, where):
+def _read_logistic(model, n):
     liblinear = model.solver == "liblinear"
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
     found = logistic_penalties(model)
     if multinomial and found["l1"] > 0:
-        refuse(
-            where,
-            "a multinomial model without l1 penalty",
-            f"l1_ratio={model.l1_ratio!r}, penalty={model.penalty!r}",
-            "Use an l2 penalty, or CalibratedModel with its default cv",
+        raise invalid_input(
+            expected="a multinomial model without l1 penalty",
+            got=f"l1_ratio={model.l1_ratio!r}, penalty={model.penalty!r}",
+            hint="Use an l2 penalty, or CalibratedModel with its default cv",
         )
     loss = "multinomial" if multinomial else "log"
     return {"loss": loss, **found, **_intercept(model, penalised=liblinear)}
 
 
-def _read_ridge(model, n, where):
+def _read_ridge(model, n):
     if model.positive:
-        refuse(where, "coefficients of any sign", "positive=True", "Fit without the constraint")
+        raise invalid_input(
+            expected="coefficients of any sign",
+            got="positive=True",
+            hint="Fit without the constraint",
+        )
     return {"loss": "squared", "l2": float(model.alpha), **_intercept(model)}
 
 
-def _read_svc(model, n, where):
+def _read_svc(model, n):
     if model.loss != "squared_hinge" or model.multi_class != "ovr":
-        refuse(
-            where,
-            "a twice differentiable loss",
-            f"loss={model.loss!r}, multi_class={model.multi_class!r}",
-            "Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
+        raise invalid_input(
+            expected="a twice differentiable loss",
+            got=f"loss={model.loss!r}, multi_class={model.multi_class!r}",
+            hint=("Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default"),
         )
     penalties = mixed_penalties(model.penalty, 1 / model.C, 0.0)
     return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}
 
 
-def _read_sgd(model, n, where):
+def _read_sgd(model, n):
     names = {
         "log_loss": "log",
         "squared_error": "squared",
@@ -225,11 +231,10 @@ def _read_sgd(model, n, where):
         "modified_huber": "modified_huber",
     }
     if model.loss not in names or model.early_stopping:
-        refuse(
-            where,
-            f"one of the losses {', '.join(names)} trained on all rows",
-            f"loss={model.loss!r}, early_stopping={model.early_stopping}",
-            "Choose one of them, with early_stopping=False and a small tol",
+        raise invalid_input(
+            expected=f"one of the losses {', '.join(names)} trained on all rows",
+            got=f"loss={model.loss!r}, early_stopping={model.early_stopping}",
+            hint="Choose one of them, with early_stopping=False and a small tol",
         )
     found = mixed_penalties(model.penalty, n * model.alpha, model.l1_ratio)
     return {"loss": names[model.loss], **found, **_intercept(model)}
@@ -246,7 +251,7 @@ READERS = {
 # -- at the minimum ----------------------------------------------------------------------
 
 
-def polished(fit: LinearFit, where: str, own: bool = False) -> LinearFit:
+def polished(fit: LinearFit, own: bool = False) -> LinearFit:
     """The fit carried on to its minimum, and how far its scores moved.
 
     `own` says that the rows are those of the fit for sure, so that no distance is too far.
@@ -271,12 +276,16 @@ def polished(fit: LinearFit, where: str, own: bool = False) -> LinearFit:
     spread = np.std(after)
     moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
     if not np.isfinite(after).all() or (moved > MAX_FOREIGN_MOVE and not own):
-        refuse(
-            where,
-            "a converged fit of these rows",
-            f"coefficients whose scores are {moved:.2g} standard deviations from the minimum's",
-            "Pass the rows, labels and weights that the model was fitted on, or fit it with a "
-            "smaller tol and a larger max_iter; without a penalty the classes must overlap",
+        raise invalid_input(
+            expected="a converged fit of these rows",
+            got=(
+                f"coefficients whose scores are {moved:.2g} standard deviations from the minimum's"
+            ),
+            hint=(
+                "Pass the rows, labels and weights that the model was fitted on, or fit "
+                "it with a smaller tol and a larger max_iter; without a penalty the "
+                "classes must overlap"
+            ),
         )
     return replace(better, moved=float(moved))
 
@@ -343,19 +352,17 @@ def _violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def settled(
-    fits: list[LinearFit], model: Estimator, where: str, own: bool = False
-) -> list[LinearFit]:
+def settled(fits: list[LinearFit], model: Estimator, own: bool = False) -> list[LinearFit]:
     """The fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
     warning says how far from its minimum it is. So it does of an l1 fit, which is checked only.
     """
-    fits = [polished(fit, where, own) for fit in fits]
+    fits = [polished(fit, own) for fit in fits]
     if own and fits[0].l1 == 0:
         _write_back(model, fits)
     else:
-        _warn_if_moved(fits, where)
+        _warn_if_moved(fits)
     return fits
 
 
@@ -371,7 +378,7 @@ def _write_back(model, fits):
         model.intercept_ = intercept.reshape(np.shape(model.intercept_))
 
 
-def _warn_if_moved(fits, where):
+def _warn_if_moved(fits):
     moved = max(fit.moved for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"
     close = MAX_SCORE_ERROR
@@ -379,39 +386,37 @@ def _warn_if_moved(fits, where):
         what, close = "relative error of the conditions of optimality", 10 * MAX_SCORE_ERROR
     if moved > close:
         cure = "Fit with a smaller tol and a larger max_iter"
-        caution(where, "a converged fit", f"{moved:.2g} {what}", cure)
+        warn_calibration(expected="a converged fit", got=f"{moved:.2g} {what}", hint=cure)
 
 
 # -- leverages ---------------------------------------------------------------------------
 
 
-def fit_leverages(
-    fit: LinearFit, where: str
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """(psi, D, h, m) of a binary fit; coefficients that an l1 penalty holds at 0 do not count."""
     _, psi, curvature = fit.derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
         X = X[:, np.flatnonzero(fit.coef)]
-    _refuse_large(min(int((curvature > 0).sum()), X.shape[1]), where)
+    _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
         h, m = leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
-        _refuse_singular(where)
+        raise _singular_fit() from None
     if m[fit.weight > 0].min(initial=1.0) < 1e-9:
-        _refuse_singular(where, int(np.argmin(m)))
+        raise _singular_fit(int(np.argmin(m)))
     return psi, curvature, h, m
 
 
-def leave_one_out(fit: LinearFit, where: str) -> FloatArray:
+def leave_one_out(fit: LinearFit) -> FloatArray:
     """Scores of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
-        return _leave_one_out_multinomial(fit, where)
-    psi, _, h, m = fit_leverages(fit, where)
+        return _leave_one_out_multinomial(fit)
+    psi, _, h, m = fit_leverages(fit)
     return fit.scores - psi * h / m
 
 
-def _leave_one_out_multinomial(fit, where):
+def _leave_one_out_multinomial(fit):
     """The same with matrices for numbers, between contrasts of the classes.
 
     The sum of the scores over the classes bears no loss, so that diag(p) - pp' is singular.
@@ -423,34 +428,34 @@ def _leave_one_out_multinomial(fit, where):
     mean = p @ basis
     inner = np.einsum("ka,ik,kb->iab", basis, p, basis) - mean[:, :, None] * mean[:, None, :]
     inner *= fit.weight[:, None, None]
-    _refuse_large((k - 1) * min(fit.X.shape), where)
+    _check_size((k - 1) * min(fit.X.shape))
     try:
         J = leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
-        _refuse_singular(where)
+        raise _singular_fit() from None
     rest = np.eye(k - 1) - J @ inner
     step = np.linalg.solve(rest, J @ (psi @ basis)[:, :, None])[:, :, 0]
     return scores - step @ basis.T
 
 
-def _refuse_large(size, where):
+def _check_size(size):
     if size > MAX_HESSIAN_ROWS:
-        refuse(
-            where,
-            f"a Hessian of at most {MAX_HESSIAN_ROWS} rows (the smaller of rows and features, "
-            "times the classes less one for a multinomial model)",
-            f"{size}",
-            "Use CalibratedModel with its default cv",
+        raise invalid_input(
+            expected=(
+                f"a Hessian of at most {MAX_HESSIAN_ROWS} rows (the smaller of rows and "
+                "features, times the classes less one for a multinomial model)"
+            ),
+            got=f"{size}",
+            hint="Use CalibratedModel with its default cv",
         )
 
 
-def _refuse_singular(where, row=None):
+def _singular_fit(row=None):
     got = "a singular Hessian" if row is None else f"row {row}, which the fit reproduces exactly"
-    refuse(
-        where,
-        "a fit that does not change without bounds when a row is left out",
-        got,
-        "Add a penalty, or use CalibratedModel with its default cv",
+    return invalid_input(
+        expected="a fit that does not change without bounds when a row is left out",
+        got=got,
+        hint="Add a penalty, or use CalibratedModel with its default cv",
     )
 
 
@@ -532,12 +537,11 @@ def approximate_leave_one_out(
     >>> bool(log_loss(y[:100], canonical_proba(honest, kind="logits")) > 2 * seen)
     True
     """
-    where = "approximate_leave_one_out"
-    fits = settled(read_linear(model, X, y, sample_weight, where), model, where)
-    return leave_one_out_scores(fits, where)
+    fits = settled(read_linear(model, X, y, sample_weight), model)
+    return leave_one_out_scores(fits)
 
 
-def leave_one_out_scores(fits: list[LinearFit], where: str) -> FloatArray:
+def leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
     """One array of the scores of one fit, or of one per class."""
-    scores = [leave_one_out(fit, where) for fit in fits]
+    scores = [leave_one_out(fit) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

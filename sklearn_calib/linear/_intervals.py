@@ -4,11 +4,12 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
 
+from .._argument_checks import check_level
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_weight, check_indexes, read_numbers
-from ..exceptions import check_level, refuse
+from ..exceptions import invalid_input
 
 
 def logistic_intervals(
@@ -65,23 +66,25 @@ def logistic_intervals(
     >>> acp.predict_proba(model.predict_proba(X[:2]), intervals=intervals[:2]).shape
     (2, 2)
     """
-    where = "logistic_intervals"
     coef = getattr(model, "coef_", None)
     if coef is None or not hasattr(model, "C") or not hasattr(model, "predict_proba"):
-        refuse(
-            where,
-            "model as a fitted LogisticRegression",
-            repr(model),
-            "Compute the intervals of other models yourself",
+        raise invalid_input(
+            expected="model as a fitted LogisticRegression",
+            got=repr(model),
+            hint="Compute the intervals of other models yourself",
             error=TypeError,
         )
     if len(model.classes_) != 2:
-        refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
-    check_level(level, where)
-    check_indexes(where, X_train, sample_weight)
-    X_train, X = _numbers(X_train, "X_train", where), _numbers(X, "X", where)
+        raise invalid_input(
+            expected="two classes",
+            got=f"{len(model.classes_)}",
+            hint="Take one class against the rest",
+        )
+    check_level(level)
+    check_indexes(X_train, sample_weight)
+    X_train, X = _numbers(X_train, "X_train"), _numbers(X, "X")
     n_train = np.shape(X_train)[0]
-    weight = canonical_weight(sample_weight, n_train, keeps_unit=True, _where=where)
+    weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
     train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
     ridge = np.zeros(train.shape[1])
@@ -93,10 +96,14 @@ def logistic_intervals(
     return expit(np.column_stack([z - half, z + half]))
 
 
-def _numbers(X, name, where):
-    table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name, where)
+def _numbers(X, name):
+    table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name)
     if table.ndim != 2:
-        refuse(where, f"{name} of shape (n_samples, n_features)", f"shape {table.shape}", "Reshape")
+        raise invalid_input(
+            expected=f"{name} of shape (n_samples, n_features)",
+            got=f"shape {table.shape}",
+            hint="Reshape",
+        )
     return table.astype(np.float64, copy=False)
 
 

@@ -33,7 +33,7 @@ from ._fields import Number as Number
 from ._fields import Numbers as Numbers
 from ._fields import Parts as Parts
 from ._fields import get_schema_fields as get_schema_fields
-from ._fields import raise_invalid_document as raise_invalid_document
+from ._fields import invalid_field as invalid_field
 from ._fields import schema_field as schema_field
 from ._fields import short_repr as short_repr
 from ._function import LOGIT as LOGIT

@@ -17,8 +17,8 @@ import numpy as np
 
 from .._simplex import row_blocks
 from .._typing import FloatArray
-from ..exceptions import refuse
-from ._fields import raise_invalid_document
+from ..exceptions import invalid_input
+from ._fields import invalid_field
 from ._ranges import Ranges
 from ._rows import Rows
 
@@ -98,11 +98,10 @@ class CalibrationMap:
         every : bool
             Whether to cut wherever the formula changes, also if the direction stays.
         """
-        refuse(
-            ranges.where,
-            "a map that only rises or only falls, or one whose turning points are known",
-            self.kind,
-            "Take the threshold of a map for two classes without such a part",
+        raise invalid_input(
+            expected=("a map that only rises or only falls, or one whose turning points are known"),
+            got=self.kind,
+            hint="Take the threshold of a map for two classes without such a part",
         )
 
     def linear_input(self) -> str | None:
@@ -147,7 +146,7 @@ def to_json_value(value: Any) -> Any:
 def check_length(values: FloatArray, length: int, at: str) -> None:
     """Refuse a list of another length."""
     if len(values) != length:
-        raise_invalid_document(at, f"{length} numbers", f"{len(values)}")
+        raise invalid_field(at, expected=f"{length} numbers", got=f"{len(values)}")
 
 
 def join_directions(directions: Any) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels._level_sets import find_cells, rounded
 from .._typing import FloatArray, IntArray
 from ._base import CalibrationMap, RowsOfScores
-from ._fields import Flag, Number, Numbers, raise_invalid_document, schema_field
+from ._fields import Flag, Number, Numbers, invalid_field, schema_field
 from ._ranges import Ranges
 
 
@@ -41,13 +41,15 @@ class Cells(CalibrationMap):
             table = getattr(self, name)
             if len(table) and table.shape[1] != k:
                 rule = f"{k} numbers for each cell"
-                raise_invalid_document(f"{at}.{name}", rule, f"{table.shape[1]}")
+                raise invalid_field(f"{at}.{name}", expected=rule, got=f"{table.shape[1]}")
         if len(self.keys) != len(self.rows):
             rule = f"{len(self.keys)} of them, one for each key"
-            raise_invalid_document(f"{at}.rows", rule, f"{len(self.rows)}")
+            raise invalid_field(f"{at}.rows", expected=rule, got=f"{len(self.rows)}")
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
-            raise_invalid_document(f"{at}.keys", "different keys in increasing order", "others")
+            raise invalid_field(
+                f"{at}.keys", expected="different keys in increasing order", got="others"
+            )
 
     def apply(self, rows: Any) -> Any:
         proba = np.ascontiguousarray(rows.proba)

@@ -1,5 +1,6 @@
 """Maps that are made of others: means, and one after the other."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -9,7 +10,7 @@ import numpy as np
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
 from ._elementary import Raised
-from ._fields import Numbers, Parts, raise_invalid_document, schema_field
+from ._fields import Numbers, Parts, invalid_field, schema_field
 from ._ranges import Ranges
 
 #: How far a sum of weights, which must be 1, may be from it.
@@ -36,7 +37,7 @@ class Mixture(CalibrationMap):
         check_length(self.weights, len(self.parts), f"{at}.weights")
         total = float(self.weights.sum())
         if abs(total - 1) > WEIGHT_SUM_SLACK:
-            raise_invalid_document(f"{at}.weights", "a sum of 1", f"{total:.12g}")
+            raise invalid_field(f"{at}.weights", expected="a sum of 1", got=f"{total:.12g}")
 
     def is_arithmetic(self) -> bool:
         return len(self.parts) <= MAX_TENSOR_PARTS and super().is_arithmetic()
@@ -87,7 +88,8 @@ class Chain(CalibrationMap):
         signs = [part.direction() for part in self.parts]
         if 0 in signs:
             return 0
-        return None if None in signs else int(np.prod(signs))
+        known = [sign for sign in signs if sign is not None]
+        return math.prod(known) if len(known) == len(signs) else None
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         last = -1
@@ -121,7 +123,8 @@ def make_mixture(weights: Any, parts: Sequence[CalibrationMap]) -> CalibrationMa
     kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > 0]
     if len(kept) == 1:
         return kept[0][1]
-    return Mixture(weights=[w for w, _ in kept], parts=[part for _, part in kept])
+    positive = np.array([weight for weight, _ in kept])
+    return Mixture(weights=positive, parts=tuple(part for _, part in kept))
 
 
 def combine_pairwise(operation: Callable[..., Any], terms: Sequence[Operand]) -> Operand:

@@ -10,7 +10,7 @@ from scipy.special import expit
 from .._kernels._ordinal import probabilities, thresholds
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length
-from ._fields import Number, Numbers, raise_invalid_document, schema_field
+from ._fields import Number, Numbers, invalid_field, schema_field
 from ._ranges import Ranges
 
 
@@ -29,7 +29,7 @@ class CumulativeAffine(CalibrationMap):
     def check(self, k: int, at: str) -> None:
         check_length(self.shifts, k - 1, f"{at}.shifts")
         if (np.diff(self.shifts) > 0).any():
-            raise_invalid_document(f"{at}.shifts", "numbers that do not rise", "others")
+            raise invalid_field(f"{at}.shifts", expected="numbers that do not rise", got="others")
 
     def apply(self, rows: Any) -> Any:
         return rows.with_proba(probabilities(thresholds(rows.log), self.slope, self.shifts))

@@ -11,9 +11,9 @@ from scipy.special import expit, log_expit
 from .._kernels._log_odds import gap
 from .._simplex import least_rounding_above, two_classes_of_margin, without_rounding_noise
 from .._typing import AnyArray, FloatArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._base import RowsOfScores, check_length, join_directions
-from ._fields import Choice, Field, Numbers, raise_invalid_document, schema_field
+from ._fields import Choice, Field, Numbers, invalid_field, schema_field
 from ._function import TIES, FunctionOfScore, take_entries
 from ._polynomials import join_slopes
 from ._ranges import SLOPE_ROUNDING, Ranges
@@ -88,15 +88,15 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
         if self.domain is not None and self.domain[0] > self.domain[1]:
-            raise_invalid_document(f"{at}.domain", "a <= b", f"{self.domain.tolist()}")
+            raise invalid_field(f"{at}.domain", expected="a <= b", got=f"{self.domain.tolist()}")
         if self.scale == "proba":
             if self.input == "proba":
                 rule = "'input', where x is a probability"
-                raise_invalid_document(f"{at}.scale", rule, "'proba'")
+                raise invalid_field(f"{at}.scale", expected=rule, got="'proba'")
             ends = self.knots[[0, -1]]
             if self.domain is None or self.domain[0] < ends[0] or self.domain[1] > ends[1]:
                 rule = "a domain within the knots, where scale is 'proba'"
-                raise_invalid_document(f"{at}.domain", rule, "another")
+                raise invalid_field(f"{at}.domain", expected=rule, got="another")
         if self.link is None and self.domain is not None:
             Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(self.values, f"{at}.values")
 
@@ -303,12 +303,13 @@ class Curve(FunctionOfScore, in_documents=False):
         return np.zeros(len(log_odds)) if self.piece is None else self.piece(log_odds)
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
-        refuse(
-            ranges.where,
-            "a map that only rises or only falls, or one with a finite form",
-            self.name,
-            "Take the threshold of a table of it: from_dict(to_dict(fitted, tabulate=1e-6))."
-            "threshold(target), of sklearn_calib.export",
+        raise invalid_input(
+            expected="a map that only rises or only falls, or one with a finite form",
+            got=self.name,
+            hint=(
+                "Take the threshold of a table of it: from_dict(to_dict(fitted, "
+                "tabulate=1e-6)).threshold(target), of sklearn_calib.export"
+            ),
         )
 
 
@@ -326,7 +327,7 @@ def make_rank_steps(cuts: FloatArray, values: FloatArray, *, right_closed: bool)
 
 def make_constant(value: float) -> Steps:
     """Return the same probability of the second class for every row."""
-    return Steps(input="proba", edges=[], values=[value])
+    return Steps(input="proba", edges=np.zeros(0), values=np.array([value]))
 
 
 def make_linear_in_proba(log_odds: FloatArray, values: FloatArray) -> FunctionOfScore:

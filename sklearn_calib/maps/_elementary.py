@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ._base import CalibrationMap, RowsOfScores
-from ._fields import Number, raise_invalid_document, schema_field
+from ._fields import Number, invalid_field, schema_field
 from ._ranges import Ranges
 
 
@@ -73,7 +73,7 @@ class Raised(CalibrationMap):
     def check(self, k: int, at: str) -> None:
         if self.floor > 1 / k:
             rule = f"a number <= {1 / k:.6g}, one over the classes"
-            raise_invalid_document(f"{at}.floor", rule, f"{self.floor}")
+            raise invalid_field(f"{at}.floor", expected=rule, got=f"{self.floor}")
 
     def apply(self, rows: Any) -> Any:
         return rows.clip_to_floor(self.floor)

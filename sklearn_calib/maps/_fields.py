@@ -7,19 +7,22 @@ what maps break by: numbers that are finite and increase, tables of one shape, t
 import dataclasses
 import reprlib
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..exceptions import refuse
-
-WHERE = "sklearn_calib.export"
+from ..exceptions import InvalidInputError, invalid_input
 
 
-def raise_invalid_document(at: str, rule: str, got: str, cure: str = "") -> NoReturn:
-    """Refuse the value at a place of the tree, such as ``map.parts[1].edges``."""
-    cure = cure or "The map was changed or cut off; export it again"
-    refuse(f"{WHERE}, {at}", rule, got, cure, argument=at)
+def invalid_field(
+    at: str,
+    *,
+    expected: str,
+    got: str,
+    hint: str = "The map was changed or cut off; export it again",
+) -> InvalidInputError:
+    """Return the error to raise about a place of the tree, such as ``map.parts[1].edges``."""
+    return invalid_input(at, expected=expected, got=got, hint=hint, source=at)
 
 
 def short_repr(value: object) -> str:
@@ -66,7 +69,7 @@ class Flag(Field):
 
     def read(self, value: Any, at: str) -> Any:
         if not isinstance(value, bool | np.bool_):
-            raise_invalid_document(at, "true or false", short_repr(value))
+            raise invalid_field(at, expected="true or false", got=short_repr(value))
         return bool(value)
 
     def schema(self) -> dict[str, Any]:
@@ -81,8 +84,8 @@ class Choice(Field):
 
     def read(self, value: Any, at: str) -> Any:
         if not (value is None or isinstance(value, str)) or value not in self.options:
-            raise_invalid_document(
-                at, f"one of {', '.join(map(repr, self.options))}", short_repr(value)
+            raise invalid_field(
+                at, expected=f"one of {', '.join(map(repr, self.options))}", got=short_repr(value)
             )
         return value
 
@@ -109,7 +112,7 @@ class Number(Field):
             self.high is not None and number > self.high
         )
         if outside or (self.whole and number != int(number)):
-            raise_invalid_document(at, self._rule(), short_repr(value))
+            raise invalid_field(at, expected=self._rule(), got=short_repr(value))
         return int(number) if self.whole else number
 
     def _rule(self):
@@ -147,17 +150,17 @@ class Numbers(Field):
     def read(self, value: Any, at: str) -> Any:
         table = number_table(value, at, *self.shapes)
         if table.ndim and len(table) < self.least:
-            raise_invalid_document(at, f"at least {self.least} numbers", f"{len(table)}")
+            raise invalid_field(at, expected=f"at least {self.least} numbers", got=f"{len(table)}")
         if self.length is not None and len(table) != self.length:
-            raise_invalid_document(at, f"{self.length} numbers", f"{len(table)}")
+            raise invalid_field(at, expected=f"{self.length} numbers", got=f"{len(table)}")
         if self.low is not None:
-            _refuse_any(at, f"numbers >= {self.low:g}", table, table < self.low)
+            _check_none(at, f"numbers >= {self.low:g}", table, table < self.low)
         if self.high is not None:
-            _refuse_any(at, f"numbers <= {self.high:g}", table, table > self.high)
+            _check_none(at, f"numbers <= {self.high:g}", table, table > self.high)
         if self.increasing:
-            _refuse_any(at, "increasing numbers", table, np.append(False, table[1:] <= table[:-1]))
+            _check_none(at, "increasing numbers", table, np.append(False, table[1:] <= table[:-1]))
         if self.whole:
-            _refuse_any(at, "whole numbers", table, table != np.floor(table))
+            _check_none(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
         table.flags.writeable = False
         return table
@@ -213,27 +216,29 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         if table.dtype == object and _all_of(table.ravel().tolist(), int, float):  # long integers
             table = table.astype(np.float64)
     except OverflowError:
-        raise_invalid_document(at, "finite numbers", "an integer above 1.8e308")
+        raise invalid_field(at, expected="finite numbers", got="an integer above 1.8e308") from None
     except ValueError:
-        raise_invalid_document(at, "lists of equal lengths", "lists of different ones")
+        raise invalid_field(
+            at, expected="lists of equal lengths", got="lists of different ones"
+        ) from None
     if table.dtype.kind not in "iuf":
-        raise_invalid_document(at, "numbers", short_repr(value))
+        raise invalid_field(at, expected="numbers", got=short_repr(value))
     if table.size == 0 and table.ndim == 1 and dimensions == (2,):
         table = table.reshape(0, 0)
     if table.ndim not in dimensions:
         words = {0: "a number", 1: "a list of numbers", 2: "a list of lists of numbers"}
-        raise_invalid_document(
-            at, " or ".join(words[d] for d in sorted(dimensions)), short_repr(value)
+        raise invalid_field(
+            at, expected=" or ".join(words[d] for d in sorted(dimensions)), got=short_repr(value)
         )
     table = table.astype(np.float64)
-    _refuse_any(at, "finite numbers", table, ~np.isfinite(table))
+    _check_none(at, "finite numbers", table, ~np.isfinite(table))
     return table
 
 
 def _check_numbers(values, at, depth):
     """Python numbers only: numpy would read text and truth values as numbers too."""
     if depth < 1:
-        raise_invalid_document(at, "a number", "a list")
+        raise invalid_field(at, expected="a number", got="a list")
     if _all_of(values, float, int):
         return
     for i, value in enumerate(values):
@@ -241,15 +246,15 @@ def _check_numbers(values, at, depth):
             _check_numbers(value, f"{at}[{i}]", depth - 1)
         elif isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
             rule = "a number" if depth == 1 else "a number or a list of numbers"
-            raise_invalid_document(f"{at}[{i}]", rule, short_repr(value))
+            raise invalid_field(f"{at}[{i}]", expected=rule, got=short_repr(value))
 
 
 def _all_of(values, *kinds):
     return set(map(type, values)) <= set(kinds)
 
 
-def _refuse_any(at, rule, table, bad):
+def _check_none(at, rule, table, bad):
     if bad.any():
         place = np.argwhere(bad)[0]
         path = "".join(f"[{i}]" for i in place)
-        raise_invalid_document(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")
+        raise invalid_field(f"{at}{path}", expected=rule, got=f"{table[tuple(place)]:.17g}")

@@ -9,7 +9,7 @@ import numpy as np
 from .._simplex import one_against_rest
 from ._base import CalibrationMap, RowsOfScores
 from ._curves import Curve
-from ._fields import Parts, raise_invalid_document, schema_field
+from ._fields import Parts, invalid_field, schema_field
 from ._function import FunctionOfScore
 from ._ranges import Ranges
 from ._rows import Rows
@@ -31,7 +31,9 @@ class OneVsRest(CalibrationMap):
 
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
-            raise_invalid_document(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+            raise invalid_field(
+                f"{at}.parts", expected=f"1 node or {k} of them", got=f"{len(self.parts)}"
+            )
 
     def apply(self, rows: Any) -> Any:
         pairs, k, n_rows = rows.against_rest, rows.n_classes, rows.proba.shape[0]
@@ -39,11 +41,11 @@ class OneVsRest(CalibrationMap):
         if len(self.parts) == 1:
             second = pairs.after(self.parts[0]).proba[:, 1]
         elif self._reads_one_score:
-            first = self.parts[0]
+            first: Any = self.parts[0]
             x = pairs.score(first.input, is_rounded=first.rounds_scores)
             values = []
             for part, block in zip(self.parts, blocks, strict=True):
-                values.append(part.value(x[block, ...]))
+                values.append(part.value(x[block, ...]))  # type: ignore[attr-defined]
             second = first.to_rows(pairs, rows.join(values)).proba[:, 1]
         else:
             found = []

@@ -8,7 +8,7 @@ from numpy.polynomial import chebyshev, polynomial
 
 from .._typing import FloatArray
 from ._base import join_directions
-from ._fields import Number, Numbers, raise_invalid_document, schema_field
+from ._fields import Number, Numbers, invalid_field, schema_field
 from ._function import LOGIT, TIES, FunctionOfScore
 from ._ranges import find_real_roots
 
@@ -29,7 +29,7 @@ class SigmoidPoly(FunctionOfScore):
 
     def check(self, k: int, at: str) -> None:
         if not self.spread > 0:
-            raise_invalid_document(f"{at}.spread", "a number above 0", f"{self.spread:g}")
+            raise invalid_field(f"{at}.spread", expected="a number above 0", got=f"{self.spread:g}")
 
     def value(self, x: Any) -> Any:
         z = (x - self.centre) / self.spread

@@ -33,14 +33,12 @@ class Ranges:
         The smallest and the largest score.
     dtype : {"float64", "float32"}
         Their type.
-    where : str
-        Begins the error messages.
     """
 
-    def __init__(self, low: float, high: float, dtype: str, where: str) -> None:
+    def __init__(self, low: float, high: float, dtype: str) -> None:
         self.starts = keys_of([low], dtype)
         self._last = keys_of([high], dtype)
-        self.dtype, self.where = dtype, where
+        self.dtype = dtype
         self.needs_search = False  # because a part of the map may turn between the cuts
         self._jumps = self.starts[:0]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._base import MAP_KINDS, CalibrationMap
-from ._fields import Parts, get_schema_fields, raise_invalid_document, short_repr
+from ._fields import Parts, get_schema_fields, invalid_field, short_repr
 
 #: Nodes inside nodes, at most; what the package writes has about ten levels.
 MAX_DEPTH = 50
@@ -31,36 +31,39 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
 
 def _read(tree, k, at, depth, budget):
     if depth == 0:
-        raise_invalid_document(at, f"at most {MAX_DEPTH} nodes inside each other", "more")
+        raise invalid_field(at, expected=f"at most {MAX_DEPTH} nodes inside each other", got="more")
     if next(budget, None) is None:
-        raise_invalid_document(at, f"at most {MAX_NODES} nodes", "more")
+        raise invalid_field(at, expected=f"at most {MAX_NODES} nodes", got="more")
     if not isinstance(tree, dict):
-        raise_invalid_document(at, "a node, a dict", type(tree).__name__)
+        raise invalid_field(at, expected="a node, a dict", got=type(tree).__name__)
     if "node" not in tree:
-        raise_invalid_document(f"{at}.node", "the name of a node", "nothing")
+        raise invalid_field(f"{at}.node", expected="the name of a node", got="nothing")
     name = tree["node"]
     cls = MAP_KINDS.get(name) if isinstance(name, str) else None
     if cls is None:
-        raise_invalid_document(
+        raise invalid_field(
             f"{at}.node",
-            f"one of {', '.join(sorted(MAP_KINDS))}",
-            short_repr(name),
-            "Update the package",
+            expected=f"one of {', '.join(sorted(MAP_KINDS))}",
+            got=short_repr(name),
+            hint="Update the package",
         )
     known = get_schema_fields(cls)
     for extra in tree:
         if extra not in known and extra != "node":
             rule = f"the fields {', '.join(known) or 'none'}"
-            raise_invalid_document(f"{at}.{str(extra)[:40]}", rule, short_repr(extra))
+            raise invalid_field(f"{at}.{str(extra)[:40]}", expected=rule, got=short_repr(extra))
     if cls.is_binary and k != 2:
-        raise_invalid_document(
-            at, "two classes", f"{k}", f"Nodes of kind {name!r} are for two classes"
+        raise invalid_field(
+            at,
+            expected="two classes",
+            got=f"{k}",
+            hint=f"Nodes of kind {name!r} are for two classes",
         )
     found = {}
     for field, (kind, needed) in known.items():
         if field not in tree:
             if needed:
-                raise_invalid_document(f"{at}.{field}", "a value", "nothing")
+                raise invalid_field(f"{at}.{field}", expected="a value", got="nothing")
         elif tree[field] is None and kind.optional:
             found[field] = None
         elif isinstance(kind, Parts):
@@ -75,9 +78,9 @@ def _read(tree, k, at, depth, budget):
 
 def _read_parts(parts, kind, k, at, depth, budget):
     if not isinstance(parts, list | tuple):
-        raise_invalid_document(at, "a list of nodes", type(parts).__name__)
+        raise invalid_field(at, expected="a list of nodes", got=type(parts).__name__)
     if not parts:
-        raise_invalid_document(at, "a list of nodes", "none")
+        raise invalid_field(at, expected="a list of nodes", got="none")
     return tuple(
         None if part is None and kind.gaps else _read(part, k, f"{at}[{i}]", depth - 1, budget)
         for i, part in enumerate(parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
-from ._fields import Flag, Number, Numbers, raise_invalid_document, schema_field
+from ._fields import Flag, Number, Numbers, invalid_field, schema_field
 from ._ranges import Ranges
 
 
@@ -34,7 +34,7 @@ class SoftmaxAffine(CalibrationMap):
         if self.coef.shape not in ((), (k,), (k, k)):
             shape = "x".join(map(str, self.coef.shape))
             rule = f"one number, {k} or {k}x{k} of them"
-            raise_invalid_document(f"{at}.coef", rule, f"{shape} numbers")
+            raise invalid_field(f"{at}.coef", expected=rule, got=f"{shape} numbers")
         if self.intercept.ndim:
             check_length(self.intercept, k, f"{at}.intercept")
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import softmax
 
 from .._simplex import log_proba, top_against_rest
-from .._typing import FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray
 from ._base import CalibrationMap
-from ._fields import Number, Parts, raise_invalid_document, schema_field
+from ._fields import Number, Parts, invalid_field, schema_field
 from ._rows import Rows
 
 
@@ -29,10 +29,12 @@ class TopLabel(CalibrationMap):
 
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
-            raise_invalid_document(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+            raise invalid_field(
+                f"{at}.parts", expected=f"1 node or {k} of them", got=f"{len(self.parts)}"
+            )
         if k == 2:
             cure = "For two classes the part says it all"
-            raise_invalid_document(at, "more than two classes", "two", cure)
+            raise invalid_field(at, expected="more than two classes", got="two", hint=cure)
 
     def apply(self, rows: Any) -> Any:
         top = rows.proba.argmax(axis=1)
@@ -74,7 +76,7 @@ class TopLabel(CalibrationMap):
         return rows.of(out)
 
 
-def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, FloatArray]:
+def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]:
     """Return the log-probabilities of all classes but the predicted one, and their places."""
     log = np.asarray(log_proba(proba))
     is_other = np.arange(log.shape[1]) != top[:, None]

@@ -10,13 +10,14 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from .._random import legacy_generator
 from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
-from ..exceptions import caution, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ..linear import (
     angular_recalibrator,
     checked_fits,
     find_angle,
-    refuse_weights,
     settled,
+    unsupported_weights,
 )
 from ..recalibrators import whole_or_not_at_all
 from ._pairs import CalibratedClassifier, CalibratedPair
@@ -150,13 +151,12 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         with whole_or_not_at_all(self) as new:
             job = new._start(X, y, None, fit_params)
             if any(name.endswith("sample_weight") for name in job.estimator_params):
-                refuse_weights(job.where)
+                raise unsupported_weights()
             if len(new.classes_) > 2:
-                refuse(
-                    job.where,
-                    "two classes. Only binary classification is supported",
-                    f"{len(new.classes_)}, so that the type of the target is multiclass",
-                    "Use CalibratedModel(cv='alo'), which takes more",
+                raise invalid_input(
+                    expected="two classes. Only binary classification is supported",
+                    got=f"{len(new.classes_)}, so that the type of the target is multiclass",
+                    hint="Use CalibratedModel(cv='alo'), which takes more",
                 )
             estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
             # the angle is that of the estimator's second class: everything follows its order
@@ -164,9 +164,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             job = replace(job, classes=new.classes_, codes=np.argsort(columns)[job.codes])
             columns = job.all_columns
             model, fits, own = job.linear_fits(estimator, columns)
-            fits = checked_fits(fits, model, new.assume_centered, job.where)
-            [fit] = settled(fits, model, job.where, own)
-            angle = find_angle(fit, new.covariance, job.where)
+            fits = checked_fits(fits, model, new.assume_centered)
+            [fit] = settled(fits, model, own)
+            angle = find_angle(fit, new.covariance)
             link: dict[str, Any] = {
                 "link": new.link,
                 "link_slope": None if new.link_slope == "auto" else new.link_slope,
@@ -175,10 +175,10 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             labels = job.classes[job.codes]
             if new._negative(job):
                 if angle.cos_theta is None:
-                    likely = angular_recalibrator(angle, labels, job.classes, link, job.where)
+                    likely = angular_recalibrator(angle, labels, job.classes, link)
                     angle = replace(angle, cos_theta=likely.cos_theta_)
                 angle = replace(angle, cos_theta=-angle.cos_theta)
-            recalibrator = angular_recalibrator(angle, labels, job.classes, link, job.where)
+            recalibrator = angular_recalibrator(angle, labels, job.classes, link)
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
             new.cos_theta_, new.theta_ = recalibrator.cos_theta_, recalibrator.theta_
             new.inner_product_ = new.cos_theta_ * angle.norm
@@ -218,11 +218,14 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             scores = fold.decision_function(part)
             total += (scores - scores.mean()) @ job.codes[rows]
         if total < 0:
-            caution(
-                job.where,
-                "scores that rise with the labels of rows left out",
-                f"a negative covariance (sign={self.sign!r})",
-                "The cosine is taken as negative; the signal is too weak to be sure of either sign",
+            warn_calibration(
+                expected="scores that rise with the labels of rows left out",
+                got=f"a negative covariance (sign={self.sign!r})",
+                hint=(
+                    "The cosine is taken as negative; the signal is too weak to be sure of "
+                    "either sign"
+                ),
+                estimator=self,
             )
         return total < 0
 

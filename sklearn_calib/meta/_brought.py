@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._scores import is_boosted
 
 
@@ -24,14 +24,11 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         With ``predict_proba``, a ``predict`` that returns probabilities, or callable; a Booster of
         XGBoost, whose ``predict`` takes a DMatrix alone, with its ``inplace_predict``.
     classes : ndarray of shape (n_classes,)
-    where : str
-        Who is asking: the opening of error messages.
     """
 
-    def __init__(self, model: Estimator, classes: AnyArray, where: str) -> None:
+    def __init__(self, model: Estimator, classes: AnyArray) -> None:
         self.model = model
         self.classes = classes
-        self.where = where
 
     @property
     def classes_(self) -> AnyArray:
@@ -52,24 +49,26 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
             if not _is_torch_module(self.model):
                 raise
             rule, got = "a model that takes X", f"a module of torch ({error})"
-            refuse(self.where, rule, got, _TORCH, error=TypeError)
+            raise invalid_input(expected=rule, got=got, hint=_TORCH, error=TypeError) from error
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba  # a torch tensor
         proba = np.asarray(proba)
         columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
         if name == "predict" and proba.dtype.kind != "f":
-            refuse(
-                self.where,
-                "a model without classes_ whose predict returns probabilities",
-                f"{proba.dtype} values",
-                "Set model.classes_ if it has predict_proba, or pass a function: "
-                "FrozenEstimator(lambda X: probabilities of X)",
+            raise invalid_input(
+                expected="a model without classes_ whose predict returns probabilities",
+                got=f"{proba.dtype} values",
+                hint=(
+                    "Set model.classes_ if it has predict_proba, or pass a function: "
+                    "FrozenEstimator(lambda X: probabilities of X)"
+                ),
             )
         if columns != len(self.classes):
-            refuse(
-                self.where,
-                f"labels of {columns} classes, one for each column of a model without classes_",
-                f"{len(self.classes)} classes, {self.classes[:10].tolist()}",
-                "Set model.classes_ to all classes in the order of the columns",
+            raise invalid_input(
+                expected=(
+                    f"labels of {columns} classes, one for each column of a model without classes_"
+                ),
+                got=f"{len(self.classes)} classes, {self.classes[:10].tolist()}",
+                hint="Set model.classes_ to all classes in the order of the columns",
             )
         return proba
 
@@ -80,7 +79,7 @@ def _is_torch_module(model):
 
 
 def frozen_with_classes(
-    estimator: Estimator, classes_of_labels: Callable[[], AnyArray], where: str
+    estimator: Estimator, classes_of_labels: Callable[[], AnyArray]
 ) -> Estimator:
     """A FrozenEstimator that knows its classes; they come from the labels if need be."""
     inner = estimator.estimator
@@ -92,14 +91,16 @@ def frozen_with_classes(
     if (of_scikit_learn and is_outlier_detector(inner)) or not (
         any(hasattr(inner, name) for name in names) or (callable(inner) and not known)
     ):
-        refuse(
-            where,
-            "a fitted classifier, a model whose predict returns probabilities, or a function of X",
-            repr(inner),
-            _TORCH if _is_torch_module(inner) else _OUTLIERS,
+        raise invalid_input(
+            expected=(
+                "a fitted classifier, a model whose predict returns probabilities, or a "
+                "function of X"
+            ),
+            got=repr(inner),
+            hint=_TORCH if _is_torch_module(inner) else _OUTLIERS,
             error=TypeError,
         )
-    return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
+    return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels()))
 
 
 _TORCH = (
@@ -117,7 +118,7 @@ _OUTLIERS = (
 
 
 def check_gives_proba(
-    model: Any, where: str, call: str, rule: str = "a fitted classifier with predict_proba"
+    model: Any, call: str, rule: str = "a fitted classifier with predict_proba"
 ) -> None:
     """Say what to write for a model without ``predict_proba``.
 
@@ -144,50 +145,52 @@ def check_gives_proba(
         cure = f"If it gives probabilities, write {call.format('model(X)')}"
     else:
         cure = f"Compute probabilities and write {call.format('probabilities')}"
-    refuse(where, rule, got, cure, error=TypeError)
+    raise invalid_input(expected=rule, got=got, hint=cure, error=TypeError)
 
 
-def check_bare(estimator: object, where: str) -> None:
+def check_bare(estimator: object) -> None:
     """Say what to write for models without FrozenEstimator that cannot be fitted again here."""
     if isinstance(estimator, type | FrozenEstimator):
         return
     ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
     if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
         rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
-        refuse(where, rule, got, _OUTLIERS, error=TypeError)
+        raise invalid_input(expected=rule, got=got, hint=_OUTLIERS, error=TypeError)
     able = any(hasattr(estimator, name) for name in ("predict_proba", "decision_function"))
     if not able and hasattr(ends[0], "__sklearn_tags__") and is_regressor(ends[0]):
         got = f"{type(ends[0]).__name__}, which predicts numbers"
-        refuse(where, "a classifier", got, _NUMBERS, error=TypeError)
+        raise invalid_input(expected="a classifier", got=got, hint=_NUMBERS, error=TypeError)
     if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
         return
     if able or hasattr(estimator, "predict") or callable(estimator):
-        refuse(
-            where,
-            "a classifier in the manner of scikit-learn, or a fitted model in a FrozenEstimator",
-            f"{type(estimator).__name__}, which has no predict_proba or no fit",
-            "Fit it, and write FrozenEstimator(model) for it, with rows that it has not seen; "
-            "from sklearn.frozen import FrozenEstimator",
+        raise invalid_input(
+            expected=(
+                "a classifier in the manner of scikit-learn, or a fitted model in a FrozenEstimator"
+            ),
+            got=f"{type(estimator).__name__}, which has no predict_proba or no fit",
+            hint=(
+                "Fit it, and write FrozenEstimator(model) for it, with rows that it has "
+                "not seen; from sklearn.frozen import FrozenEstimator"
+            ),
             error=TypeError,
         )
 
 
-def fresh(estimator: Estimator, where: str) -> Estimator:
+def fresh(estimator: Estimator) -> Estimator:
     """An unfitted clone, or an error that says what to do without."""
     try:
         return clone_by_value(estimator)
     except RuntimeError as error:
-        refuse(
-            where,
-            "an estimator that scikit-learn can clone",
-            f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
-            "Fit it yourself and pass FrozenEstimator(model) with rows of its own",
-        )
+        raise invalid_input(
+            expected="an estimator that scikit-learn can clone",
+            got=f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
+            hint="Fit it yourself and pass FrozenEstimator(model) with rows of its own",
+        ) from error
 
 
-def loses_fit(estimator: Estimator, where: str) -> bool:
+def loses_fit(estimator: Estimator) -> bool:
     """Whether the estimator is fitted, and a clone of it is not."""
-    return _knows_classes(estimator) and not _knows_classes(fresh(estimator, where))
+    return _knows_classes(estimator) and not _knows_classes(fresh(estimator))
 
 
 def _knows_classes(model):
@@ -195,7 +198,7 @@ def _knows_classes(model):
     return classes is not None and len(classes) > 0
 
 
-def check_early_stopping(estimator: Estimator, params: Mapping[str, object], where: str) -> None:
+def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> None:
     """XGBoost and LightGBM stop early only if they are given rows to be judged on."""
     learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not is_boosted(learner) or isinstance(learner, FrozenEstimator):
@@ -208,10 +211,12 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
     callbacks = [*(settings.get("callbacks") or ()), *given]
     found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
     if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
-        refuse(
-            where,
-            "an eval_set for the early stopping",
-            f"{found[0]} without one",
-            "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or leave the "
-            "early stopping out: RefineThenCalibrateCV chooses the round by itself",
+        raise invalid_input(
+            expected="an eval_set for the early stopping",
+            got=f"{found[0]} without one",
+            hint=(
+                "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, "
+                "or leave the early stopping out: RefineThenCalibrateCV chooses the "
+                "round by itself"
+            ),
         )

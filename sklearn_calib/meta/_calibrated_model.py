@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._argument_checks import check_flag, equals
 from .._sklearn_compat import (
     KW_ONLY,
     callback_fit,
@@ -20,13 +21,13 @@ from .._sklearn_compat import (
 )
 from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
     check_indexes,
     is_label_table,
     place_columns,
+    read_labels,
+    read_proba,
 )
-from ..exceptions import check_flag, equals, refuse
+from ..exceptions import invalid_input
 from ..linear import leave_one_out_scores, settled
 from ..recalibrators import whole_or_not_at_all
 from ._brought import fresh
@@ -225,7 +226,7 @@ class CalibratedModel(CalibratedClassifier):
         """
         with whole_or_not_at_all(self) as new:  # a copy, which self becomes
             job: AnyJob
-            if check_flag(soft_labels, "soft_labels", f"{type(new).__name__}.fit"):
+            if check_flag(soft_labels, "soft_labels"):
                 job = start_shares(new, X, y, sample_weight, fit_params)
             elif is_label_table(y):
                 job = start_labels(new, X, y, sample_weight, fit_params)
@@ -284,9 +285,8 @@ class CalibratedModel(CalibratedClassifier):
         ValueError, TypeError
             As the recalibrator's ``partial_fit``; the model is then as it was.
         """
-        where = f"{type(self).__name__}.partial_fit_recalibrator"
-        check_indexes(where, X, y, sample_weight)
-        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        check_indexes(X, y, sample_weight)
+        _, codes = read_labels(y, classes=self.classes_, input_name="y")
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         learned = []
         for pair, (method, scores) in zip(
@@ -320,7 +320,7 @@ class CalibratedModel(CalibratedClassifier):
     def _split(self, job):
         """The job and its folds; rows that are copies of others stay together in both."""
         if job.groups is None and job.items is None and isinstance(self.cv, Integral | None):
-            copies = groups_of_copies(job.where, job.X, int(self.cv or 5))
+            copies = groups_of_copies(job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
         return job, job.splits(self.cv)
 
@@ -334,13 +334,16 @@ class CalibratedModel(CalibratedClassifier):
         else:
             return True
         if self.ensemble is True:
-            refuse(
-                job.where,
-                f"at least {FEWEST_ROWS} rows and two classes in the test part of each fold, for a "
-                "recalibrator of its own",
-                f"{n_rows} rows of {n_classes} classes",
-                "Pass ensemble=False, which fits one recalibrator on the scores of all folds, or "
-                "take fewer and stratified folds",
+            raise invalid_input(
+                expected=(
+                    f"at least {FEWEST_ROWS} rows and two classes in the test part of each "
+                    "fold, for a recalibrator of its own"
+                ),
+                got=f"{n_rows} rows of {n_classes} classes",
+                hint=(
+                    "Pass ensemble=False, which fits one recalibrator on the scores of all "
+                    "folds, or take fewer and stratified folds"
+                ),
             )
         return False
 
@@ -348,19 +351,20 @@ class CalibratedModel(CalibratedClassifier):
         many = isinstance(job, LabelsJob)
         if many or job.items is not None:
             what = "many" if many else "soft"
-            refuse(job.where, f"folds for {what} labels", "cv='alo'", "Leave cv out")
+            raise invalid_input(
+                expected=f"folds for {what} labels", got="cv='alo'", hint="Leave cv out"
+            )
         if self.ensemble is True or self.response_method == "predict_proba":
-            refuse(
-                job.where,
-                "ensemble=False and the scores of decision_function with cv='alo'",
-                f"ensemble={self.ensemble}, response_method={self.response_method!r}",
-                "Leave both out",
+            raise invalid_input(
+                expected="ensemble=False and the scores of decision_function with cv='alo'",
+                got=f"ensemble={self.ensemble}, response_method={self.response_method!r}",
+                hint="Leave both out",
             )
 
 
 def _fit_fold(job, train, test, ensemble, task, caller, watch):
     """A fitted pair, or the out-of-fold scores and their rows."""
-    estimator = fresh(job.estimator, job.where)
+    estimator = fresh(job.estimator)
     with callback_task(task, caller, estimator, job.X, job.codes):
         estimator, columns = job.fit_estimator(train, estimator)
         rows, part = job.test_part(estimator, columns, train, test)
@@ -394,8 +398,8 @@ def _pair_by_leave_one_out(job):
     rows = np.arange(len(job.codes))
     estimator, columns = job.fit_estimator(rows)
     model, fits, own = job.linear_fits(estimator, columns)
-    logits = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
+    logits = leave_one_out_scores(settled(fits, model, own))
     n_classes = len(model.classes_)
-    scores = canonical_proba(logits, kind="logits", n_classes=n_classes, _where=job.where)
+    scores = read_proba(logits, kind="logits", n_classes=n_classes)
     scores = place_columns(scores, columns, len(job.classes))
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from .._simplex import log_losses, row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..exceptions import caution, setting
+from .._warnings import warn_calibration
 from ..recalibrators import aligned_proba, warn_of_shared_rows
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
@@ -31,13 +31,11 @@ _MOVES_RATES = (
 )
 _KEPT = (
     "The folds keep them together. Name what else does belong together with "
-    + setting("groups")
-    + "; instead of repeated rows pass "
-    + setting("sample_weight")
+    "groups=; instead of repeated rows pass sample_weight="
 )
 
 
-def groups_of_copies(where: str, X: Any, folds: int) -> IntArray | None:
+def groups_of_copies(X: Any, folds: int) -> IntArray | None:
     """Groups of equal or nearly equal rows, with a warning; None where few rows are copies.
 
     A fifth of the rows has to be equal to others, or half of them nearer to another one than the
@@ -67,9 +65,9 @@ def groups_of_copies(where: str, X: Any, folds: int) -> IntArray | None:
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
     if len(sizes) < 2 * folds or sizes.max() > n / (2 * folds):  # or clusters of their own
         if equal:
-            warn_of_shared_rows(where, got)
+            warn_of_shared_rows(got)
         return None
-    warn_of_shared_rows(where, got, _KEPT)
+    warn_of_shared_rows(got, _KEPT)
     return groups
 
 
@@ -96,7 +94,6 @@ def _near_copies(columns):
 
 
 def warn_of_harm(
-    where: str,
     refit: Callable[..., Estimator],
     recalibrator: Estimator,
     scores: FloatArray,
@@ -120,13 +117,16 @@ def warn_of_harm(
     if lost:
         label, mean, rate, errors = lost
         label = np.asarray(label).tolist()
-        caution(
-            where,
-            f"calibrated probabilities whose mean is the class's frequency within {_ERRORS:g} "
-            "standard errors",
-            f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, {errors:.1f} standard "
-            f"errors off with {name}",
-            _MOVES_RATES,
+        warn_calibration(
+            expected=(
+                "calibrated probabilities whose mean is the class's frequency within "
+                f"{_ERRORS:g} standard errors"
+            ),
+            got=(
+                f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, "
+                f"{errors:.1f} standard errors off with {name}"
+            ),
+            hint=_MOVES_RATES,
         )
         return
     if not _FEW_ROWS <= len(positive) <= _LOSS_ROWS:
@@ -135,11 +135,10 @@ def warn_of_harm(
     losses = _losses_of_halves(lambda part: refit(positive[part]), *rows, classes)
     if losses is not None:
         after, before = losses
-        _warn_of_loss(where, after, before, weight[positive], f" with {name}")
+        _warn_of_loss(after, before, weight[positive], f" with {name}")
 
 
 def warn_of_harm_to_labels(
-    where: str,
     refit: Callable[..., Estimator],
     recalibrator: Estimator,
     pairs: Sequence[FloatArray],
@@ -167,13 +166,17 @@ def warn_of_harm_to_labels(
             lost.append((label, *off[1:]))
     if lost:
         label, mean, rate, errors = max(lost, key=lambda label: label[-1])
-        caution(
-            where,
-            f"calibrated probabilities of each label whose mean is the label's frequency within "
-            f"{_ERRORS:g} standard errors",
-            f"{len(lost)} of {table.shape[1]} labels without, such as number {label}: mean "
-            f"{mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard errors off",
-            _MOVES_RATES,
+        warn_calibration(
+            expected=(
+                "calibrated probabilities of each label whose mean is the label's "
+                f"frequency within {_ERRORS:g} standard errors"
+            ),
+            got=(
+                f"{len(lost)} of {table.shape[1]} labels without, such as number {label}: "
+                f"mean {mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard "
+                "errors off"
+            ),
+            hint=_MOVES_RATES,
         )
         return
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
@@ -186,7 +189,7 @@ def warn_of_harm_to_labels(
 
     after = _left_out(np.arange(len(rows)) % 2 == 1, lambda part: refit(rows[part]), losses)
     before = _losses_of_labels([np.asarray(pair)[rows] for pair in pairs], table[rows])
-    _warn_of_loss(where, after, before, weight[rows], ", summed over the labels")
+    _warn_of_loss(after, before, weight[rows], ", summed over the labels")
 
 
 def _losses_of_labels(proba, table):
@@ -256,20 +259,24 @@ def _left_out(second, refit, losses):
     return found
 
 
-def _warn_of_loss(where, after, before, weight, how):
+def _warn_of_loss(after, before, weight, how):
     """Warn where the mean loss of paired rows is larger afterwards, beyond chance and by 5 %."""
     share = weight / weight.sum()
     rise = share @ (after - before)
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)
     clear, large = rise > _ERRORS * error, share @ after > _MATERIAL * (share @ before)
     if clear and large:
-        caution(
-            where,
-            "a recalibrated log loss, on rows left out of the fit, that is not above the "
-            "uncalibrated one",
-            f"{share @ after:.4g} after and {share @ before:.4g} before{how}",
-            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
-            "calibration rows; or leave the model as it is",
+        warn_calibration(
+            expected=(
+                "a recalibrated log loss, on rows left out of the fit, that is not "
+                "above the uncalibrated one"
+            ),
+            got=f"{share @ after:.4g} after and {share @ before:.4g} before{how}",
+            hint=(
+                "Take a method with fewer parameters, such as "
+                "recalibrator='temperature', or more calibration rows; or leave the "
+                "model as it is"
+            ),
         )
 
 

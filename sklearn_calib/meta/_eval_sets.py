@@ -6,8 +6,8 @@ import numpy as np
 
 from .._sklearn_compat import safe_split
 from .._typing import AnyArray, Estimator, IntArray
-from ..canonical import canonical_labels, check_same_length
-from ..exceptions import refuse
+from ..canonical import check_same_length, read_labels
+from ..exceptions import invalid_input
 from ._scores import count_rows
 
 _PAIRS = "eval_set"
@@ -30,7 +30,6 @@ class Labelling(NamedTuple):
     classes: AnyArray
     present: IntArray  # positions of the fit's classes among all
     coded: bool  # 0 .. number of its classes - 1 instead of the labels
-    where: str
 
 
 def with_own_labels(
@@ -69,7 +68,7 @@ def _code_pairs(estimator, params, name, labelling):
             if labelling.coded:
                 rule = "eval_set as pairs (X, y), whose labels can be written as numbers"
                 cure = "Pass eval_set=[(X_valid, y_valid)], or labels 0, 1, ... in y as well"
-                refuse(labelling.where, rule, type(pair).__name__, cure)
+                raise invalid_input(expected=rule, got=type(pair).__name__, hint=cure)
             done.append(pair)
             continue
         done.append(_coded(estimator, pair, params, name, number, labelling))
@@ -98,15 +97,16 @@ def _is_pair(value):
 def _coded(estimator, pair, params, name, number, labelling):
     """Features and labels of one set; what stands beside loses the same rows."""
     X, y = pair
-    where = f"{labelling.where}, labels of {name}"
-    _, codes = canonical_labels(y, classes=labelling.classes, _where=where)
+    _, codes = read_labels(y, classes=labelling.classes, input_name=name)
     rows = count_rows(X)
-    check_same_length(codes, range(rows), where)
+    check_same_length(codes, range(rows))
     kept = np.flatnonzero(np.isin(codes, labelling.present))
     if not len(kept):
         got = f"classes {labelling.classes[np.unique(codes)][:10].tolist()} only"
         cure = "Pass rows of all classes, and stratified folds"
-        refuse(where, "a row of a class that the fold is trained on", got, cure)
+        raise invalid_input(
+            name, expected="a row of a class that the fold is trained on", got=got, hint=cure
+        )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)
         for other in _BESIDE[_own_name(name)]:

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
+from .._argument_checks import equals
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
@@ -16,16 +17,16 @@ from ..canonical import (
     LabelScores,
     canonical_label_scores,
     canonical_label_table,
-    canonical_proba,
     canonical_weight,
     check_indexes,
+    read_proba,
 )
-from ..exceptions import equals, refuse
+from ..exceptions import invalid_input
 from ..recalibrators import MultilabelCalibration, check_pairs, resolve_recalibrator
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._pairs import AnyJob
-from ._scores import check_method, refuse_prefit
+from ._scores import check_method, check_not_prefit
 
 
 class FoldScores(NamedTuple):
@@ -62,14 +63,14 @@ class LabelsJob(AnyJob):
         self, rows: IntArray, estimator: Estimator | None = None
     ) -> tuple[Estimator, AnyArray]:
         """Fit a clone on some rows; also which labels it saw both kinds of."""
-        estimator = fresh(self.estimator, self.where) if estimator is None else estimator
+        estimator = fresh(self.estimator) if estimator is None else estimator
         part, table = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
-        check_early_stopping(estimator, params, self.where)
+        check_early_stopping(estimator, params)
         try:
             estimator.fit(part, table if np.isnan(table).any() else table.astype(np.intp), **params)
         except ValueError as error:
-            _explain(error, estimator, self.where)
+            _explain(error, estimator)
             raise
         return estimator, (table == 0).any(axis=0) & (table == 1).any(axis=0)
 
@@ -84,7 +85,7 @@ class LabelsJob(AnyJob):
     def scores(self, estimator: Estimator, columns: AnyArray, X: Features) -> FoldScores:
         """Scores of a fitted estimator."""
         count = len(self.classes)
-        pairs = scores_of_labels(estimator, count, X, self.response_method, self.where).pairs
+        pairs = scores_of_labels(estimator, count, X, self.response_method).pairs
         return FoldScores(pairs, np.tile(columns, (len(pairs[0]), 1)))
 
     @staticmethod
@@ -109,8 +110,8 @@ class LabelsJob(AnyJob):
 
         fitted = clone(self.recalibrator).fit(scores.pairs, table, **params)
         if watch:
-            known = canonical_weight(weight, len(rows), _where=self.where)
-            warn_of_harm_to_labels(self.where, fit, fitted, scores.pairs, table, known)
+            known = canonical_weight(weight, len(rows))
+            warn_of_harm_to_labels(fit, fitted, scores.pairs, table, known)
         return fitted
 
 
@@ -118,59 +119,61 @@ def start_labels(
     model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
 ) -> LabelsJob:
     """What the parts of a fit need, where `y` has a column for each label."""
-    where = f"{type(model).__name__}.fit"
-    refuse_prefit(model.cv, where)
-    check_bare(model.estimator, where)
+    check_not_prefit(model.cv)
+    check_bare(model.estimator)
     model._validate_params()
     n_samples, n_labels = np.shape(y)
-    table = canonical_label_table(y, n_samples, n_labels, where)
-    estimator, frozen = model._given_estimator(lambda: np.arange(n_labels), where)
-    check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
-    check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
+    table = canonical_label_table(y, n_samples, n_labels, input_name="y")
+    estimator, frozen = model._given_estimator(lambda: np.arange(n_labels))
+    check_indexes(X, y, sample_weight, fit_params.get("groups"))
+    check_indexes(X, y, sample_weight, fit_params.get("groups"))
     X, table = indexable(X, table)
     if sample_weight is not None:
-        canonical_weight(sample_weight, len(table), _where=where)
+        canonical_weight(sample_weight, len(table))
     model.classes_ = [BOTH.copy() for _ in range(n_labels)]
     return LabelsJob(
-        where=where,
         X=X,
         codes=table,
         classes=model.classes_,
         estimator=estimator,
-        recalibrator=_of_labels(model.recalibrator, where),
+        recalibrator=_of_labels(model.recalibrator),
         response_method=model.response_method,
         **model._route(sample_weight, fit_params, frozen),
     )
 
 
-def _of_labels(recalibrator: RecalibratorLike, where: str) -> Estimator:
+def _of_labels(recalibrator: RecalibratorLike) -> Estimator:
     """The recalibrator of many labels that is meant."""
     if equals(recalibrator, "default"):
         return MultilabelCalibration()
-    method = resolve_recalibrator(recalibrator, where)
+    method = resolve_recalibrator(recalibrator)
     if isinstance(method, MultilabelCalibration):
         return method
     return MultilabelCalibration(method, pooling="none")
 
 
 def scores_of_labels(
-    estimator: Estimator, n_labels: int, X: Features, response_method: str, where: str
+    estimator: Estimator, n_labels: int, X: Features, response_method: str
 ) -> LabelScores:
     """Canonical scores of a fitted classifier of many labels, in the form of its own."""
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         table = np.asarray(estimator.decision_function(X))
-        pairs = [canonical_proba(column, kind="logits", _where=where) for column in table.T]
+        pairs = [read_proba(column, kind="logits") for column in table.T]
         pairs = _order_pairs(pairs, estimator)
         if len(pairs) == n_labels:
             return LabelScores(pairs, False)
-        refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
-    check_method(estimator, response_method, where)
+        raise invalid_input(
+            expected=f"scores of {n_labels} labels",
+            got=f"{len(pairs)}",
+            hint="Pass y of the same labels",
+        )
+    check_method(estimator, response_method)
     proba = estimator.predict_proba(X)
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))
         proba = [_both(part, own) for part, own in zip(proba, known, strict=True)]
         proba = _order_pairs(proba, estimator)
-    return canonical_label_scores(proba, where, n_labels)
+    return canonical_label_scores(proba, n_labels)
 
 
 def _both(part, own):
@@ -194,28 +197,28 @@ def _order_pairs(pairs, estimator):
 
 def labels_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:
     """The mean over the pairs of a fitted model, in the form of its classifier."""
-    where = f"{type(model).__name__}.predict_proba"
     members = []
     for estimator, recalibrator, _ in model.calibrated_pairs_:
         count = len(model.classes_)
-        scores = scores_of_labels(estimator, count, X, model.response_method, where)
+        scores = scores_of_labels(estimator, count, X, model.response_method)
         members.append(recalibrator.predict_proba(scores.pairs))
     means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
     return scores.in_form(means)
 
 
-def _explain(error, estimator, where):
+def _explain(error, estimator):
     """Say what to do where an estimator takes one label per row only."""
     tags = get_tags(estimator)
     if tags.target_tags.multi_output or tags.classifier_tags.multi_label:
         return
     try:
-        refuse(
-            where,
-            "an estimator that takes many labels per row, for y of several columns",
-            f"{type(estimator).__name__}, which says: {str(error).rstrip('.')}",
-            "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns are one-hot "
-            "labels, pass y.argmax(axis=1)",
+        raise invalid_input(
+            expected="an estimator that takes many labels per row, for y of several columns",
+            got=f"{type(estimator).__name__}, which says: {str(error).rstrip('.')}",
+            hint=(
+                "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns "
+                "are one-hot labels, pass y.argmax(axis=1)"
+            ),
         )
     except ValueError as explained:
         raise explained from error

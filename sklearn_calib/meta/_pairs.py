@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._argument_checks import check_sizes
 from .._simplex import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
@@ -32,16 +33,17 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
+from .._warnings import warn_calibration
 from ..canonical import (
     align_columns,
-    canonical_labels,
     canonical_weight,
     check_indexes,
     check_several,
     get_category_order,
     order_scale_columns,
+    read_labels,
 )
-from ..exceptions import caution, check_sizes, refuse
+from ..exceptions import invalid_input
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (
     check_folds,
@@ -52,7 +54,7 @@ from ..recalibrators import (
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
 from ._eval_sets import Labelling, with_own_labels
-from ._scores import aligned_scores, count_rows, is_boosted, refuse_prefit
+from ._scores import aligned_scores, check_not_prefit, count_rows, is_boosted
 
 GivesScores: TypeAlias = Annotated[
     Estimator,
@@ -77,7 +79,6 @@ class CalibratedPair(NamedTuple):
 class AnyJob:
     """What the fits of one call share, whatever labels the rows have."""
 
-    where: str
     X: Any
     codes: Any
     classes: Any
@@ -159,11 +160,11 @@ class Job(AnyJob):
         fit: Callable[..., Estimator] | None = None,
     ) -> tuple[Estimator, IntArray]:
         """Fit a clone on some rows; also the positions of its classes among all classes."""
-        estimator = fresh(self.estimator, self.where) if estimator is None else estimator
+        estimator = fresh(self.estimator) if estimator is None else estimator
         fit = estimator.fit if fit is None else partial(fit, estimator)
         part, codes = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
-        check_early_stopping(estimator, params, self.where)
+        check_early_stopping(estimator, params)
         # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
         # libraries of tensors have numbers alone
         kinds_to_code = "S" if array_namespace(part) is None else "SUO"
@@ -172,12 +173,12 @@ class Job(AnyJob):
         )
         present, local = np.unique(codes, return_inverse=True)
         if params:
-            labelling = Labelling(self.classes, present, coded, self.where)
+            labelling = Labelling(self.classes, present, coded)
             params = with_own_labels(estimator, params, labelling)
         fit(part, beside(local if coded else self.classes[codes], part), **params)
         if coded:
             return estimator, present
-        _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
+        _, columns = read_labels(estimator.classes_, classes=self.classes)
         return estimator, columns
 
     def linear_fits(
@@ -189,7 +190,7 @@ class Job(AnyJob):
         step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
         weight = self.estimator_params.get(f"{step}sample_weight")
         labels = model.classes_[np.argsort(columns)[self.codes]]  # its own, which may be codes
-        return model, read_linear(model, self.X, labels, weight, self.where), not frozen
+        return model, read_linear(model, self.X, labels, weight), not frozen
 
     def test_part(
         self, estimator: Estimator, columns: IntArray, train: IntArray, test: IntArray
@@ -205,7 +206,7 @@ class Job(AnyJob):
         n_rows, n_classes = count_rows(X), len(self.classes)
         if n_rows == 0:
             return np.empty((0, n_classes))
-        return aligned_scores(estimator, columns, n_classes, X, self.response_method, self.where)
+        return aligned_scores(estimator, columns, n_classes, X, self.response_method)
 
     stacked = staticmethod(stack_rows)  # the scores of several folds one below the other
 
@@ -214,11 +215,10 @@ class Job(AnyJob):
     ) -> Estimator:
         """A recalibrator fitted on scores of these rows; `watch` warns where it harms."""
         if not len(scores):
-            refuse(
-                self.where,
-                "calibration rows in every fold",
-                "a fold without any row of a class that its model has seen",
-                "Use fewer folds, or stratified ones",
+            raise invalid_input(
+                expected="calibration rows in every fold",
+                got="a fold without any row of a class that its model has seen",
+                hint="Use fewer folds, or stratified ones",
             )
         params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
         if self.items is not None:
@@ -229,7 +229,6 @@ class Job(AnyJob):
         fitted = recalibrator.fit(scores, y, **arguments)
         if watch:
             warn_of_harm(
-                self.where,
                 lambda part: self.fit_recalibrator(scores[part], rows[part], watch=False),
                 fitted,
                 scores,
@@ -290,14 +289,14 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         for recalibrator, scores in self._scored(X, "predict_proba"):
             proba = np.asarray(recalibrator.predict_proba(scores))
             known = recalibrator.classes_  # perhaps fewer, or sorted ones
-            total = total + align_columns(proba, known, self.classes_, "CalibratedModel")
+            total = total + align_columns(proba, known, self.classes_)
         return total / len(self.calibrated_pairs_)
 
     def _scored(self, X, method):
         """Each recalibrator with the scores that it takes."""
-        where, n_classes = f"{type(self).__name__}.{method}", len(self.classes_)
+        n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = aligned_scores(estimator, columns, n_classes, X, self.response_method, where)
+            scores = aligned_scores(estimator, columns, n_classes, X, self.response_method)
             yield recalibrator, scores
 
     @available_if(every_recalibrator_has("predict_interval"))
@@ -338,7 +337,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     def get_metadata_routing(self) -> Any:
         """The metadata that fit takes: for the estimator, the recalibrator and the splitter."""
         fit = MethodMapping().add(caller="fit", callee="fit")
-        recalibrator = resolve_recalibrator(self.recalibrator, type(self).__name__)
+        recalibrator = resolve_recalibrator(self.recalibrator)
         if isinstance(self.recalibrator, str):  # no instance on which the user could request it
             recalibrator.set_fit_request(sample_weight=True)
             if "groups" in signature(recalibrator.fit).parameters:
@@ -363,40 +362,36 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
 
     def _start(self, X, y, sample_weight, fit_params):
         """Check the arguments of fit; what its parts need."""
-        where = f"{type(self).__name__}.fit"
-        refuse_prefit(self.cv, where)
-        check_bare(self.estimator, where)
+        check_not_prefit(self.cv)
+        check_bare(self.estimator)
         check_sizes(self)
         self._validate_params()
-        estimator, frozen = self._given_estimator(
-            lambda: canonical_labels(y, _where=where)[0], where
-        )
+        estimator, frozen = self._given_estimator(lambda: read_labels(y, input_name="y")[0])
         known = estimator.classes_ if frozen else None
-        classes, codes = canonical_labels(y, classes=known, _where=where)
-        check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
-        check_indexes(where, X, y, sample_weight, fit_params.get("groups"))
+        classes, codes = read_labels(y, classes=known, input_name="y")
+        check_indexes(X, y, sample_weight, fit_params.get("groups"))
+        check_indexes(X, y, sample_weight, fit_params.get("groups"))
         cure = "There is nothing to classify; check the selection of the rows"
-        check_several(classes, where, cure)
+        check_several(classes, cure)
         (X,) = indexable(X)
         n_rows = count_rows(X)
         if n_rows != len(codes):
             got = f"{len(codes)} labels and {n_rows} rows (inconsistent numbers of samples)"
             cure = "Check that both come from the same selection"
-            refuse(where, "as many labels as rows of X", got, cure)
-        weight = canonical_weight(sample_weight, len(codes), _where=where)  # refuses bad ones
+            raise invalid_input(expected="as many labels as rows of X", got=got, hint=cure)
+        weight = canonical_weight(sample_weight, len(codes))  # refuses bad ones
         params = self._route(sample_weight, fit_params, frozen)
         if "sample_weight" not in params["recalibrator_params"]:
             weight = np.ones(len(codes))
         if not routing_enabled():  # groups, for a recalibrator that takes them
             params["recalibrator_params"] |= params["split_params"]
         self.classes_ = classes
-        recalibrator = resolve_recalibrator(self.recalibrator, where)
+        recalibrator = resolve_recalibrator(self.recalibrator)
         scale = None if get_category_order(y, classes) is None else getattr(y, "array", y)
         if scale is None and getattr(recalibrator, "order", ...) is None:
             # the order of a classifier's own classes_ is that of its columns, not a scale
-            order_scale_columns(None, np.sort(classes), where)
+            order_scale_columns(None, np.sort(classes))
         return Job(
-            where=where,
             X=X,
             codes=codes,
             weight=weight,
@@ -408,18 +403,23 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             **params,
         )
 
-    def _given_estimator(self, classes_of_labels, where):
+    def _given_estimator(self, classes_of_labels):
         """The estimator to be cloned, or the frozen one with its classes; and which it is."""
         estimator = self.estimator
         if isinstance(estimator, FrozenEstimator):
-            return frozen_with_classes(estimator, classes_of_labels, where), True
-        if loses_fit(estimator, where):
-            caution(
-                where,
-                "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",
-                f"a fitted {type(estimator).__name__}",
-                "It is fitted again on these rows; to keep the fitted one, write "
-                f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
+            return frozen_with_classes(estimator, classes_of_labels), True
+        if loses_fit(estimator):
+            warn_calibration(
+                expected=(
+                    "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator"
+                ),
+                got=f"a fitted {type(estimator).__name__}",
+                hint=(
+                    "It is fitted again on these rows; to keep the fitted one, write "
+                    f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has "
+                    "not seen"
+                ),
+                estimator=self,
             )
         return estimator, False
 
@@ -440,12 +440,14 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                 params["sample_weight"] = sample_weight
             elif not frozen:
                 name = type(self.estimator).__name__
-                caution(
-                    f"{type(self).__name__}.fit",
-                    "an estimator whose fit takes sample_weight",
-                    f"{name}, fitted without weights",
-                    "The recalibrator uses them; for a pipeline pass "
-                    "STEP__sample_weight=... or enable metadata routing",
-                    UserWarning,
+                warn_calibration(
+                    expected="an estimator whose fit takes sample_weight",
+                    got=f"{name}, fitted without weights",
+                    hint=(
+                        "The recalibrator uses them; for a pipeline pass "
+                        "STEP__sample_weight=... or enable metadata routing"
+                    ),
+                    estimator=self,
+                    category=UserWarning,
                 )
         return {"estimator_params": params, "recalibrator_params": weights, "split_params": groups}

@@ -34,8 +34,9 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
+from .._warnings import emit_warning, warn_calibration
 from ..decomposition import RefinementCurve, refinement_curve
-from ..exceptions import caution, named, refuse, warn
+from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss
 from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
@@ -236,16 +237,20 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             job = new._start(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 rule = "error_score 'raise' or numpy.nan"
-                refuse(job.where, rule, repr(new.error_score), "The criterion is a loss: use nan")
-            get_loss(new.loss, job.where, len(job.classes))
-            candidates = new._candidates(job.where)
+                raise invalid_input(
+                    expected=rule,
+                    got=repr(new.error_score),
+                    hint="The criterion is a loss: use nan",
+                )
+            get_loss(new.loss, len(job.classes))
+            candidates = new._candidates()
             if isinstance(new.estimator, FrozenEstimator):
                 everything = np.arange(len(job.codes))
                 splits = [(everything, everything)]
             else:
                 splits = job.splits(new.cv)
             new.n_splits_ = len(splits)
-            wanted = _checked_stages(new.stages, job.where)
+            wanted = _checked_stages(new.stages)
             n_fits = len(candidates) * len(splits)
             with callback_fit(new, n_fits + 1, job.X, job.codes) as context:
                 tasks = callback_tasks(context, n_fits + 1, "fit")
@@ -258,7 +263,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                     ),
                 )
                 table, winner, failures = new._search(job, candidates, fits, wanted)
-                new._report(table, winner, failures, n_fits, job.where)
+                new._report(table, winner, failures, n_fits)
                 with callback_task(tasks[-1], new, None, job.X, job.codes):
                     new._finish(job, winner)
             return self
@@ -287,27 +292,28 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         """
         check_is_fitted(self)
         if not self.calibrated_pairs_:
-            refuse(
-                "RefineThenCalibrateCV.predict_proba",
-                "a model that was kept",
-                f"refit=False, ensemble=False and {self.n_splits_} folds",
-                "Set refit=True or ensemble=True, or validate on one split",
+            raise invalid_input(
+                expected="a model that was kept",
+                got=f"refit=False, ensemble=False and {self.n_splits_} folds",
+                hint="Set refit=True or ensemble=True, or validate on one split",
                 error=AttributeError,
             )
         return super().predict_proba(X)
 
     # -- the search ---------------------------------------------------------------------------
 
-    def _candidates(self, where):
+    def _candidates(self):
         grid = self.param_grid
         if grid is None and self.n_iter is None:
             return [{}]
         if grid is None or isinstance(self.estimator, FrozenEstimator):
-            refuse(
-                where,
-                "a " + named("param_grid") + " of an estimator that can be fitted",
-                f"param_grid={grid!r}, n_iter={self.n_iter!r}, {type(self.estimator).__name__}",
-                "Leave out n_iter without a grid, and the grid for a FrozenEstimator",
+            raise invalid_input(
+                "param_grid",
+                expected="a param_grid of an estimator that can be fitted",
+                got=(
+                    f"param_grid={grid!r}, n_iter={self.n_iter!r}, {type(self.estimator).__name__}"
+                ),
+                hint="Leave out n_iter without a grid, and the grid for a FrozenEstimator",
             )
         if self.n_iter is None:
             candidates = list(ParameterGrid(grid))
@@ -318,7 +324,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 )
             )
         if not candidates:
-            refuse(where, "at least one candidate", repr(grid), "Pass param_grid=None for none")
+            raise invalid_input(
+                expected="at least one candidate",
+                got=repr(grid),
+                hint="Pass param_grid=None for none",
+            )
         return candidates
 
     def _search(self, job, candidates, fits, wanted):
@@ -345,26 +355,26 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         counts = [1 if staging is None else staging.n_stages(fold.estimator) for fold in folds]
         stages = np.arange(1, max(counts) + 1) if wanted is None else wanted
         if staging is None and wanted is not None:
-            refuse(
-                job.where,
-                "a learner with stages",
-                repr(self.estimator),
-                "Set stages='auto', or declare them with sklearn_calib.staging.register_staging",
+            raise invalid_input(
+                expected="a learner with stages",
+                got=repr(self.estimator),
+                hint=(
+                    "Set stages='auto', or declare them with sklearn_calib.staging.register_staging"
+                ),
             )
         if stages[-1] > max(counts):
-            refuse(
-                job.where,
-                named("stages") + f" up to the {max(counts)} {staging.unit} of the fit",
-                f"{stages[-1]}",
-                "Let the estimator train longer, or leave out the larger ones",
+            raise invalid_input(
+                "stages",
+                expected=f"stages up to the {max(counts)} {staging.unit} of the fit",
+                got=f"{stages[-1]}",
+                hint="Let the estimator train longer, or leave out the larger ones",
             )
         rows = np.concatenate([fold.rows for fold in folds])
         if not len(rows):
-            refuse(
-                job.where,
-                "test rows of classes that the training part has",
-                "none in any fold",
-                "Use stratified folds",
+            raise invalid_input(
+                expected="test rows of classes that the training part has",
+                got="none in any fold",
+                hint="Use stratified folds",
             )
         plain = isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
         known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
@@ -382,13 +392,15 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         risk = np.where(np.isnan(risks), curve.risk, risks)
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
-    def _report(self, table, winner, failures, n_fits, where):
+    def _report(self, table, winner, failures, n_fits):
         if failures:
             failed = f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
             debug = "Candidates with a failing fit are not chosen. Debug with error_score='raise'"
             if winner is None:
-                refuse(where, "one candidate that can be fitted", f"none: {failed}", debug)
-            warn(FitFailedWarning(f"{failed}{debug}."))
+                raise invalid_input(
+                    expected="one candidate that can be fitted", got=f"none: {failed}", hint=debug
+                )
+            emit_warning(FitFailedWarning(f"{failed}{debug}."))
         self.cv_results_ = results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
@@ -407,7 +419,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         _warn_if_few(scores, job.codes[rows])
         caveat = staging and staging.caveat(folds[0].estimator)
         if caveat:
-            caution("RefineThenCalibrateCV.fit", *caveat)
+            warn_calibration(*caveat, estimator=self)
         self.recalibrator_ = job.fit_recalibrator(scores, rows)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
@@ -437,13 +449,17 @@ class _Winner(NamedTuple):
     staging: Any
 
 
-def _checked_stages(stages, where):
+def _checked_stages(stages):
     """The stages that are asked for by their numbers, or None."""
     if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)
     if table.ndim != 1 or not len(table) or table.dtype.kind not in "iu" or table.min() < 1:
-        refuse(where, "stages as whole numbers from 1 on", repr(stages), "Count stages from 1")
+        raise invalid_input(
+            expected="stages as whole numbers from 1 on",
+            got=repr(stages),
+            hint="Count stages from 1",
+        )
     return np.unique(table)
 
 
@@ -451,10 +467,12 @@ def _warn_if_few(scores, codes):
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
     if len(codes) >= _FEW_ROWS and errors >= _FEW_ERRORS:
         return
-    caution(
-        "RefineThenCalibrateCV.fit",
-        f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
-        f"{len(codes)} rows and {errors} errors",
-        "On fewer the choice is mostly chance, and stopping by the log loss did as well or better; "
-        "use more folds or rows, or stages=None",
+    warn_calibration(
+        expected=(f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors"),
+        got=f"{len(codes)} rows and {errors} errors",
+        hint=(
+            "On fewer the choice is mostly chance, and stopping by the log loss did "
+            "as well or better; use more folds or rows, or stages=None"
+        ),
+        estimator="RefineThenCalibrateCV",
     )

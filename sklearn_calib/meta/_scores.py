@@ -9,8 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._typing import Estimator, Features, FloatArray, IntArray
-from ..canonical import canonical_proba, place_columns
-from ..exceptions import refuse
+from ..canonical import place_columns, read_proba
+from ..exceptions import invalid_input
 from ..recalibrators import all_recalibrators, suggestion
 from ..staging import own_logits
 
@@ -23,9 +23,7 @@ def count_rows(X: Features) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def classifier_scores(
-    estimator: Estimator, X: Features, response_method: str, where: str
-) -> FloatArray:
+def classifier_scores(estimator: Estimator, X: Features, response_method: str) -> FloatArray:
     """Canonical scores of a fitted classifier, one column for each of its own classes.
 
     "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
@@ -38,14 +36,14 @@ def classifier_scores(
     if logits is None and response_method != "predict_proba":
         logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is not None:
-        _check_not_pairs(estimator, logits, n_classes, where)
-        return canonical_proba(logits, kind="logits", n_classes=n_classes, _where=where)
-    check_method(estimator, response_method, where)
+        _check_not_pairs(estimator, logits, n_classes)
+        return read_proba(logits, kind="logits", n_classes=n_classes)
+    check_method(estimator, response_method)
     proba = _without_rounding(estimator.predict_proba(X))
-    return canonical_proba(proba, n_classes=n_classes, _where=where)
+    return read_proba(proba, n_classes=n_classes)
 
 
-def _check_not_pairs(estimator, logits, n_classes, where):
+def _check_not_pairs(estimator, logits, n_classes):
     """Raise if the scores are those of pairs of classes, which three classes have as many of."""
     while hasattr(estimator, "estimator") or isinstance(estimator, Pipeline):
         is_pipeline = isinstance(estimator, Pipeline)
@@ -55,7 +53,9 @@ def _check_not_pairs(estimator, logits, n_classes, where):
     if n_classes > 2 and np.shape(logits)[1:] == (n_pairs,) and (is_ovo or n_pairs != n_classes):
         got = f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}"
         cure = "Set its decision_function_shape='ovr'"
-        refuse(where, f"{n_classes} columns of scores, one per class", got, cure)
+        raise invalid_input(
+            expected=f"{n_classes} columns of scores, one per class", got=got, hint=cure
+        )
 
 
 def _without_rounding(proba):
@@ -70,18 +70,13 @@ def _without_rounding(proba):
 
 
 def aligned_scores(
-    estimator: Estimator,
-    columns: IntArray,
-    n_classes: int,
-    X: Features,
-    response_method: str,
-    where: str,
+    estimator: Estimator, columns: IntArray, n_classes: int, X: Features, response_method: str
 ) -> FloatArray:
     """`classifier_scores` in `n_classes` columns; those of the estimator go to `columns`.
 
     A class that the estimator has not seen gets probability 0.
     """
-    scores = classifier_scores(estimator, X, response_method, where)
+    scores = classifier_scores(estimator, X, response_method)
     return place_columns(scores, columns, n_classes)
 
 
@@ -95,15 +90,14 @@ def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
     return bool(roots & ({package} if package else {"xgboost", "lightgbm"}))
 
 
-def check_method(estimator: Estimator, response_method: str, where: str) -> None:
+def check_method(estimator: Estimator, response_method: str) -> None:
     """Refuse an estimator that gives no logits, and not the probabilities that are left to ask."""
     if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
         asked = "predict_proba" if response_method == "auto" else response_method
-        refuse(
-            where,
-            f"an estimator with {asked}",
-            repr(estimator),
-            "Choose response_method='auto', or a classifier that gives scores",
+        raise invalid_input(
+            expected=f"an estimator with {asked}",
+            got=repr(estimator),
+            hint="Choose response_method='auto', or a classifier that gives scores",
             error=TypeError,
         )
 
@@ -132,11 +126,10 @@ def says_what_to_write(cls: Class) -> Class:
     def checked(self, *args, **kwargs):
         for name, value in kwargs.items():
             if name not in known:
-                refuse(
-                    type(self).__name__,
-                    f"arguments among {', '.join(known)}",
-                    f"{name}={value!r}",
-                    _cure(name, value, known),
+                raise invalid_input(
+                    expected=f"arguments among {', '.join(known)}",
+                    got=f"{name}={value!r}",
+                    hint=_cure(name, value, known),
                     error=TypeError,
                 )
         init(self, *args, **kwargs)
@@ -155,13 +148,14 @@ def _cure(name, value, known):
     return suggestion(name, known, "") or "Leave it out"
 
 
-def refuse_prefit(cv: object, where: str) -> None:
+def check_not_prefit(cv: object) -> None:
     """scikit-learn's former cv="prefit"."""
     if isinstance(cv, str) and cv == "prefit":
-        refuse(
-            where,
-            "a fitted model in a FrozenEstimator",
-            "cv='prefit'",
-            "Write CalibratedModel(FrozenEstimator(model)) and fit it on rows that the model has "
-            "not seen; from sklearn.frozen import FrozenEstimator",
+        raise invalid_input(
+            expected="a fitted model in a FrozenEstimator",
+            got="cv='prefit'",
+            hint=(
+                "Write CalibratedModel(FrozenEstimator(model)) and fit it on rows that "
+                "the model has not seen; from sklearn.frozen import FrozenEstimator"
+            ),
         )

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
-from ..canonical import canonical_proba, place_columns
+from ..canonical import place_columns, read_proba
 from ..staging import staging_of
 from ._brought import fresh
 
@@ -77,7 +77,7 @@ def fit_fold(
 
 def _candidate(job, params, stages):
     """An unfitted estimator with these parameters, and its staging."""
-    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator).set_params(**clone(params, safe=False))
     staging = None if stages is None else staging_of(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
@@ -86,7 +86,7 @@ def refit(
     job: "Job", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
     everything = np.arange(len(job.codes))
-    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator).set_params(**clone(params, safe=False))
     if staging is None:
         return job.fit_estimator(everything, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
@@ -153,7 +153,7 @@ def _unstaged(job, fold):
 
 def _fold_stages(job, fold, staging, wanted):
     def canonical(kind, scores):
-        proba = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), _where=job.where)
+        proba = read_proba(scores, kind=kind, n_classes=len(fold.columns))
         return place_columns(proba, fold.columns, len(job.classes))
 
     scored = staging.staged_scores(fold.estimator, fold.part)

@@ -11,7 +11,7 @@ from sklearn.utils import indexable
 from .._sklearn_compat import check_method_params, routing_enabled, safe_indexing
 from .._typing import ArrayLike, Features
 from ..canonical import check_indexes, soft_rows
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._brought import frozen_with_classes
 from ._pairs import Job
 from ._scores import count_rows
@@ -31,17 +31,17 @@ def start_shares(
     ValueError
         A fit that does not take the shares as weights.
     """
-    where, estimator = f"{type(model).__name__}.fit", model.estimator
-    check_indexes(where, X, y, sample_weight)
+    estimator = model.estimator
+    check_indexes(X, y, sample_weight)
     (X,) = indexable(X)
     n_rows = count_rows(X)
     classes = None
     if isinstance(estimator, FrozenEstimator):
         k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
-        classes = frozen_with_classes(estimator, lambda: np.arange(k), where).classes_
+        classes = frozen_with_classes(estimator, lambda: np.arange(k)).classes_
     elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
-        _refuse_without_weights(estimator, where)
-    soft = soft_rows(y, sample_weight, classes, n_rows=n_rows, where=where)
+        raise _missing_weight_support(estimator)
+    soft = soft_rows(y, sample_weight, classes, n_rows=n_rows, input_name="y")
     params = check_method_params(X, params=fit_params, indices=soft.items)
     X = safe_indexing(X, soft.items)
     job = replace(model._start(X, soft.labels, soft.weight, params), items=soft.items)
@@ -55,14 +55,16 @@ def _check_weighted(job):
     for name, params in takers.items():
         part = getattr(job, name)
         if "sample_weight" not in params and not isinstance(part, FrozenEstimator):
-            _refuse_without_weights(part, job.where)
+            raise _missing_weight_support(part)
 
 
-def _refuse_without_weights(part, where):
-    refuse(
-        where,
-        "a fit that takes sample_weight, the shares of soft labels",
-        f"{type(part).__name__}",
-        "Take another method, or a fitted model in a FrozenEstimator; for a pipeline enable "
-        "metadata routing, and call set_fit_request(sample_weight=True) on its steps",
+def _missing_weight_support(part):
+    return invalid_input(
+        expected="a fit that takes sample_weight, the shares of soft labels",
+        got=f"{type(part).__name__}",
+        hint=(
+            "Take another method, or a fitted model in a FrozenEstimator; for a "
+            "pipeline enable metadata routing, and call "
+            "set_fit_request(sample_weight=True) on its steps"
+        ),
     )

@@ -9,8 +9,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import Any as _Any
 
-from ..canonical import naming as _naming
-from ..exceptions import refuse_unknown as _refuse_unknown
+from .._argument_checks import unknown_name as _unknown_name
 from ._beta_family import BetaFamilyLoss
 from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
@@ -118,15 +117,13 @@ def all_losses() -> dict[str, ProperLoss]:
     return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
 
 
-def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = None) -> ProperLoss:
+def get_loss(loss: LossLike, n_classes: int | None = None) -> ProperLoss:
     """Look up a loss by its name; a `ProperLoss` is returned unchanged.
 
     Parameters
     ----------
     loss : str or ProperLoss
         One of `all_losses`, or an instance.
-    where : str, default="get_loss"
-        Who asks: error messages open with it.
     n_classes : int, default=None
         A loss that is not one of so many classes is refused.
 
@@ -150,9 +147,9 @@ def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = No
         found = all_losses().get(loss)
     if found is None:
         cure = "Check the spelling, or pass a ProperLoss"
-        _refuse_unknown(where, "a loss", loss, all_losses(), cure)
+        raise _unknown_name("a loss", loss, all_losses(), cure, argument="loss")
     if n_classes is not None:
-        found.check_classes(n_classes, where)
+        found.check_classes(n_classes)
     return found
 
 
@@ -194,8 +191,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     if isinstance(name, str) and name in scorers:
         return scorers[name].scorer(**options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
-    with _naming(name):
-        _refuse_unknown("get_scorer", "a scorer", name, sorted(scorers), cure)
+    raise _unknown_name("a scorer", name, sorted(scorers), cure, argument="name")
 
 
 __all__ = [

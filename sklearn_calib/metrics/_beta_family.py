@@ -9,7 +9,7 @@ from scipy.special import betaln, exprel, log_expit
 
 from .._simplex import LARGEST_LOG_LOSS, log_odds, log_proba
 from .._typing import FloatArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._loss import ProperLoss
 
 _REACH = LARGEST_LOG_LOSS  # log-odds beyond which c or 1 - c counts as 1
@@ -76,7 +76,9 @@ class BetaFamilyLoss(ProperLoss):
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not -1 < value <= _LARGEST:
                 cure = "The log loss has alpha = beta = 0, the Brier loss 1"
-                refuse("BetaFamilyLoss", f"{name} above -1, at most {_LARGEST}", repr(value), cure)
+                raise invalid_input(
+                    expected=f"{name} above -1, at most {_LARGEST}", got=repr(value), hint=cure
+                )
 
     @property
     def label(self) -> str:
@@ -87,7 +89,7 @@ class BetaFamilyLoss(ProperLoss):
         return 0.0, float(self.of_labels(np.eye(2)).max())
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
-        self.check_classes(np.shape(proba)[1], "BetaFamilyLoss")
+        self.check_classes(np.shape(proba)[1])
         z, least = log_odds(proba), -_REACH if self.floored else -np.inf
         without = _cost(np.maximum(-z, least), self.beta, self.alpha)
         return np.column_stack([without, _cost(np.maximum(z, least), self.alpha, self.beta)])

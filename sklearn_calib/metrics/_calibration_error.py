@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from .._argument_checks import check_flag, check_known
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, sums_of_runs, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
-from ..exceptions import check_flag, check_known, named, refuse
+from ..exceptions import invalid_input
 from ._case import BINARY, MANY_ROWS
 from ._measure import metric
 from ._reliability import checked_bins
@@ -111,15 +112,16 @@ def _error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="m
 
 def _check(case, norm, strategy, n_bins, debias, bin_weight):
     """Check the options; the number of bins, or "sweep"."""
-    where = case.where
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
-        check_known(where, name, value, _OPTIONS[name])
-    debias = check_flag(debias, "debias", where)
+        check_known(name, value, _OPTIONS[name])
+    debias = check_flag(debias, "debias")
     if debias and norm == "max":
-        refuse(where, named("debias") + " with norm 'l1' or 'l2'", "'max'", "Set debias=False")
+        raise invalid_input(
+            "debias", expected="debias with norm 'l1' or 'l2'", got="'max'", hint="Set debias=False"
+        )
     if debias:
         case.check_single_labels("the variance that debias takes off", "Set debias=False")
-    return checked_bins(where, n_bins, case)
+    return checked_bins(n_bins, case)
 
 
 def _bin_gaps(problem, n_bins, strategy, debias):

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_flag, check_known
 from .._simplex import stack_rows, title_of_problem, two_class_problems
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     BOTH,
-    canonical_labels,
     check_column_owner,
     check_indexes,
     check_same_length,
@@ -22,15 +22,16 @@ from ..canonical import (
     match_columns,
     named_label_tables,
     raw_weight,
+    read_labels,
     soft_rows,
     two_columns,
     valid_proba,
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import check_flag, check_known, named, refuse, setting
+from ..exceptions import add_error_context, invalid_input
 
-_ALL_CLASSES = " misses a class, name all, in the order of the columns, with " + setting("labels")
+_ALL_CLASSES = " misses a class, name all, in the order of the columns, with labels="
 _CONFIDENCE = (
     "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
 )
@@ -111,8 +112,6 @@ class BinaryProblem:
         The part of this problem in the average of several.
     title : str
         "class x", "confidence" or "predicted x".
-    where : str
-        The opening of error messages.
     cells : Cells
         The rows pooled by score. Sorted once for all resamples of a case.
 
@@ -130,7 +129,6 @@ class BinaryProblem:
     weight: FloatArray
     share: float = 1.0
     title: str = ""
-    where: str = "measure"
     _layout: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -218,8 +216,6 @@ class Case:
     classes : ndarray of shape (n_classes,)
     positive : int
         Position of the positive class where there are two.
-    where : str
-        Who validated: the opening of error messages.
     is_resample : bool
         Whether it came from `with_labels` or `with_weight`: there will be others like it, so what
         serves many of one size pays.
@@ -238,7 +234,7 @@ class Case:
     Examples
     --------
     >>> from sklearn_calib.metrics import canonical_case
-    >>> case = canonical_case("my_measure", [0, 1, 0], [0.2, 0.9, 0.4])
+    >>> case = canonical_case([0, 1, 0], [0.2, 0.9, 0.4])
     >>> case.proba.shape, case.codes.tolist(), case.mean(case.second)
     ((3, 2), [0, 1, 0], 0.5)
     """
@@ -248,7 +244,6 @@ class Case:
     _weight: FloatArray | None  # None: equal
     classes: AnyArray
     positive: int = 1
-    where: str = "measure"
     unit: float = 1.0
     items: IntArray | None = None
     clusters: IntArray | None = None
@@ -322,7 +317,9 @@ class Case:
         """Raise ValueError for soft labels, where an option needs rows that are independent."""
         if self.items is not None:
             got = "soft labels, of which one row stands for several"
-            refuse(self.where, f"rows of one label each, for {option}", got, cure)
+            raise invalid_input(
+                expected=f"rows of one label each, for {option}", got=got, hint=cure
+            )
 
     def with_labels(self, codes: IntArray) -> "Case":
         """The same predictions and weights with other labels."""
@@ -363,7 +360,7 @@ class Case:
         --------
         >>> from sklearn_calib.canonical import log_proba
         >>> from sklearn_calib.metrics import canonical_case
-        >>> case = canonical_case("my_measure", [0, 1], [0.2, 0.9])
+        >>> case = canonical_case([0, 1], [0.2, 0.9])
         >>> one, other = (case.with_labels(case.codes[::step]) for step in (1, -1))
         >>> one.of_proba(log_proba) is other.of_proba(log_proba)
         True
@@ -387,9 +384,7 @@ class Case:
         -------
         problems : list of BinaryProblem
         """
-        check_known(
-            self.where, "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
-        )
+        check_known("multiclass", multiclass, MULTICLASS, "See the user guide, Measures")
         if multiclass in self._problems:
             return list(self._problems[multiclass])
         if multiclass not in self._layouts:
@@ -407,14 +402,13 @@ class Case:
             share = weight.sum() / total if multiclass == "top_label" else 1 / len(layouts)
             layout.is_shared |= self.is_resample
             if share > 0:
-                problem = layout.score, hit, weight, share, layout.title, self.where, layout
+                problem = layout.score, hit, weight, share, layout.title, layout
                 problems.append(BinaryProblem(*problem))
         self._problems[multiclass] = problems  # when it is whole: threads share a case
         return list(problems)
 
 
 def canonical_case(
-    where: str,
     y_true: ArrayLike,
     y_proba: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -424,23 +418,24 @@ def canonical_case(
     *,
     check_order: bool = True,
     soft_labels: bool = False,
+    input_name: str = "y_proba",
 ) -> Case:
     """Check the arguments that every measure takes, and return them as a `Case`.
 
     Parameters
     ----------
-    where : str
-        Who is asking: the opening of every error message.
     y_true, y_proba, sample_weight, labels, pos_label
         As every measure takes them. Columns of a table of probabilities that are named after the
         classes come into their order.
     validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
-        ``(y_proba, _where=where)``.
+        ``(y_proba)``.
     check_order : bool, default=True
         Warn where the columns fit another order than that of `labels` far better.
     soft_labels : bool, default=False
         Whether `y_true` holds shares of classes, as every measure takes them.
+    input_name : str, default="y_proba"
+        The argument of probabilities that errors name.
 
     Returns
     -------
@@ -468,52 +463,56 @@ def canonical_case(
     Examples
     --------
     >>> from sklearn_calib.metrics import canonical_case
-    >>> canonical_case("my_measure", [0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
+    >>> canonical_case([0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
-    index = check_indexes(where, y_true, y_proba, sample_weight)
-    proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
+    index = check_indexes(y_true, y_proba, sample_weight)
+    with add_error_context(input_name):
+        if validate is None:
+            proba = valid_proba(y_proba, input_name=input_name)
+        else:
+            proba = validate(y_proba)
     n_given, is_ordered, items, kept = len(proba), labels is not None, None, None
-    if check_flag(soft_labels, "soft_labels", where):
-        beside: dict[str, Any] = {"n_rows": len(proba), "scores": y_proba, "where": where}
+    if check_flag(soft_labels, "soft_labels"):
+        beside: dict[str, Any] = {
+            "n_rows": len(proba),
+            "scores": y_proba,
+        }
         soft = soft_rows(y_true, sample_weight, labels, **beside)
         proba, y_true, sample_weight, labels = soft.expanded(proba)
         items = soft.items
-    classes, codes = canonical_labels(y_true, classes=labels, _where=where)
-    check_same_length(codes, proba, where)
+    classes, codes = read_labels(y_true, classes=labels)
+    check_same_length(codes, proba)
     columns = max(proba.shape[1], 2)
     if len(classes) != columns:
-        refuse(
-            where,
-            f"one class for each of the {columns} columns of " + named("y_proba"),
-            f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If " + named("y_true") + _ALL_CLASSES
+        raise invalid_input(
+            "y_proba",
+            expected=f"one class for each of the {columns} columns of y_proba",
+            got=f"{len(classes)} classes, {classes[:10].tolist()}",
+            hint=("If y_true" + _ALL_CLASSES)
             if len(classes) < columns
-            else setting("columns", words="Pass one column per class")
-            + ", or "
-            + setting("confidence", words=_CONFIDENCE),
+            else ("Pass one column per class, or " + _CONFIDENCE),
         )
     proba = match_columns(proba, y_proba, classes)
-    positive = find_positive(classes, pos_label, where)
+    positive = find_positive(classes, pos_label)
     if pos_label is None and not is_ordered:
-        check_column_owner(y_proba, classes, "pos_label", where)
+        check_column_owner(y_proba, classes, "pos_label")
     proba = give_to_owner(proba, y_proba, positive)
     weight, unit = None, 1.0
     if sample_weight is not None:
-        weight, unit = weight_and_unit(sample_weight, len(codes), where)
+        weight, unit = weight_and_unit(sample_weight, len(codes))
         if not weight.all():
             kept = np.flatnonzero(weight)
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
     if is_ordered and check_order:
-        warn_of_order(proba, codes, classes, "labels", where, weight)
-    rows = proba, codes, weight, classes, positive, where, unit
+        warn_of_order(proba, codes, classes, "labels", weight)
+    rows = proba, codes, weight, classes, positive, unit
     return Case(*rows, items=items, kept=kept, n_given=n_given, index=index)
 
 
 def label_cases(
-    where: str,
     y_true: Any,
     y_proba: Any,
     multilabel: Literal["macro", "micro"],
@@ -526,8 +525,6 @@ def label_cases(
 
     Parameters
     ----------
-    where : str
-        Who is asking: the opening of every error message.
     y_true : array-like or sparse matrix of shape (n_samples, n_labels)
         1 where a row has the label, 0 where not, NaN where nobody knows.
     y_proba : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
@@ -556,29 +553,40 @@ def label_cases(
     --------
     >>> from sklearn_calib.metrics import label_cases
     >>> Y, P = [[1, 0], [0, float("nan")]], [[0.9, 0.2], [0.3, 0.6]]
-    >>> [(title, len(case.codes)) for title, case in label_cases("mine", Y, P, "macro")]
+    >>> [(title, len(case.codes)) for title, case in label_cases(Y, P, "macro")]
     [('label 0', 2), ('label 1', 1)]
-    >>> [(title, len(case.codes)) for title, case in label_cases("mine", Y, P, "micro")]
+    >>> [(title, len(case.codes)) for title, case in label_cases(Y, P, "micro")]
     [('all labels', 3)]
     """
     if not isinstance(multilabel, str) or multilabel not in ("macro", "micro"):
-        refuse(where, "multilabel 'macro' or 'micro'", repr(multilabel), "See the user guide")
-    check_indexes(where, y_true, y_proba, sample_weight)
-    names, pairs, table = named_label_tables(y_true, y_proba, labels, where)
-    weight = raw_weight(sample_weight, len(table), where)
+        raise invalid_input(
+            expected="multilabel 'macro' or 'micro'",
+            got=repr(multilabel),
+            hint="See the user guide",
+        )
+    check_indexes(y_true, y_proba, sample_weight)
+    names, pairs, table = named_label_tables(y_true, y_proba, labels)
+    weight = raw_weight(sample_weight, len(table))
     if len(names) != len(pairs):
-        refuse(where, f"{len(pairs)} names as labels", f"{len(names)}", "Name each column of y")
+        raise invalid_input(
+            expected=f"{len(pairs)} names as labels",
+            got=f"{len(names)}",
+            hint="Name each column of y",
+        )
     rows = []
     for label, name in enumerate(names):
         kept = known_rows(table, label)
         kept = kept[weight[kept] > 0]
         if not len(kept):
-            refuse(where, "a known label in every column", f"none for {name}", "Drop the column")
+            raise invalid_input(
+                expected="a known label in every column",
+                got=f"none for {name}",
+                hint="Drop the column",
+            )
         rows.append(kept)
 
-    def case(chosen, where):
+    def case(chosen):
         return canonical_case(
-            where,
             np.concatenate([table[rows[i], i] for i in chosen]).astype(np.intp),
             stack_rows([pairs[i][rows[i]] for i in chosen]),
             None if sample_weight is None else np.concatenate([weight[rows[i]] for i in chosen]),
@@ -587,5 +595,9 @@ def label_cases(
         )
 
     if multilabel == "micro":
-        return [("all labels", case(range(len(pairs)), where))]
-    return [(f"label {name}", case([i], f"{where}, label {name}")) for i, name in enumerate(names)]
+        return [("all labels", case(range(len(pairs))))]
+    cases = []
+    for i, name in enumerate(names):
+        with add_error_context(source=f"label {name}"):
+            cases.append((f"label {name}", case([i])))
+    return cases

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.fft import dct, idct
 
-from ..exceptions import is_number, refuse
+from .._argument_checks import is_number
+from ..exceptions import invalid_input
 from ._case import BINARY
 from ._measure import metric
 
@@ -60,7 +61,9 @@ def convolved_calibration_error(
     True
     """
     if bandwidth is not None and (not is_number(bandwidth) or not bandwidth > 0):
-        refuse(problem.where, "a bandwidth above 0, or None", repr(bandwidth), "Leave the default")
+        raise invalid_input(
+            expected="a bandwidth above 0, or None", got=repr(bandwidth), hint="Leave the default"
+        )
     smoothed = _smoother(problem)
     if bandwidth is not None:
         return min(smoothed(bandwidth), 1.0)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known
 from .._typing import ArrayLike, FloatArray, Multiclass
-from ..exceptions import check_known
 from ._case import BINARY, canonical_case
 from ._measure import metric
 from ._two_bin import average_of_two_bins, expected_two_bins
@@ -117,8 +117,7 @@ def cumulative_differences(
     >>> path.weight.tolist(), path.difference.round(2).tolist()
     ([0.25, 0.75, 1.0], [-0.05, 0.25, 0.05])
     """
-    where = "cumulative_differences"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     found = [_differences(problem) for problem in case.problems(multiclass)]
     return found[0] if len(found) == 1 else found
 
@@ -172,5 +171,5 @@ def cumulative_calibration_error(
     >>> round(cumulative_calibration_error(y, p, statistic="mad"), 3)
     0.25
     """
-    check_known(problem.where, "statistic", statistic, _STATISTICS)
+    check_known("statistic", statistic, _STATISTICS)
     return _size(np.cumsum(problem.cells.residual), statistic)

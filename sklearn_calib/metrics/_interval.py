@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exceptions import is_number, refuse
+from .._argument_checks import is_number
+from ..exceptions import invalid_input
 from ._case import BINARY
 from ._measure import metric
 
@@ -45,7 +46,9 @@ def random_interval_calibration_error(problem: "BinaryProblem", *, width: float 
     0.225
     """
     if not is_number(width) or not 1e-6 <= width <= 1:
-        refuse(problem.where, "a width from 1e-6 to 1", repr(width), "Leave the default")
+        raise invalid_input(
+            expected="a width from 1e-6 to 1", got=repr(width), hint="Leave the default"
+        )
     return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
 
 

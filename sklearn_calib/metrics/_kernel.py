@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known
 from .._kernels._pairs_of_rows import (
     kernel_of_neighbours,
     kernel_of_pairs,
@@ -11,7 +12,7 @@ from .._kernels._pairs_of_rows import (
     mean_of_pairs,
     median_bandwidth,
 )
-from ..exceptions import check_known, named, refuse
+from ..exceptions import invalid_input
 from ._case import BINARY
 from ._measure import metric
 
@@ -24,7 +25,7 @@ _MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
 
 def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto") -> float:
     """The squared error of whole vectors."""
-    _check(case.where, kernel, estimator)
+    _check(kernel, estimator)
     if estimator == "auto":
         estimator = "unbiased" if case.items is None else "biased"
     proba, place = np.asarray(case.proba), None
@@ -34,13 +35,17 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
         case.check_single_labels("pairs of different rows", "Take estimator='biased'")
     n = len(proba)
     if n < 2 and estimator != "biased":
-        refuse(case.where, "at least two rows", f"{n}", "Take estimator='biased'")
+        raise invalid_input(
+            expected="at least two rows", got=f"{n}", hint="Take estimator='biased'"
+        )
     if n > _MOST_ROWS and estimator != "linear":
         cure = "Pass a random sample of the rows, or estimator='linear'"
-        refuse(case.where, f"at most {_MOST_ROWS} rows for all of their pairs", f"{n}", cure)
+        raise invalid_input(
+            expected=f"at most {_MOST_ROWS} rows for all of their pairs", got=f"{n}", hint=cure
+        )
     if isinstance(bandwidth, str) and bandwidth == "median":
         bandwidth = case.of_proba(_median, None if case.items is None else case.items.tobytes())
-    _check_bandwidth(case.where, bandwidth, " or 'median'")
+    _check_bandwidth(bandwidth, " or 'median'")
     gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
     gram = case.of_proba(gram_of, float(bandwidth))
     weight = case.weight / case.weight.max()  # products of large ones would overflow
@@ -165,25 +170,27 @@ def kernel_calibration_error(
     """
     from .._kernels._intervals import laplace_square
 
-    _check(problem.where, kernel, estimator)
+    _check(kernel, estimator)
     if estimator not in ("auto", "biased"):
         cure = "Pass multiclass='canonical' too, which treats two classes as well"
         rule = "estimator 'auto' or 'biased' for two-class problems"
-        refuse(problem.where, rule, repr(estimator), cure)
-    _check_bandwidth(problem.where, bandwidth)
+        raise invalid_input(expected=rule, got=repr(estimator), hint=cure)
+    _check_bandwidth(bandwidth)
     cells = problem.cells
     square = laplace_square(cells.score, cells.residual, float(bandwidth))
     return min(np.sqrt(max(square, 0.0)), 1.0)
 
 
-def _check(where, kernel, estimator):
+def _check(kernel, estimator):
     if kernel != "laplace":
-        refuse(where, named("kernel") + " 'laplace'", repr(kernel), "Leave the default")
-    check_known(where, "estimator", estimator, _ESTIMATORS)
+        raise invalid_input(
+            "kernel", expected="kernel 'laplace'", got=repr(kernel), hint="Leave the default"
+        )
+    check_known("estimator", estimator, _ESTIMATORS)
 
 
-def _check_bandwidth(where, bandwidth, other=""):
+def _check_bandwidth(bandwidth, other=""):
     number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
     if not (number and np.isfinite(bandwidth) and bandwidth > 0):
         rule = f"a finite bandwidth above 0{other}"
-        refuse(where, rule, repr(bandwidth), "Leave the default")
+        raise invalid_input(expected=rule, got=repr(bandwidth), hint="Leave the default")

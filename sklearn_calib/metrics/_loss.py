@@ -6,7 +6,7 @@ import numpy as np
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import FloatArray, IntArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._measure import Measure, metric
 
 if TYPE_CHECKING:
@@ -137,11 +137,13 @@ class ProperLoss:
         """The loss without a bound for certain and wrong predictions, for exact integrals."""
         return self
 
-    def check_classes(self, n_classes: int, where: str) -> None:
+    def check_classes(self, n_classes: int) -> None:
         """Raise ValueError where the loss is not one of so many classes."""
         if self.n_classes not in (None, n_classes):
             cure = "Choose a loss of any number of classes, or pass one class against the others"
-            refuse(where, f"{self.n_classes} classes for {self.name}", str(n_classes), cure)
+            raise invalid_input(
+                expected=f"{self.n_classes} classes for {self.name}", got=str(n_classes), hint=cure
+            )
 
     def measure(self) -> Measure:
         """The mean loss as a measure, which has a scorer: ``loss.measure().scorer()``."""
@@ -159,7 +161,7 @@ class MeanLoss(Measure):
     def __init__(self, loss: ProperLoss) -> None:
         def mean_loss(case):
             """The mean of a proper loss."""
-            loss.check_classes(len(case.classes), case.where)
+            loss.check_classes(len(case.classes))
             return loss.mean(case)
 
         mean_loss.__name__ = mean_loss.__qualname__ = loss.name

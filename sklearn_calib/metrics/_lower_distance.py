@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_known, is_number
 from .._typing import ArrayLike, Multiclass
-from ..exceptions import check_known, is_number, refuse
+from ..exceptions import invalid_input
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
@@ -154,8 +155,7 @@ def lower_distance_interval(
     >>> round(distance, 2), bound < 0.002
     (0.1, True)
     """
-    where = "lower_distance_interval"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     problems = case.problems(multiclass)
     parts = [_distance(problem, resolution, method, True) for problem in problems]
     shares = np.array([problem.share for problem in problems])
@@ -166,10 +166,11 @@ def lower_distance_interval(
 def _distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
-    where = problem.where
-    check_known(where, "method", method, _METHODS)
+    check_known("method", method, _METHODS)
     if resolution is not None and (not is_number(resolution) or not 1e-6 <= resolution <= 1):
-        refuse(where, "a resolution from 1e-6 to 1", repr(resolution), "Leave the default")
+        raise invalid_input(
+            expected="a resolution from 1e-6 to 1", got=repr(resolution), hint="Leave the default"
+        )
     n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
     cells = problem.cells
     hits, misses = cells.hits, np.maximum(cells.mass - cells.hits, 0.0)

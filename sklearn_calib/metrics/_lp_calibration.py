@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, check_known, is_number
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import SLACK, canonical_proba
-from ..exceptions import check_count, check_known, is_number, named, refuse
+from ..canonical import SLACK, read_proba
+from ..exceptions import invalid_input
 from ._case import canonical_case
 from ._measure import metric
 
@@ -44,18 +45,18 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _unconverted(y_proba, _where):
+def _unconverted(y_proba):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
     if not stored or table.shape[1] < 2 or not len(table):
-        return np.asarray(canonical_proba(y_proba, _where=_where))
+        return np.asarray(read_proba(y_proba))
     size = max(1, _BLOCK_NUMBERS // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            return np.asarray(canonical_proba(table, _where=_where))  # divided, or refused
+            return np.asarray(read_proba(table))  # divided, or refused
     return table
 
 
@@ -183,10 +184,9 @@ def lp_calibration_test(
     """
     from .._kernels._level_sets_compiled import draw_labels
 
-    where = "lp_calibration_test"
-    n_resamples = check_count(n_resamples, "n_resamples", where)
+    n_resamples = check_count(n_resamples, "n_resamples")
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(where, *rows, validate=_unconverted)
+    case = canonical_case(*rows, validate=_unconverted)
     error, n_cells = _error_of_labels(case, p, n_levels, estimator)
     value = error(case.codes)
     rng, table = generator(random_state), case.proba
@@ -207,7 +207,7 @@ def _error_of_labels(case, p, n_levels, estimator):
     """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
     from .._kernels._level_sets_compiled import gap_powers
 
-    p = _check(case.where, p, n_levels, estimator)
+    p = _check(p, n_levels, estimator)
     if estimator == "unbiased":
         case.check_single_labels("pairs of different rows", "Take estimator='plugin'")
     table, weight = case.proba, case.weight / case.weight.sum()
@@ -224,14 +224,20 @@ def _error_of_labels(case, p, n_levels, estimator):
     return error, len(starts)
 
 
-def _check(where, p, n_levels, estimator):
+def _check(p, n_levels, estimator):
     if not is_number(p) or not p >= 1:
-        refuse(where, "p from 1 to infinity", repr(p), "Take 2, which has an unbiased estimator")
+        raise invalid_input(
+            expected="p from 1 to infinity",
+            got=repr(p),
+            hint="Take 2, which has an unbiased estimator",
+        )
     known = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
     if not known or int(n_levels) != n_levels:
         rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
-        refuse(where, rule, repr(n_levels), "Leave the default, 20")
-    check_known(where, "estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
+        raise invalid_input(expected=rule, got=repr(n_levels), hint="Leave the default, 20")
+    check_known("estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:
-        refuse(where, named("p") + " = 2 for the unbiased estimator", repr(p), "Use the plug-in")
+        raise invalid_input(
+            "p", expected="p = 2 for the unbiased estimator", got=repr(p), hint="Use the plug-in"
+        )
     return float(p)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .._argument_checks import check_flag, equals
 from .._sklearn_compat import threads_for
+from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import get_category_order, hint_at_survival, is_label_table
-from ..exceptions import check_flag, equals, meant, named, nearest, refuse
+from ..exceptions import invalid_input
 from ._case import BINARY, canonical_case, label_cases
 
 if TYPE_CHECKING:
@@ -71,10 +73,12 @@ def _with_both(call: Function) -> Function:
     def _checked(self, *rows, **options):
         for name in (*_BOTH,)[len(rows) :]:
             if name not in options:
-                others = [other for other in options if nearest(other, [name])]
+                others = [other for other in options if find_nearest_name(other, [name])]
                 got = f"{others[0]}=" if others else "none"
                 cure = f"Write {name}="
-                refuse(self.spec.name, f"{name}, {_BOTH[name]}", got, cure, TypeError)
+                raise invalid_input(
+                    expected=f"{name}, {_BOTH[name]}", got=got, hint=cure, error=TypeError
+                )
         return call(self, *rows, **options)
 
     return cast("Function", _checked)
@@ -123,11 +127,10 @@ class Measure:
     ) -> None:
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
-            refuse(
-                f"metric({function.__name__})",
-                "a function whose first argument is called case or problem",
-                repr(first.name),
-                "Write it as a function of a Case or of one BinaryProblem",
+            raise invalid_input(
+                expected="a function whose first argument is called case or problem",
+                got=repr(first.name),
+                hint="Write it as a function of a Case or of one BinaryProblem",
             )
         self.spec = spec
         self._function = function
@@ -168,18 +171,19 @@ class Measure:
         """The measure, on anything that `canonical_case` or `label_cases` takes."""
         self._check_call(y_true, rest)
         multilabel, soft = (options.pop(n, None) for n in ("multilabel", "soft_labels"))
-        soft = check_flag(soft, "soft_labels", self.spec.name)
+        soft = check_flag(soft, "soft_labels")
         if multilabel is not None:
             if soft:
                 cure = "Call it for the column of each label, with soft_labels=True"
-                refuse(self.spec.name, named("soft_labels") + " or multilabel", "both", cure)
+                raise invalid_input(
+                    "soft_labels", expected="soft_labels or multilabel", got="both", hint=cure
+                )
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
         if not soft and is_label_table(y_true):
-            refuse(
-                self.spec.name,
-                "one label per row, a 1d array",
-                f"labels of {np.shape(y_true)[1]} columns",
-                "For one-hot labels pass y.argmax(axis=1), for shares of the classes "
+            raise invalid_input(
+                expected="one label per row, a 1d array",
+                got=f"labels of {np.shape(y_true)[1]} columns",
+                hint="For one-hot labels pass y.argmax(axis=1), for shares of the classes "
                 "soft_labels=True; for many labels per row say how to average over them, "
                 "multilabel='macro' or 'micro'" + hint_at_survival(np.asarray(y_true)),
             )
@@ -187,7 +191,7 @@ class Measure:
         if "order" in self.option_names and options.get("order") is None:
             options["order"] = get_category_order(y_true, labels)
         self.check_options(options)
-        rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
+        rows = y_true, y_proba, sample_weight, labels, pos_label
         case = canonical_case(*rows, validate=self._validate, soft_labels=soft)
         return self.of_case(case, **options)
 
@@ -199,17 +203,24 @@ class Measure:
                 f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), imported "
             )
             cure += f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
-            refuse(name, "labels y_true", f"a {type(first).__name__}", cure, error=TypeError)
+            raise invalid_input(
+                expected="labels y_true",
+                got=f"a {type(first).__name__}",
+                hint=cure,
+                error=TypeError,
+            )
         if rest:
             cure = "Pass everything else by name, such as sample_weight="
             got = f"{2 + len(rest)} positional arguments"
-            refuse(name, "two of them, y_true and y_proba", got, cure, error=TypeError)
+            raise invalid_input(
+                expected="two of them, y_true and y_proba", got=got, hint=cure, error=TypeError
+            )
 
     def _of_labels(self, y_true, y_proba, multilabel, sample_weight, labels, options):
         """The mean over the labels, or the measure of all pairs of a row and a label."""
         self.check_options(options)
         rows = {"sample_weight": sample_weight, "labels": labels, "validate": self._validate}
-        cases = label_cases(self.spec.name, y_true, y_proba, multilabel, **rows)
+        cases = label_cases(y_true, y_proba, multilabel, **rows)
         return float(np.mean([self.of_case(case, **options) for _, case in cases]))
 
     def of_case(self, case: "Case", **options: Any) -> float:
@@ -274,22 +285,24 @@ class Measure:
         from ._scorers import ProbabilityScorer
 
         shared = {"labels", "pos_label", "multilabel", "soft_labels"}
-        self.check_options(set(options) - shared, f"get_scorer({self.spec.scorer_name!r})")
+        self.check_options(set(options) - shared)
         return ProbabilityScorer(self, 1 if self.spec.greater_is_better else -1, options)
 
-    def check_options(self, options: Iterable[str], where: str | None = None) -> None:
+    def check_options(self, options: Iterable[str]) -> None:
         """Raise ValueError for a name that is no option of this measure."""
         for name in options:
             if name in self.option_names:
                 continue
             taken = signature(self).parameters
-            cure = meant(name, taken)
+            cure = suggest_name(name, taken)
             if name in taken:  # of the measure itself, where another function evaluates it
                 cure = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             if name in self._moved:
                 cure = f"Call {self._moved[name]} instead"
             known = ", ".join(sorted(self.option_names)) or "none"
-            refuse(where or self.spec.name, f"options among {known}", repr(name), cure)
+            raise invalid_input(
+                expected=f"options of {self.spec.name} among {known}", got=repr(name), hint=cure
+            )
 
     def __repr__(self) -> str:
         return f"<measure {self.spec.name}>"

@@ -257,7 +257,7 @@ def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) ->
     >>> round(ranked_probability_score(["good", "poor"], proba, labels=alphabet, order=grades), 4)
     0.0425
     """
-    columns = order_scale_columns(order, case.classes, "ranked_probability_score")
+    columns = order_scale_columns(order, case.classes)
     below = np.cumsum(np.asarray(case.proba)[:, columns], axis=1)[:, :-1]
     below -= np.argsort(columns)[case.codes][:, None] <= np.arange(below.shape[1])
     return case.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
+from .._argument_checks import check_count, check_known, check_level, is_number
 from .._kernels._binning import bin_of_rows, bin_sums, cube_root_bins, distinct, swept_bins
 from .._kernels._loess import Loess
 from .._kernels._log_odds import of_probability
@@ -22,7 +23,7 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import check_count, check_known, check_level, is_number, refuse
+from ..exceptions import invalid_input
 from ._case import Case, canonical_case, label_cases
 
 MAX_BINS = 10**6  # whose edges are held
@@ -92,7 +93,7 @@ class ReliabilityCurves(list[ReliabilityCurve]):
         if len(self) != 1:
             titles = ", ".join(repr(curve.title) for curve in self[:5])
             got, cure = f"{len(self)} ({titles})", f"Take one of them, such as curves[0].{name}"
-            refuse(f"ReliabilityCurves.{name}", "one curve", got, cure, error=AttributeError)
+            raise invalid_input(expected="one curve", got=got, hint=cure, error=AttributeError)
         return getattr(self[0], name)
 
 
@@ -179,19 +180,16 @@ default="quantile"
     >>> curve.predicted, curve.observed
     (array([0.3, 0.6]), array([0., 1.]))
     """
-    where = "reliability_curve"
     rng = generator(random_state)
     if multilabel is None:
-        case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+        case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
         problems = [(problem, case) for problem in case.problems(multiclass)]
     else:
-        cases = label_cases(
-            where, y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
-        )
+        cases = label_cases(y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels)
         problems = [(replace(case.problems()[0], title=title), case) for title, case in cases]
-    given = level, n_resamples, rng, where
+    given = level, n_resamples, rng
     curves = [
-        curve_of(_ProblemRows(problem), strategy, checked_bins(where, n_bins, case), *given)
+        curve_of(_ProblemRows(problem), strategy, checked_bins(n_bins, case), *given)
         for problem, case in problems
     ]
     return ReliabilityCurves(
@@ -246,12 +244,11 @@ def curve_of(
     level: float,
     n_resamples: int,
     rng: np.random.Generator,
-    where: str,
 ) -> ReliabilityCurve:
     """`reliability_curve` for validated rows, or for cells of rows; the options are the same."""
-    check_known(where, "strategy", strategy, _STRATEGIES)
-    check_level(level, where)
-    n_resamples = check_count(n_resamples, "n_resamples", where, 0)
+    check_known("strategy", strategy, _STRATEGIES)
+    check_level(level)
+    n_resamples = check_count(n_resamples, "n_resamples", 0)
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
@@ -270,7 +267,7 @@ def curve_of(
         predicted, observed, mass, confidence = _on_log_odds(rows, strategy, level)
         consistency = ()
     else:
-        n_bins = checked_bins(where, n_bins)
+        n_bins = checked_bins(n_bins)
         if n_bins == "sweep":
             values, row_value = distinct(score)
             mass, total = bin_sums(row_value, len(values), weight, hits)
@@ -364,7 +361,7 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     return np.array(fits)
 
 
-def checked_bins(where: str, n_bins: NumberOfBins, case: Case | None = None) -> NumberOfBins:
+def checked_bins(n_bins: NumberOfBins, case: Case | None = None) -> NumberOfBins:
     """The number of bins, that of the case for "cube_root"; or "sweep", which needs the labels."""
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
@@ -377,5 +374,5 @@ def checked_bins(where: str, n_bins: NumberOfBins, case: Case | None = None) -> 
     ):
         rule = "n_bins >= 1, 'cube_root' or 'sweep'"
         rule = f"n_bins <= {MAX_BINS}" if is_number(n_bins) and n_bins > MAX_BINS else rule
-        refuse(where, rule, repr(n_bins), "Pass a whole number")
+        raise invalid_input(expected=rule, got=repr(n_bins), hint="Pass a whole number")
     return int(n_bins)

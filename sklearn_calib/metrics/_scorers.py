@@ -63,7 +63,7 @@ class ProbabilityScorer(BaseScorer):
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
-        check_indexes("a scorer", X, y_true)
+        check_indexes(X, y_true)
         if "multilabel" in options:  # scikit-learn takes two labels for one with two classes
             proba = estimator.predict_proba(X)
         else:
@@ -71,7 +71,7 @@ class ProbabilityScorer(BaseScorer):
             options.setdefault("labels", np.sort(known))
             if np.ndim(proba) == 1:  # scikit-learn gives that of the last of its classes
                 proba = np.column_stack([1 - proba, proba])
-            proba = align_columns(proba, known, options["labels"], "a scorer")
+            proba = align_columns(proba, known, options["labels"])
         return self._sign * self._score_func(y_true, proba, **options)
 
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._argument_checks import require
 from .._typing import ArrayLike, Axes, FloatArray, Multiclass
-from ..exceptions import require
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
@@ -71,7 +71,7 @@ class CalibrationWitness:
         ax : matplotlib Axes
         """
         if ax is None:
-            plt = require("matplotlib.pyplot", "plot", "CalibrationWitness.plot")
+            plt = require("matplotlib.pyplot", "plot")
             _, ax = plt.subplots(layout="constrained")
         ends = np.concatenate([[0.0], self.scores, [1.0]])
         ax.axhline(0, color="0.35", lw=1)
@@ -179,8 +179,7 @@ def calibration_witness(
     """
     from .._kernels._smooth_calibration import witness_of_sorted
 
-    where = "calibration_witness"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
     witnesses = []
     for problem in case.problems(multiclass):
         cells = problem.cells

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._argument_checks import check_flag
 from .._typing import FloatArray
-from ..exceptions import check_flag
 from ._case import BINARY
 from ._measure import metric
 
@@ -88,5 +88,5 @@ def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) ->
     """
     cells = problem.cells
     error = average_of_two_bins(cells.score, np.cumsum(cells.residual))
-    debias = check_flag(debias, "debias", problem.where)
+    debias = check_flag(debias, "debias")
     return error - expected_two_bins(problem) if debias else error

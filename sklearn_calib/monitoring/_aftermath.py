@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from .._kernels import _log_odds_cells as cells
 from .._typing import FloatArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._record import Record
 from ._rows import shown_time
 
@@ -201,12 +201,12 @@ def from_state(found: list[Any] | None) -> Diagnosis | None:
     return Diagnosis(*entries)
 
 
-def choose(names: list[str], stream: str | None, where: str) -> int:
+def choose(names: list[str], stream: str | None) -> int:
     """The number of a stream by its name, as alarms say it."""
     if stream is None and len(names) == 1:
         return 0
     if stream is None or stream not in names:
         shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
         known = f"stream among {shown}" if len(names) > 1 else "no stream, as there is only one"
-        refuse(where, known, repr(stream), "Name it as alarms do")
+        raise invalid_input(expected=known, got=repr(stream), hint="Name it as alarms do")
     return names.index(stream)

@@ -7,17 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_between, check_flag, check_known, check_level
+from .._atomic import restore_if_raised
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from ..canonical import canonical_labels
-from ..exceptions import (
-    check_between,
-    check_flag,
-    check_known,
-    check_level,
-    refuse,
-    restore_if_raised,
-)
+from ..canonical import read_labels
+from ..exceptions import invalid_input
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._record import Record
 from ._result import Alarm, Course, MonitorHistory, e_benjamini_hochberg, meaning
@@ -167,17 +162,18 @@ class CalibrationMonitor:
         classes: ArrayLike | None = None,
         multiclass: Literal["auto", "confidence", "classwise"] = "auto",
     ) -> None:
-        where = "CalibrationMonitor"
-        check_known(where, "alarm", alarm, _ALARMS)
-        check_known(where, "multiclass", multiclass, _MULTICLASS)
+        check_known("alarm", alarm, _ALARMS)
+        check_known("multiclass", multiclass, _MULTICLASS)
         rule = "average_run_length above 1, at most 1e12"
         cure = "Leave it out for the default"
-        check_between(average_run_length, 1, 1e12 + 1, rule, where, cure)
-        check_between(alpha, 0, 1, "alpha between 0 and 1", where, cure)
+        check_between(
+            "average_run_length", average_run_length, 1, 1e12 + 1, expected=rule, hint=cure
+        )
+        check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=cure)
         self.alarm, self.multiclass = alarm, multiclass
         self.average_run_length, self.alpha = float(average_run_length), float(alpha)
-        self._given = None if classes is None else _names(classes, "classes", 2, where)
-        self.groups = None if groups is None else _names(groups, "groups", 1, where)
+        self._given = None if classes is None else _names(classes, "classes", 2)
+        self.groups = None if groups is None else _names(groups, "groups", 1)
         self.reset()
 
     # -- rows ---------------------------------------------------------------------------------
@@ -259,7 +255,6 @@ class CalibrationMonitor:
         cautious. Each row counts once, however many annotators it had. `diagnose`, `region` and the
         interval of the onset read one label for each row, drawn from its shares.
         """
-        where = "CalibrationMonitor.update"
         rows, classes = read_rows(
             y,
             y_proba,
@@ -268,12 +263,11 @@ class CalibrationMonitor:
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
-            soft=check_flag(soft_labels, "soft_labels", where),
-            where=where,
+            soft=check_flag(soft_labels, "soft_labels"),
         )
         # than all rows of the batches before
-        later = check_flag(only_later, "only_later", where) and not _goes_on
-        check_time_goes_on(self._last[0], self._last[1], rows, where, strict=later)
+        later = check_flag(only_later, "only_later") and not _goes_on
+        check_time_goes_on(self._last[0], self._last[1], rows, strict=later)
         with restore_if_raised(self):
             if self.classes_ is None:
                 self.classes_ = classes
@@ -306,21 +300,28 @@ class CalibrationMonitor:
         ValueError
             Another kind of monitor.
         """
-        where = "CalibrationMonitor.merge"
         if not isinstance(other, CalibrationMonitor) or self._settings() != other._settings():
             cure = "Make both with the same arguments"
-            refuse(where, "a monitor of the same settings and classes", "another", cure)
+            raise invalid_input(
+                expected="a monitor of the same settings and classes", got="another", hint=cure
+            )
         if other.classes_ is None:
             return self
         times = {type(last) for last, _ in (self._last, other._last) if last is not None}
         if len(times) > 1:
-            refuse(where, "times of one kind", "numbers and dates", "Give both the same times")
+            raise invalid_input(
+                expected="times of one kind",
+                got="numbers and dates",
+                hint="Give both the same times",
+            )
         if self.classes_ is None:
             self.classes_ = other.classes_
             self._open()
         elif not np.array_equal(self.classes_, other.classes_):
             got = f"{self.classes_.tolist()} and {other.classes_.tolist()}"
-            refuse(where, "monitors of the same classes", got, "Merge those of one model")
+            raise invalid_input(
+                expected="monitors of the same classes", got=got, hint="Merge those of one model"
+            )
         self._total = self._total + other._total
         self._impossible = self._impossible + other._impossible
         self._detector = self._detector + other._detector
@@ -465,10 +466,9 @@ class CalibrationMonitor:
         >>> [round(end, 2) for end in found.slope_interval], found.calibrated
         ([0.33, 0.49], False)
         """
-        where = "CalibrationMonitor.region"
-        check_level(level, where)
-        check_known(where, "since", since, ("start", "alarm"))
-        record = self._records[choose(self._streams(), stream, where)]
+        check_level(level)
+        check_known("since", since, ("start", "alarm"))
+        record = self._records[choose(self._streams(), stream)]
         return shift_region(record.since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
@@ -512,15 +512,18 @@ class CalibrationMonitor:
         >>> found.onset, found.enough
         (1, 'line')
         """
-        where = "CalibrationMonitor.diagnose"
         if not self.alarms_:
             cure = "Until then region() says where shift and slope are"
-            refuse(where, "a monitor that has raised an alarm", "none so far", cure)
+            raise invalid_input(
+                expected="a monitor that has raised an alarm", got="none so far", hint=cure
+            )
         stream = self.alarms_[-1].stream if stream is None else stream
-        record = self._records[choose(self._streams(), stream, where)]
+        record = self._records[choose(self._streams(), stream)]
         found = diagnosis(record, self._is_confidence(), forget=False)
         if found is None:
-            refuse(where, "rows since the alarm that say something", "none", "Add rows")
+            raise invalid_input(
+                expected="rows since the alarm that say something", got="none", hint="Add rows"
+            )
         return found
 
     def _is_confidence(self):
@@ -752,7 +755,11 @@ def _exp(log):
     return math.exp(log) if log < 709.0 else math.inf
 
 
-def _names(values, what, least, where):
+def _names(values, what, least):
     if np.ndim(values) == 1 and len(values) < least:
-        refuse(where, f"at least {least} of the {what}", f"{len(values)}", "Name all of them")
-    return canonical_labels(values, classes=values, _where=where)[0]
+        raise invalid_input(
+            expected=f"at least {least} of the {what}",
+            got=f"{len(values)}",
+            hint="Name all of them",
+        )
+    return read_labels(values, classes=values)[0]

@@ -8,18 +8,23 @@ import numpy as np
 from .._simplex import carries_log, log_proba, two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
+    PASS_ALL_CLASSES,
     check_indexes,
     check_same_length,
     match_columns,
-    naming,
     read_array,
+    read_labels,
+    read_proba,
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import Refusal, refuse, setting
+from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
+#: What to do about rows that come after later ones.
+TIME_RUNS_BACKWARDS = (
+    "Time runs backwards: leave out rows that were given before; where labels come late, take the "
+    "time at which the label came"
+)
 _OR_SECOND = ", or the second class of two alone"
 
 
@@ -62,57 +67,58 @@ def read_rows(
     known_groups: AnyArray | None,
     multiclass: Multiclass,
     soft: bool,
-    where: str,
 ) -> tuple[BatchRows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
     one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
     if one and not isinstance(y, set | dict) and y is not None:
         y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
-    proba = canonical_proba(y_proba, _where=where)
+    proba = read_proba(y_proba)
     columns = proba.shape[1]
     if classes is None:
         classes = np.arange(columns)
     if columns != len(classes):
-        cure = setting("columns", words="Pass one column per class") + _OR_SECOND
-        refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
-    check_indexes(where, y, y_proba, groups, time)
+        cure = "Pass one column per class" + _OR_SECOND
+        raise invalid_input(
+            expected=f"scores of {len(classes)} classes", got=f"{columns} columns", hint=cure
+        )
+    check_indexes(y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
-    label = _shares(y, proba, classes, y_proba, where) if soft else _codes(y, proba, classes, where)
+    label = _shares(y, proba, classes, y_proba) if soft else _codes(y, proba, classes)
     every, hits, pairs = np.arange(len(proba)), [], []
     for problem, pair in two_class_pairs(multiclass, proba):
         pairs.append(exact_log(pair))
         hits.append(label[every, problem.target] if soft else label == problem.target)
-    group = _group_codes(groups, known_groups, len(proba), where)
+    group = _group_codes(groups, known_groups, len(proba))
     batch = np.stack(pairs, axis=1), np.column_stack(hits), label, group
     if time is None:
         return BatchRows(*batch, None, None), classes
-    with naming(time):
-        moment, given = _moments(time, len(proba), where)
+    with add_error_context("time"):
+        moment, given = _moments(time, len(proba))
     order = np.argsort(moment, kind="stable")
     return BatchRows(*batch, moment, given).take(order), classes
 
 
-def _codes(y, proba, classes, where):
+def _codes(y, proba, classes):
     """The class of each row, of shape (n,)."""
     try:
-        _, codes = canonical_labels(y, classes=classes, _where=where)
-    except Refusal as error:
-        if "all_classes" in error.settings:
-            known = canonical_labels(y, _where=where)[0].tolist()[:10]
+        _, codes = read_labels(y, classes=classes, input_name="y")
+    except InvalidInputError as error:
+        if PASS_ALL_CLASSES in error.hint:
+            known = read_labels(y, input_name="y")[0].tolist()[:10]
             words = "Name all classes, the one that a single column belongs to as the last: "
             words += f"CalibrationMonitor(classes={known})"
-            error.place(cure=setting("all_classes", words=words) + ", or drop those rows")
+            error.set_fields(hint=f"{words}, or drop those rows")
         raise
-    check_same_length(codes, proba, where)
-    warn_of_order(proba, codes, classes, "classes", where)
+    check_same_length(codes, proba)
+    warn_of_order(proba, codes, classes, "classes")
     return codes
 
 
-def _shares(y, proba, classes, scores, where):
+def _shares(y, proba, classes, scores):
     """The shares of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
-        rows = soft_rows(y, None, classes, n_rows=len(proba), scores=scores, where=where)
+        rows = soft_rows(y, None, classes, n_rows=len(proba), scores=scores, input_name="y")
         shares[rows.items, rows.codes] = rows.weight
     return shares
 
@@ -125,35 +131,45 @@ def exact_log(proba: FloatArray) -> FloatArray:
         return np.log(np.asarray(proba))
 
 
-def _group_codes(groups, known, n, where):
+def _group_codes(groups, known, n):
     if known is None:
         if groups is not None:
             cure = "Pass groups=, the names of all groups, when the monitor is made"
-            refuse(where, "no groups", "groups of rows", cure)
+            raise invalid_input(expected="no groups", got="groups of rows", hint=cure)
         return np.zeros(n, dtype=np.intp)
     if groups is None:
-        refuse(where, "groups=, the group of each row", "None", "Pass one of them for each row")
-    given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups", where)
+        raise invalid_input(
+            expected="groups=, the group of each row",
+            got="None",
+            hint="Pass one of them for each row",
+        )
+    given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups")
     if given.shape != (n,):
-        refuse(where, f"one group per row, {n}", f"shape {given.shape}", "Check the rows")
-    names, codes = canonical_labels(given, _where=where)
+        raise invalid_input(
+            expected=f"one group per row, {n}", got=f"shape {given.shape}", hint="Check the rows"
+        )
+    names, codes = read_labels(given)
     places = {name: place for place, name in enumerate(known.tolist())}
     for code, name in enumerate(names.tolist()):
         if name not in places:
             cure, row = "Name all groups when the monitor is made", np.argmax(codes == code)
-            refuse(where, f"groups among {[*places]}", repr(name), cure, row=row)
+            raise invalid_input(
+                expected=f"groups among {[*places]}", got=repr(name), hint=cure, row=row
+            )
     return np.array([places[name] for name in names.tolist()])[codes]
 
 
 # -- times ----------------------------------------------------------------------------------------
 
 
-def _moments(time, n, where):
+def _moments(time, n):
     """Times as float64 or datetime64[us], and as they came; shape (n,)."""
     raw = np.asarray(time)
     raw = np.full(n, raw) if raw.ndim == 0 else raw
     if raw.shape != (n,):
-        refuse(where, f"one time per row, {n}", f"shape {raw.shape}", "Check the rows")
+        raise invalid_input(
+            expected=f"one time per row, {n}", got=f"shape {raw.shape}", hint="Check the rows"
+        )
     if raw.dtype.kind in "iuf":
         found = raw.astype(np.float64)
         bad = ~np.isfinite(found)
@@ -166,7 +182,9 @@ def _moments(time, n, where):
     if bad.any():
         row = int(bad.argmax())
         rule = "times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00"
-        refuse(where, rule, repr(str(raw[row])), "Convert them first", row=row)
+        raise invalid_input(
+            expected=rule, got=repr(str(raw[row])), hint="Convert them first", row=row
+        )
     return found, raw
 
 
@@ -207,9 +225,7 @@ def shown_time(moment: Any) -> float | str:
     return text
 
 
-def check_time_goes_on(
-    last: Any, written: str | None, rows: BatchRows, where: str, *, strict: bool
-) -> None:
+def check_time_goes_on(last: Any, written: str | None, rows: BatchRows, *, strict: bool) -> None:
     """Refuse rows before the last one (`strict`: or with it), and times of another kind.
 
     `written` is how the last time was written.
@@ -219,14 +235,14 @@ def check_time_goes_on(
     dates = isinstance(last, np.datetime64)
     if dates != (rows.time.dtype.kind == "M"):
         kinds = ("dates", "numbers") if dates else ("numbers", "dates")
-        refuse(where, f"{kinds[0]} as times, as before", kinds[1], "Convert them")
+        raise invalid_input(
+            expected=f"{kinds[0]} as times, as before", got=kinds[1], hint="Convert them"
+        )
     if rows.time[0] < last or (strict and rows.time[0] == last):
         said = written or shown_time(last)
         rule = f"rows after {said}" if strict else f"rows from {said} on"
-        refuse(
-            where,
-            f"{rule}, the time of the last row",
-            f"one of {rows.written(0) or shown_time(rows.time[0])}",
-            "Time runs backwards: leave out rows that were given before; where labels come late, "
-            + setting("time", words="take the time at which the label came"),
+        raise invalid_input(
+            expected=f"{rule}, the time of the last row",
+            got=f"one of {rows.written(0) or shown_time(rows.time[0])}",
+            hint=TIME_RUNS_BACKWARDS,
         )

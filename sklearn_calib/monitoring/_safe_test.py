@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from .._argument_checks import check_count
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_count, no_cautions, refuse
+from .._warnings import ignore_calibration_warnings
+from ..exceptions import invalid_input
 from ..metrics import canonical_case
 from ..recalibrators import get_recalibrator
 from ._rows import exact_log
@@ -96,12 +98,11 @@ def safe_calibration_test(
     >>> safe_calibration_test(y, proba).pvalue < 0.001
     True
     """
-    where = "safe_calibration_test"
-    case = canonical_case(where, y_true, y_proba, labels=labels, pos_label=pos_label)
+    case = canonical_case(y_true, y_proba, labels=labels, pos_label=pos_label)
     n = len(case.codes)
     if n < _LEAST_ROWS:
-        refuse(where, f"at least {_LEAST_ROWS} rows", f"{n}", "Add rows")
-    n_splits = check_count(n_splits, "n_splits", where, cure="Leave the default of 10")
+        raise invalid_input(expected=f"at least {_LEAST_ROWS} rows", got=f"{n}", hint="Add rows")
+    n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = generator(random_state)
     logs = np.array([_split(case, recalibrator, rng.permutation(n)) for _ in range(n_splits)])
     log = float(logsumexp(logs) - np.log(n_splits))
@@ -112,7 +113,7 @@ def safe_calibration_test(
 def _split(case, recalibrator, order):
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
-    with no_cautions():  # any map gives an e-value
+    with ignore_calibration_warnings():  # any map gives an e-value
         method.fit(case.proba[fit], case.codes[fit], classes=np.arange(len(case.classes)))
     fitted, judged = (np.array(method.predict_proba(case.proba[part])) for part in (fit, judge))
     for column in range(judged.shape[1]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._aftermath import from_state, in_state
 from ._record import Record
 from ._result import Alarm
@@ -28,7 +28,7 @@ def state_of(monitor: Any) -> dict[str, Any]:
         for label in labels or ():
             if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
                 rule = f"{what} that are numbers, booleans or text"
-                refuse("CalibrationMonitor.state_dict", rule, repr(label), "Convert them first")
+                raise invalid_input(expected=rule, got=repr(label), hint="Convert them first")
     columns = monitor._impossible.shape[1]
     records = [
         record.to_dict() | {"diagnosis": in_state(record.diagnosis)} for record in monitor._records
@@ -60,22 +60,25 @@ def state_of(monitor: Any) -> dict[str, Any]:
 
 def monitor_of(cls: Any, state: Any) -> Any:
     """`CalibrationMonitor.from_state_dict`."""
-    where = "CalibrationMonitor.from_state_dict"
     found = state.get("format") if isinstance(state, dict) else None
     if found != _FORMAT:
         cure = "Give what state_dict returned"
-        refuse(where, "the state of a monitor", "something else", cure)
+        raise invalid_input(expected="the state of a monitor", got="something else", hint=cure)
     version: Any = state.get("version")
     if isinstance(version, bool) or version != _VERSION:
         cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
-        refuse(where, f"a state of version {_VERSION}", f"version {version!r}", cure)
+        raise invalid_input(
+            expected=f"a state of version {_VERSION}", got=f"version {version!r}", hint=cure
+        )
     try:
         found = _from_dict(cls, state)
         if state[ENTRY] != checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         got = f"{type(error).__name__}: {error}".rstrip(".")
-        refuse(where, "an unchanged state", got, "Take the last state that was whole")
+        raise invalid_input(
+            expected="an unchanged state", got=got, hint="Take the last state that was whole"
+        ) from error
     return found
 
 

@@ -7,9 +7,7 @@ name of a method is its file's name.
 from typing import Any as _Any
 
 from .._typing import RecalibratorLike as _RecalibratorLike
-from ..canonical import naming as _naming
-from ..exceptions import called as _called
-from ..exceptions import refuse as _refuse
+from ..exceptions import invalid_input as _invalid_input
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._anybody import aligned_proba as aligned_proba
@@ -123,25 +121,22 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     >>> get_recalibrator("histogram_binning", n_bins=7)
     HistogramBinning(n_bins=7)
     """
-    where = "get_recalibrator"
     if not isinstance(name, str):
-        return resolve_recalibrator(name, _called(where)).set_params(**options)
+        return resolve_recalibrator(name).set_params(**options)
     if name not in _REGISTRY:
-        with _naming(name):
-            _refuse(
-                _called(where),
-                f"one of {', '.join(all_recalibrators())}",
-                repr(name),
-                suggestion(name, all_recalibrators()) or "Check the spelling, or pass an instance",
-            )
+        raise _invalid_input(
+            "name",
+            expected=f"one of {', '.join(all_recalibrators())}",
+            got=repr(name),
+            hint=suggestion(name, all_recalibrators()) or "Check the spelling, or pass an instance",
+        )
     known = _REGISTRY[name]().get_params(deep=False)
     for option in options:
         if option not in known:
-            _refuse(
-                f"{where}({name!r})",
-                f"options among {', '.join(known)}" if known else "no options",
-                f"{option!r}",
-                suggestion(option, known) or "Check the spelling",
+            raise _invalid_input(
+                expected=f"options among {', '.join(known)}" if known else "no options",
+                got=f"{option!r}",
+                hint=suggestion(option, known) or "Check the spelling",
                 error=TypeError,
             )
     return _REGISTRY[name](**options)

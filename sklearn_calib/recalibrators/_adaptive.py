@@ -16,7 +16,7 @@ from .._simplex import log_odds, rank_score
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import check_indexes, rows_per_weight
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 from ._platt import PlattScaling
 
@@ -143,24 +143,23 @@ class AdaptiveCalibration(Recalibrator):
             What every recalibrator refuses; intervals that do not contain their score, or that the
             settings have no use for.
         """
-        where = "AdaptiveCalibration.fit"
         if intervals is not None:
             if self.neighborhood != "interval":
-                refuse(
-                    where,
-                    "no " + named("intervals") + ' with neighborhood="nearest"',
+                raise invalid_input(
                     "intervals",
-                    'Set neighborhood="interval"',
+                    expected='no intervals with neighborhood="nearest"',
+                    got="intervals",
+                    hint='Set neighborhood="interval"',
                 )
             if np.ndim(X) == 2 and np.shape(X)[1] > 2:
-                refuse(
-                    where,
-                    named("intervals") + " for two classes only",
-                    f"{np.shape(X)[1]} columns of scores",
-                    "Leave intervals out",
+                raise invalid_input(
+                    "intervals",
+                    expected="intervals for two classes only",
+                    got=f"{np.shape(X)[1]} columns of scores",
+                    hint="Leave intervals out",
                 )
-            check_indexes(where, X, intervals)
-            intervals = _checked_intervals(intervals, np.shape(X)[0], where)
+            check_indexes(X, intervals)
+            intervals = _checked_intervals(intervals, np.shape(X)[0])
         self._intervals = intervals
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
@@ -189,17 +188,16 @@ class AdaptiveCalibration(Recalibrator):
         """
         if intervals is None:
             return super().predict_proba(X)
-        where = "AdaptiveCalibration.predict_proba"
         proba = self._check_predict(X, "predict_proba")
         if self.neighborhood != "interval" or hasattr(self, "one_vs_rest_"):
-            refuse(
-                where,
-                named("intervals") + ' for two classes and neighborhood="interval" only',
-                f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
-                "Leave intervals out",
+            raise invalid_input(
+                "intervals",
+                expected='intervals for two classes and neighborhood="interval" only',
+                got=f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
+                hint="Leave intervals out",
             )
-        check_indexes(where, X, intervals)
-        ends = _given_ends(_checked_intervals(intervals, len(proba), where))
+        check_indexes(X, intervals)
+        ends = _given_ends(_checked_intervals(intervals, len(proba)))
         return two_columns(self._cells.share(rank_score(proba), *ends))
 
     @property
@@ -311,24 +309,24 @@ def _given_ends(intervals):
         )
 
 
-def _checked_intervals(intervals, n, where):
+def _checked_intervals(intervals, n):
     intervals = np.asarray(intervals, dtype=np.float64)
     if intervals.shape != (n, 2):
-        refuse(
-            where,
-            named("intervals") + f" of shape ({n}, 2), a lower and an upper end for each row",
-            f"shape {intervals.shape}",
-            "Pass the ends as two columns",
+        raise invalid_input(
+            "intervals",
+            expected=f"intervals of shape ({n}, 2), a lower and an upper end for each row",
+            got=f"shape {intervals.shape}",
+            hint="Pass the ends as two columns",
         )
     low, high = intervals.T
     bad = ~((low >= 0) & (low <= high) & (high <= 1))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        refuse(
-            where,
-            named("intervals") + " with 0 <= lower <= upper <= 1",
-            f"{intervals[row].tolist()}",
-            "Pass probabilities, the lower end first",
+        raise invalid_input(
+            "intervals",
+            expected="intervals with 0 <= lower <= upper <= 1",
+            got=f"{intervals[row].tolist()}",
+            hint="Pass probabilities, the lower end first",
             row=row,
         )
     return intervals

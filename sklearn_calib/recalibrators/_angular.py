@@ -15,7 +15,7 @@ from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
 from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import Link
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 _STEEPEST = 100.0  # links steeper than that are steps
@@ -159,11 +159,11 @@ class AngularCalibration(Recalibrator):
             value = np.asarray(self.link(t), dtype=float)
             low, high = value.min(), value.max()
             if value.shape != t.shape or not (low >= 0 and high <= 1):
-                refuse(
-                    "AngularCalibration.fit",
-                    "a " + named("link") + " from any array to probabilities of its shape",
-                    f"shape {value.shape} and values from {low:.3g} to {high:.3g}",
-                    "Pass the mean function, say scipy.special.expit for logits",
+                raise invalid_input(
+                    "link",
+                    expected="a link from any array to probabilities of its shape",
+                    got=f"shape {value.shape} and values from {low:.3g} to {high:.3g}",
+                    hint="Pass the mean function, say scipy.special.expit for logits",
                 )
 
 

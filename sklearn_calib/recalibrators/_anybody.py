@@ -21,19 +21,19 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
+from .._warnings import warn_calibration
 from ..canonical import (
     align_columns,
-    canonical_labels,
-    canonical_proba,
     canonical_weight,
     check_column_owner,
     check_indexes,
     check_same_length,
     match_columns,
-    naming,
+    read_labels,
+    read_proba,
     warn_of_order,
 )
-from ..exceptions import called, caution, refuse, setting
+from ..exceptions import invalid_input
 from ._columns import is_nothing
 
 _ROWS, _SCORES = 5, 20  # of a score that counts; such scores at least
@@ -41,10 +41,9 @@ _LEVEL = 1e-4
 INDEPENDENT = "rows that are independent, to judge a fit by rows that it has not seen"
 REPEATED = "scores that repeat with the same labels"
 GROUPS = (
-    "Name what belongs together, such as the number of the patient or of the election, with "
-    + setting("groups")
-    + "; instead of repeated rows pass "
-    + setting("sample_weight")
+    "Name what belongs together, such as the number of the patient or of "
+    "the election, with groups=; instead of repeated rows pass "
+    "sample_weight="
 )
 
 
@@ -97,29 +96,34 @@ def _alternate(count, hits, n_tests):
     return False
 
 
-def warn_of_shared_rows(where: str, got: str, cure: str = GROUPS) -> None:
+def warn_of_shared_rows(got: str, cure: str = GROUPS) -> None:
     """Folds share what belongs together, or would share it."""
-    caution(where, INDEPENDENT, got, cure)
+    warn_calibration(expected=INDEPENDENT, got=got, hint=cure)
 
 
-def warn_of_repeated_cells(counts: IntArray, where: str) -> None:
+def warn_of_repeated_cells(counts: IntArray) -> None:
     """The same of two classes, given how many rows of each are in the cells of rising scores."""
     count, hits = counts.sum(axis=1).astype(float), counts[:, 1].astype(float)
     large = count >= _ROWS
     if large.sum() < _SCORES or 2 * count[large].sum() < count.sum():
         return
     if _alternate(count[large], hits[large], 1):
-        warn_of_shared_rows(where, REPEATED)
+        warn_of_shared_rows(REPEATED)
 
 
-def warn_of_repeated_rows(proba: FloatArray, codes: IntArray, where: str, cure: str) -> None:
+def warn_of_repeated_rows(proba: FloatArray, codes: IntArray, cure: str) -> None:
     """Folds that share such rows know the labels that they are judged by."""
     if rows_repeat(proba, codes):
-        caution(where, INDEPENDENT, REPEATED, cure)
+        warn_calibration(expected=INDEPENDENT, got=REPEATED, hint=cure)
 
 
-def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimator:
-    """An unfitted copy of a recalibrator given by name or as an instance."""
+def resolve_recalibrator(
+    recalibrator: RecalibratorLike, *, input_name: str = "recalibrator"
+) -> Estimator:
+    """Return an unfitted copy of a recalibrator given by name or as an instance.
+
+    Errors name the argument `input_name`.
+    """
     if isinstance(recalibrator, str):
         from . import get_recalibrator
 
@@ -127,14 +131,13 @@ def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimato
     if isinstance(recalibrator, type) or not (
         hasattr(recalibrator, "fit") and hasattr(recalibrator, "predict_proba")
     ):
-        with naming(recalibrator):
-            refuse(
-                where,
-                "a recalibrator: a name or an instance with fit and predict_proba",
-                repr(recalibrator),
-                "See sklearn_calib.recalibrators.all_recalibrators()",
-                error=TypeError,
-            )
+        raise invalid_input(
+            input_name,
+            expected="a recalibrator: a name or an instance with fit and predict_proba",
+            got=repr(recalibrator),
+            hint="See sklearn_calib.recalibrators.all_recalibrators()",
+            error=TypeError,
+        )
     return clone(recalibrator)
 
 
@@ -147,7 +150,6 @@ def fit_recalibrator(
 
 def fit_copy(
     recalibrator: RecalibratorLike,
-    where: str,
     proba: FloatArray,
     y: ArrayLike,
     classes: ArrayLike,
@@ -155,7 +157,7 @@ def fit_copy(
     groups: ArrayLike | None = None,
 ) -> Estimator:
     """A copy of a recalibrator given by name or as an instance, fitted on canonical scores."""
-    method = resolve_recalibrator(recalibrator, where)
+    method = resolve_recalibrator(recalibrator)
     given = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
     return fit_recalibrator(method, proba, y, **given)
 
@@ -198,8 +200,7 @@ def _accepted(estimator, params):
 def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray) -> FloatArray:
     """Predictions of anyone's fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
-    where = f"{type(recalibrator).__name__}.predict_proba"
-    return align_columns(predicted, recalibrator.classes_, classes, where)
+    return align_columns(predicted, recalibrator.classes_, classes)
 
 
 def recalibrated_proba(
@@ -207,7 +208,6 @@ def recalibrated_proba(
     proba: FloatArray,
     codes: IntArray,
     cv: CV,
-    where: str,
     *,
     sample_weight: FloatArray,
     classes: IntArray,
@@ -215,8 +215,8 @@ def recalibrated_proba(
     """Rows that anyone's recalibrator has seen, or cross-fitted ones where `cv` says how."""
     if cv is not None:
         given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
-        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, where=where, **given)
-    fitted = fit_copy(recalibrator, where, proba, codes, classes, sample_weight)
+        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
+    fitted = fit_copy(recalibrator, proba, codes, classes, sample_weight)
     return aligned_proba(fitted, proba, classes)
 
 
@@ -235,8 +235,10 @@ def folds_of(
         check_folds(cv, codes)
         random_state = legacy_generator(random_state)
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
-            cure = setting("folds", words="Pass fewer folds as cv, or groups that are finer")
-            refuse(called("cv"), f"at least {cv} groups, one for each fold", f"{found}", cure)
+            cure = "Pass fewer folds as cv, or groups that are finer"
+            raise invalid_input(
+                expected=f"at least {cv} groups, one for each fold", got=f"{found}", hint=cure
+            )
         kind = StratifiedKFold if groups is None else StratifiedGroups
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
@@ -246,7 +248,9 @@ def folds_of(
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(cv, StratifiedKFold | StratifiedGroups):
             raise  # of the labels, in scikit-learn's words
-        refuse(called("cv"), _FOLDS, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
+        raise invalid_input(
+            expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_line(error)})"
+        ) from error
     check_pairs(parts)
     return iter(parts)
 
@@ -256,7 +260,9 @@ def check_folds(cv: int, codes: IntArray) -> None:
     most = int(np.bincount(codes).max())
     if isinstance(cv, bool) or not 2 <= cv <= most:
         rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
-        refuse(called("cv"), rule, repr(cv)[:60], "Pass for instance cv=5, or more rows")
+        raise invalid_input(
+            expected=rule, got=repr(cv)[:60], hint="Pass for instance cv=5, or more rows"
+        )
 
 
 def check_pairs(cv: CV) -> None:
@@ -264,9 +270,11 @@ def check_pairs(cv: CV) -> None:
     known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
     pairs: Any = cv if known and not hasattr(cv, "split") else ()
     if known and len(cv) == 0:  # type: ignore[arg-type]
-        refuse(called("cv"), "at least one fold", repr(cv)[:60], "Pass for instance cv=5")
+        raise invalid_input(
+            expected="at least one fold", got=repr(cv)[:60], hint="Pass for instance cv=5"
+        )
     if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
-        refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
+        raise invalid_input(expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5")
 
 
 _FOLDS = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
@@ -276,18 +284,17 @@ def _line(error):
     return str(error).partition("\n")[0].rstrip(".")[:200]
 
 
-def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
+def group_codes(groups: ArrayLike, n_rows: int) -> IntArray:
     """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
     try:
         values = np.asarray(groups)
     except ValueError:  # rows of several lengths
         values = np.empty((len(groups), 0))  # type: ignore[arg-type]
     if values.shape != (n_rows,):
-        refuse(
-            where,
-            f"groups: one value for each of the {n_rows} rows",
-            f"shape {values.shape}",
-            "Pass one column, such as the number of the patient",
+        raise invalid_input(
+            expected=f"groups: one value for each of the {n_rows} rows",
+            got=f"shape {values.shape}",
+            hint="Pass one column, such as the number of the patient",
         )
     if values.dtype.kind == "O":
         values = np.array(["\0" if is_nothing(value) else str(value) for value in values])
@@ -295,11 +302,10 @@ def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
     else:
         missing = values != values  # NaN, NaT
     if missing.any():
-        refuse(
-            where,
-            "a group for every row",
-            "none",
-            "Give a row that belongs to no other a group of its own",
+        raise invalid_input(
+            expected="a group for every row",
+            got="none",
+            hint="Give a row that belongs to no other a group of its own",
             row=missing.argmax(),
         )
     return np.unique(values, return_inverse=True)[1].ravel()
@@ -315,7 +321,6 @@ def cross_fitted_proba(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     random_state: RandomStateLike = 0,
-    where: str = "cross_fitted_proba",
 ) -> FloatArray:
     """Recalibrate each row by a fit on other rows (cross-fitting).
 
@@ -339,8 +344,6 @@ def cross_fitted_proba(
         passed to each fit that takes them.
     random_state : int, Generator, RandomState or None, default=0
         Shuffles the rows where `cv` is an int.
-    where : str, default="cross_fitted_proba"
-        Who is asking: the opening of every error message.
 
     Returns
     -------
@@ -373,33 +376,32 @@ def cross_fitted_proba(
     >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
     True
     """
-    names, codes = canonical_labels(y, classes=classes, _where=where)
+    names, codes = read_labels(y, classes=classes, input_name="y")
     given = proba
-    check_indexes(where, y, given, sample_weight, groups)
-    proba = canonical_proba(given, n_classes=len(names), _where=where)
+    check_indexes(y, given, sample_weight, groups)
+    proba = read_proba(given, n_classes=len(names), input_name="proba")
     proba = match_columns(proba, given, names)
-    check_same_length(codes, proba, where)
+    check_same_length(codes, proba)
     if sample_weight is not None:
-        sample_weight = canonical_weight(sample_weight, len(codes), _where=where)
+        sample_weight = canonical_weight(sample_weight, len(codes))
     if classes is None:
-        check_column_owner(given, names, "classes", where)
+        check_column_owner(given, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
-        warn_of_order(proba[rows], codes[rows], names, "classes", where)
-    together = None if groups is None else group_codes(groups, len(codes), where)
+        warn_of_order(proba[rows], codes[rows], names, "classes")
+    together = None if groups is None else group_codes(groups, len(codes))
     if together is None and isinstance(cv, int | np.integer):
-        warn_of_repeated_rows(proba, codes, where, GROUPS)
+        warn_of_repeated_rows(proba, codes, GROUPS)
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state, together):
         beside = (None if part is None else part[train] for part in (sample_weight, together))
-        fitted = fit_copy(recalibrator, where, proba[train], codes[train], numbers, *beside)
+        fitted = fit_copy(recalibrator, proba[train], codes[train], numbers, *beside)
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
-        refuse(
-            where,
-            "folds that test every row",
-            f"{left} rows left out",
-            "Use a partition, such as StratifiedKFold",
+        raise invalid_input(
+            expected="folds that test every row",
+            got=f"{left} rows left out",
+            hint="Use a partition, such as StratifiedKFold",
         )
     return out

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from .. import maps
+from .._argument_checks import equals, require
 from .._show import quoted
 from .._simplex import absent_of, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
@@ -22,8 +23,9 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
+from .._warnings import warn_calibration
 from ..canonical import rows_per_weight
-from ..exceptions import caution, equals, refuse, require
+from ..exceptions import invalid_input
 from ._anybody import GROUPS, group_codes, warn_of_repeated_rows
 from ._base import Capabilities
 from ._beta import BetaCalibration
@@ -265,7 +267,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         ModuleNotFoundError
             Pandas is not installed.
         """
-        pd = require("pandas", "cli", "StackedCalibration.to_frame")
+        pd = require("pandas", "cli")
         unknown = np.nan, np.nan
         rows = {
             name: (weight, *self.cv_losses_.get(name, unknown))
@@ -277,12 +279,12 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
-    def _checked(self, X, y, sample_weight, classes, where, *, soft_labels=False):
-        rows = super()._checked(X, y, sample_weight, classes, where, soft_labels=soft_labels)
+    def _checked(self, X, y, sample_weight, classes, *, soft_labels=False):
+        rows = super()._checked(X, y, sample_weight, classes, soft_labels=soft_labels)
         if self._groups is not None or soft_labels:  # no item is split between folds
             n_rows = np.shape(y)[0]
             groups = np.arange(n_rows) if self._groups is None else self._groups
-            of_rows = group_codes(groups, n_rows, where)[rows.items]
+            of_rows = group_codes(groups, n_rows)[rows.items]
             self._groups = np.unique(of_rows, return_inverse=True)[1].ravel()
         return rows
 
@@ -293,23 +295,23 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         folds = []
         alone = self._groups is not None and self._groups.max() == 0
         if alone:
-            caution(
-                "StackedCalibration.fit",
-                "at least two groups, to compare candidates",
-                "one",
-                "The weights are those of the prior; check the column of the groups",
+            warn_calibration(
+                expected="at least two groups, to compare candidates",
+                got="one",
+                hint="The weights are those of the prior; check the column of the groups",
+                estimator=self,
             )
         elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
             given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
             folds = fold_masses(*given, groups=self._groups)
             if self._groups is None and isinstance(self.cv, Integral):
-                warn_of_repeated_rows(proba, codes, "StackedCalibration.fit", GROUPS)
+                warn_of_repeated_rows(proba, codes, GROUPS)
         else:
-            caution(
-                "StackedCalibration.fit",
-                "enough rows of two classes to compare candidates",
-                f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_FEWEST_ROWS} of 2",
-                "The weights are those of the prior; pass more rows",
+            warn_calibration(
+                expected="enough rows of two classes to compare candidates",
+                got=(f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_FEWEST_ROWS} of 2"),
+                hint="The weights are those of the prior; pass more rows",
+                estimator=self,
             )
         with callback_fit(self, len(folds) + 1, proba, codes) as context:
             *tasks, last = callback_tasks(context, len(folds) + 1, "fold")
@@ -323,22 +325,20 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 self._refit(chains, proba, codes, weight, n_rows)
 
     def _chains(self, proba, n_rows):
-        where = "StackedCalibration.fit"
         if equals(self.recalibrators, "auto"):
             found = candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if absent_of(proba) is None:
                 return found
             return {name: found[name] for name in ("identity", "temperature") if name in found}
-        chains = named_chains(self.recalibrators, where)
+        chains = named_chains(self.recalibrators)
         for name, steps in chains.items():
             if self.monotone and not all(
                 getattr(getattr(step, "capabilities", None), "monotone", False) for step in steps
             ):
-                refuse(
-                    where,
-                    "with monotone=True candidates that declare that they are monotone",
-                    quoted(name),
-                    "Leave it out, or set monotone=False",
+                raise invalid_input(
+                    expected="with monotone=True candidates that declare that they are monotone",
+                    got=quoted(name),
+                    hint="Leave it out, or set monotone=False",
                 )
         return chains
 
@@ -352,15 +352,15 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 error = errors[0]
                 self._leave_out(name, error)
         if not kept:
-            _refuse_all(error)
+            raise _no_usable_method(error)
         return kept
 
     def _leave_out(self, name, error):
-        caution(
-            "StackedCalibration.fit",
-            "candidates that can be fitted",
-            f"{type(error).__name__} from {quoted(name)}: {error}",
-            "It is left out; see what its own fit says",
+        warn_calibration(
+            expected="candidates that can be fitted",
+            got=f"{type(error).__name__} from {quoted(name)}: {error}",
+            hint="It is left out; see what its own fit says",
+            estimator=self,
         )
 
     def _weigh(self, names, outside, per_weight):
@@ -394,7 +394,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
         if not total > 0:
-            _refuse_all(None if falling else error)
+            raise _no_usable_method(None if falling else error)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
         self._share_of_input = 1 / (n_rows + 1)
@@ -420,7 +420,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         found = {}  # of each step, which chains may share: it is then computed once
         for step in self._list_parts():
             if id(step) not in found:
-                found[id(step)] = get_map(step, "StackedCalibration.map_")
+                found[id(step)] = get_map(step)
         parts: list[maps.CalibrationMap] = [maps.Identity()]
         shares = [own]
         for name, steps in self._fitted.items():
@@ -469,13 +469,13 @@ def prior_rows(names: Sequence[str]) -> FloatArray:
     return found
 
 
-def _refuse_all(error):
+def _no_usable_method(error):
     """No candidate is left: because of an error, or since all maps fall."""
     got, cure = "only maps that fall", "Check which column is the positive class"
     if error is not None:
         got = f"none: {type(error).__name__}: {error}"
         cure = "Add 'identity' to the candidates"
-    refuse("StackedCalibration.fit", "a candidate that can be fitted", got, cure)
+    return invalid_input(expected="a candidate that can be fitted", got=got, hint=cure)
 
 
 def _falling(fitted, proba):

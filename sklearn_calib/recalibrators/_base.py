@@ -16,14 +16,14 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._argument_checks import check_flag, check_sizes
 from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
 from .._simplex import absent_of, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
+from .._warnings import emit_warning, warn_calibration
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
     canonical_weight,
     check_column_owner,
     check_columns_of,
@@ -33,10 +33,12 @@ from ..canonical import (
     find_columns,
     has_own_order,
     match_columns,
+    read_labels,
+    read_proba,
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_flag, check_sizes, named, refuse, setting, warn
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
 from ._device_map import device_map
 from ._refit import whole_or_not_at_all
@@ -74,18 +76,22 @@ def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
     worst = min(found.values())
     of_classes = f" of the classes {names}" if names else ""
     cure = (
-        "Check the order of the columns, " + setting("classes") + " and logits of the wrong sign"
+        "Check the order of the columns, classes= and logits of the wrong sign"
         if names
-        else "If a high score speaks for the first class, "
-        + setting("exchange", words=_EXCHANGE)
-        + "; a method that may fall is 'platt'"
+        else (
+            "If a high score speaks for the first class, "
+            + _EXCHANGE
+            + "; a method that may fall is 'platt'"
+        )
     )
-    caution(
-        f"{type(method).__name__}.fit",
-        f"scores{of_classes} that rise with the outcome",
-        f"scores that fall (rank correlation about {worst:.1f}), of which a map that cannot fall "
-        "keeps the class frequencies only",
-        cure,
+    warn_calibration(
+        expected=f"scores{of_classes} that rise with the outcome",
+        got=(
+            f"scores that fall (rank correlation about {worst:.1f}), of which a map "
+            "that cannot fall keeps the class frequencies only"
+        ),
+        hint=cure,
+        estimator=method,
     )
 
 
@@ -111,12 +117,14 @@ def complete_with_absent(
 def warn_of_absent_classes(method: "Recalibrator", absent: IntArray) -> None:
     """Warn if no calibration row has a class that the scores have a column for."""
     names = ", ".join(repr(label) for label in method.classes_[absent[:5]].tolist())
-    caution(
-        f"{type(method).__name__}.fit",
-        "calibration rows of each class",
-        f"none of {names}" + (", ..." if len(absent) > 5 else ""),
-        "It is taken to be as frequent as predicted, and the others share the rest: get rows of "
-        "it, or drop its column",
+    warn_calibration(
+        expected="calibration rows of each class",
+        got=f"none of {names}" + (", ..." if len(absent) > 5 else ""),
+        hint=(
+            "It is taken to be as frequent as predicted, and the others share the "
+            "rest: get rows of it, or drop its column"
+        ),
+        estimator=method,
     )
 
 
@@ -229,11 +237,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         It is made once for each fit, when it is first used.
         """
-        refuse(
-            f"{type(self).__name__}._make_map",
-            "a recalibrator that describes its map",
-            "one without the method",
-            "Write it, or declare capabilities.not_exported",
+        raise invalid_input(
+            expected="a recalibrator that describes its map",
+            got="one without the method",
+            hint="Write it, or declare capabilities.not_exported",
             error=NotImplementedError,
         )
 
@@ -306,12 +313,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             with the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
             number of classes if there are more than two.
         """
-        where = f"{type(self).__name__}.fit"
         with whole_or_not_at_all(self) as new:
             new._validate_params()
             new._derived = {}  # a prediction fills it and sets no attribute
-            soft_labels = check_flag(soft_labels, "soft_labels", where)
-            rows = X, y, sample_weight, classes, where
+            soft_labels = check_flag(soft_labels, "soft_labels")
+            rows = X, y, sample_weight, classes
             if not soft_labels and new._fit_unread(*rows):
                 return self
             proba, codes, weight, new.classes_, _ = new._checked(*rows, soft_labels=soft_labels)
@@ -320,7 +326,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if len(proba) > 1 and not ends_differ and not (proba != first).any():
                 got = f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times"
                 cure = "Only class frequencies can be learned from it; check where the scores come "
-                caution(where, "at least two different rows of scores", got, cure + "from")
+                warn_calibration(
+                    expected="at least two different rows of scores",
+                    got=got,
+                    hint=cure + "from",
+                    estimator=self,
+                )
             new._remember_input(X, proba, reset=True)
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
@@ -437,14 +448,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         [-2.237, 2.237]
         """
         check_is_fitted(self)
-        where = f"{type(self).__name__}.threshold"
         if len(self.classes_) != 2:
-            refuse(
-                where,
-                "a map for two classes",
-                f"{len(self.classes_)} classes, whose probabilities no single score decides",
-                "Fit one map for the class that is asked for, fit(proba[:, c], y == c), and take "
-                "its threshold",
+            raise invalid_input(
+                expected="a map for two classes",
+                got=(f"{len(self.classes_)} classes, whose probabilities no single score decides"),
+                hint=(
+                    "Fit one map for the class that is asked for, fit(proba[:, c], y == c), "
+                    "and take its threshold"
+                ),
             )
         return find_thresholds(
             lambda rows: self._predict_lifted(rows)[:, 1],
@@ -453,7 +464,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             dtype=dtype,
             floor=self.floor_ if self.capabilities.takes_logarithm else None,
             turning_map=self._find_turning_map,
-            where=where,
         )
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
@@ -487,7 +497,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_sizes(self)
         super()._validate_params()
 
-    def _fit_unread(self, X, y, sample_weight, classes, where):
+    def _fit_unread(self, X, y, sample_weight, classes):
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
 
@@ -547,20 +557,19 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         view.__dict__ = self.__dict__
         return view
 
-    def _checked(self, X, y, sample_weight, classes, where, *, soft_labels=False, keeps_unit=False):
+    def _checked(self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False):
         able = self.capabilities
         if soft_labels and able.ordered:
-            refuse(
-                where,
-                "labels of rows in their order, which this method follows",
-                "soft labels, which stand for several rows at once",
-                "Draw a label for each row, or take a method such as 'platt'",
+            raise invalid_input(
+                expected="labels of rows in their order, which this method follows",
+                got="soft labels, which stand for several rows at once",
+                hint="Draw a label for each row, or take a method such as 'platt'",
             )
-        given = X, y, sample_weight, classes, where
+        given = X, y, sample_weight, classes
         options = {"keeps_unit": keeps_unit, "weighs": able.sample_weight}
         rows = fit_rows(*given, soft_labels=soft_labels, **options)
-        self._check_fit_shapes(rows.proba, rows.classes, where)
-        self._check_absent(rows.proba, where)
+        self._check_fit_shapes(rows.proba, rows.classes)
+        self._check_absent(rows.proba)
         return rows
 
     def _fit_step(self, step, proba, codes, weight):
@@ -570,39 +579,37 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         vars(step).update({name: vars(self)[name] for name in shared if name in vars(self)})
         return step
 
-    def _check_fit_shapes(self, proba, classes, where):
-        check_columns_of(classes, proba.shape[1], where)
+    def _check_fit_shapes(self, proba, classes):
+        check_columns_of(classes, proba.shape[1])
         n_classes, most = len(classes), self.capabilities.max_classes
         if most is not None and n_classes > most:
-            refuse(
-                where,
-                f"at most {most} classes, with more this method takes minutes",
-                f"{n_classes}",
-                "Take 'structured_matrix', 'vector' or 'temperature'",
+            raise invalid_input(
+                expected=f"at most {most} classes, with more this method takes minutes",
+                got=f"{n_classes}",
+                hint="Take 'structured_matrix', 'vector' or 'temperature'",
             )
 
     def _check_predict(self, X, method):
         if "classes_" not in vars(self):  # a look-up is 30 times faster than the question
             check_is_fitted(self)
-        where = f"{type(self).__name__}.{method}"
-        proba = self._rows_to_map(X, where)
-        self._check_absent(proba, where)
+        proba = self._rows_to_map(X)
+        self._check_absent(proba)
         self._remember_input(X, proba, reset=False)
         return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
 
-    def _rows_to_map(self, X, where):
+    def _rows_to_map(self, X):
         """Return probabilities in the order of the classes, or of the names at fit."""
-        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         return match_columns(proba, X, self.classes_, self._fitted_names())
 
     def _fitted_names(self):
         return getattr(self, "feature_names_in_", None)
 
-    def _check_absent(self, proba, where):
+    def _check_absent(self, proba):
         if absent_of(proba) is not None and not self.capabilities.absent:
             got = "rows without some of them (absent='nan')"
             cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
-            refuse(where, "scores of all classes in every row", got, cure)
+            raise invalid_input(expected="scores of all classes in every row", got=got, hint=cure)
 
     def _maps_tensors(self):
         return self.capabilities.array_api and self._has_map()
@@ -639,8 +646,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if falling:
             warn_of_falling_scores(self, falling)
         for message, labels in said.values():  # once, not once a class
-            where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
-            warn(message, f"(One-vs-rest, classes {where}.)")
+            names = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
+            emit_warning(message, f"(One-vs-rest, classes {names}.)")
 
     def _falling(self, proba, codes, weight):
         """The rank correlation of scores that fall with the outcome; an order of one's own."""
@@ -670,41 +677,40 @@ def fit_rows(
     y: Any,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
-    where: str,
     *,
     soft_labels: bool,
     keeps_unit: bool = False,
     weighs: bool = True,
 ) -> FitRows:
     """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
-    check_indexes(where, y, X, sample_weight)
-    proba = canonical_proba(X, _where=where)
+    check_indexes(y, X, sample_weight)
+    proba = read_proba(X, input_name="X")
     items: Any = slice(None)
     is_ordered = classes is not None
     if soft_labels:
-        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, where=where)
+        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y")
         items = soft.items
         proba, y, sample_weight, classes = soft.expanded(proba)
-    classes, codes = canonical_labels(y, classes=classes, _where=where)
-    check_same_length(codes, proba, where)
-    check_columns_of(classes, proba.shape[1], where)
+    classes, codes = read_labels(y, classes=classes, input_name="y")
+    check_same_length(codes, proba)
+    check_columns_of(classes, proba.shape[1])
     proba = match_columns(proba, X, classes)
     if not is_ordered:
-        check_column_owner(X, classes, "classes", where)
-    weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit, _where=where)
+        check_column_owner(X, classes, "classes")
+    weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit)
     if not weighs and not (weight == weight[0]).all():
-        refuse(
-            where,
-            "no " + named("sample_weight") + ", which this method cannot use",
-            "weights that differ",
-            "Leave sample_weight out, or choose a method that declares it",
+        raise invalid_input(
+            "sample_weight",
+            expected="no sample_weight, which this method cannot use",
+            got="weights that differ",
+            hint="Leave sample_weight out, or choose a method that declares it",
         )
     kept = weight > 0
     if not kept.all():
         items = items[kept] if soft_labels else np.flatnonzero(kept)
         proba, codes, weight = proba[kept], codes[kept], weight[kept]
     if has_own_order(classes):
-        warn_of_order(proba, codes, classes, "classes", where)
+        warn_of_order(proba, codes, classes, "classes")
     return FitRows(proba, codes, weight, classes, items)
 
 
@@ -740,11 +746,11 @@ def likelihood_targets(
     """
     if not separates:
         return codes.astype(float)
-    caution(
-        f"{method}.fit",
-        "classes that overlap in the score",
-        f"classes that {separates} separates (the slopes would be infinite)",
-        "Platt's smoothed targets are used; pass more rows to do without",
+    warn_calibration(
+        expected="classes that overlap in the score",
+        got=f"classes that {separates} separates (the slopes would be infinite)",
+        hint="Platt's smoothed targets are used; pass more rows to do without",
+        estimator=method,
     )
     return smoothed_targets(codes, weight)
 
@@ -752,11 +758,11 @@ def likelihood_targets(
 def check_converged(method: str, gap: float, loss: float) -> None:
     """Warn where a fit ended further than 1e-9 nats from the optimum."""
     if not gap <= 1e-9 * max(loss, 1.0):
-        caution(
-            f"{method}.fit",
-            "a loss within 1e-9 nats of the smallest one",
-            f"one that may be {gap:.1g} above it",
-            "Rescale scores or weights of extremely different sizes",
+        warn_calibration(
+            expected="a loss within 1e-9 nats of the smallest one",
+            got=f"one that may be {gap:.1g} above it",
+            hint="Rescale scores or weights of extremely different sizes",
+            estimator=method,
         )
 
 

@@ -21,9 +21,7 @@ from .._simplex import (
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import (
     DeviceScores,
-    canonical_labels,
     canonical_logits,
-    canonical_proba,
     canonical_weight,
     check_column_owner,
     check_indexes,
@@ -32,10 +30,12 @@ from ..canonical import (
     find_columns,
     has_own_order,
     read_array,
+    read_labels,
     read_numbers,
+    read_proba,
     warn_of_order,
 )
-from ..exceptions import named, refuse
+from ..exceptions import add_error_context, invalid_input
 
 Kind = Literal["proba", "logits"]
 Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row, codes, weights
@@ -57,84 +57,95 @@ class ScoreBlock:
         Its place among the blocks, for messages.
     item : tuple or callable
         Scores, labels and perhaps weights, or a function that returns them.
-    kind, classes, where
+    kind, classes
         As in `Blocks`.
     """
 
-    def __init__(
-        self, number: int, item: Any, kind: Kind, classes: AnyArray | None, where: str
-    ) -> None:
-        self.where, self.kind = f"{where}, block {number}", kind
+    def __init__(self, number: int, item: Any, kind: Kind, classes: AnyArray | None) -> None:
+        self.source = f"block {number}"
+        self.kind = kind
+        self._known_classes = classes
+        with add_error_context(source=self.source):
+            self._read(item)
+
+    def _read(self, item):
+        kind, classes = self.kind, self._known_classes
         item = item() if callable(item) else item
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
             size = f" of length {len(item)}" if isinstance(item, tuple | list) else ""
-            refuse(
-                self.where,
-                "a tuple of scores and labels, or of scores, labels and weights",
-                type(item).__name__ + size,
-                "Pass a list of such tuples, or of functions that return one",
+            raise invalid_input(
+                expected="a tuple of scores and labels, or of scores, labels and weights",
+                got=type(item).__name__ + size,
+                hint="Pass a list of such tuples, or of functions that return one",
                 error=TypeError,
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
-        held = device_scores(self.scores, kind, self.where, canonical_proba)
-        self._check = canonical_proba if held is None else held.check  # knows its tolerance
+        held = device_scores(self.scores, kind, read_proba)
+        self._check = read_proba if held is None else held.check  # knows its tolerance
         if held is not None:
             if held.kind != kind:
                 cure = "Pass the tensor itself, and say by kind= what it holds"
-                refuse(self.where, f"scores of the kind {kind!r}", repr(held.kind), cure)
+                raise invalid_input(
+                    expected=f"scores of the kind {kind!r}", got=repr(held.kind), hint=cure
+                )
             self.scores = held
         shape = getattr(self.scores, "shape", None)
         if shape is None or hasattr(self.scores, "iloc"):  # no array that slices cut into rows
-            self.scores = read_numbers(self.scores, "scores", self.where)
+            self.scores = read_numbers(self.scores, "scores")
             shape = self.scores.shape
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
             rule = "scores of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)"
-            refuse(self.where, rule, f"shape {tuple(shape)}", "Reshape them")
+            raise invalid_input(expected=rule, got=f"shape {tuple(shape)}", hint="Reshape them")
         self.n_rows, self.single = int(shape[0]), len(shape) == 1 or shape[1] == 1
         columns = 2 if self.single else int(shape[1])
         if classes is not None and self.n_rows and len(classes) != columns:
             rule = f"{len(classes)} columns of scores, one per class"
-            refuse(self.where, rule, f"{columns}", "Pass the columns in the order of classes")
+            raise invalid_input(
+                expected=rule, got=f"{columns}", hint="Pass the columns in the order of classes"
+            )
         self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
-        check_indexes(self.where, self.y, item[0], self.sample_weight)
+        check_indexes(self.y, item[0], self.sample_weight)
         places = find_columns(item[0], self.classes)
         if places is not None:
-            self.scores = read_numbers(self.scores, "scores", self.where)[:, places]
+            self.scores = read_numbers(self.scores, "scores")[:, places]
 
     @cached_property
     def codes(self) -> IntArray:
-        labels = np.atleast_1d(read_array(self.y, "labels", self.where))
-        check_same_length(labels, range(self.n_rows), self.where)
-        if not self.n_rows:
-            return np.zeros(0, dtype=np.intp)
-        if self.is_unnamed and labels.dtype.kind not in "biuf":
-            known = canonical_labels(labels, _where=self.where)[0]
-            check_column_owner(self.scores, known, "classes", self.where)
-        return canonical_labels(labels, classes=self.classes, _where=self.where)[1]
+        with add_error_context(source=self.source):
+            labels = np.atleast_1d(read_array(self.y, "labels"))
+            check_same_length(labels, range(self.n_rows))
+            if not self.n_rows:
+                return np.zeros(0, dtype=np.intp)
+            if self.is_unnamed and labels.dtype.kind not in "biuf":
+                known = read_labels(labels)[0]
+                check_column_owner(self.scores, known, "classes")
+            return read_labels(labels, classes=self.classes, input_name="labels")[1]
 
     @cached_property
     def weight(self) -> FloatArray:
-        given = self.sample_weight
-        if given is not None and not read_array(given, "sample_weight", self.where).any():
-            return np.zeros(self.n_rows)  # other blocks may have the weights
-        return canonical_weight(given, self.n_rows, keeps_unit=True, _where=self.where)
+        with add_error_context(source=self.source):
+            given = self.sample_weight
+            if given is not None and not read_array(given, "sample_weight").any():
+                return np.zeros(self.n_rows)  # other blocks may have the weights
+            return canonical_weight(given, self.n_rows, keeps_unit=True)
 
     def rows(self, place: slice, floor: float) -> tuple[Rows, LowEnd, float]:
         """The rows with positive weight, their `end` and their `lowest` of `Reading`."""
-        part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
-        kept, lowest = weight > 0, np.inf
-        if self.kind == "logits":
-            z = canonical_logits(part, _where=self.where, _first=place.start)
-            z = z if kept.all() else z[kept]
-            end = low_end(_smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False)
-        else:
-            proba = self._check(part, _where=self.where, _first=place.start)
-            proba = proba if kept.all() else proba[kept]
-            end = low_end(proba)
-            lowest = np.inf if carries_log(proba) else float(np.min(proba, initial=np.inf))
-            z = log_proba(raised(proba, floor))
-        return (z, codes[kept], weight[kept]), end, lowest
+        with add_error_context(source=self.source):
+            part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
+            kept, lowest = weight > 0, np.inf
+            if self.kind == "logits":
+                z = canonical_logits(part, input_name="scores", first=place.start)
+                z = z if kept.all() else z[kept]
+                end = low_end(_smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False)
+            else:
+                proba = self._check(part, input_name="scores", first=place.start)
+                proba = proba if kept.all() else proba[kept]
+                end = low_end(proba)
+                lowest = np.inf if carries_log(proba) else float(np.min(proba, initial=np.inf))
+                z = log_proba(raised(proba, floor))
+            return (z, codes[kept], weight[kept]), end, lowest
 
 
 def _smallest_of_widest_row(z):
@@ -153,15 +164,13 @@ class Reading:
     lowest: float  # the smallest probability that has no exact logarithm
     n_classes: int
     single: bool  # a single column of scores, of the second class
-    where: str
 
     def __add__(self, other: "Reading") -> "Reading":
         if self.n_classes != other.n_classes:
-            refuse(
-                other.where,
-                f"{self.n_classes} columns of scores as in the blocks before",
-                f"{other.n_classes}",
-                "Pass one column per class in every block",
+            raise invalid_input(
+                expected=f"{self.n_classes} columns of scores as in the blocks before",
+                got=f"{other.n_classes}",
+                hint="Pass one column per class in every block",
             )
         values = [value for value in (self.value, other.value) if value is not None]
         return Reading(
@@ -170,25 +179,24 @@ class Reading:
             min(self.lowest, other.lowest),
             self.n_classes,
             self.single,
-            self.where,
         )
 
 
-def _read(numbered, function, floor, kind, classes, where):
+def _read(numbered, function, floor, kind, classes):
     """The `Reading` of one block; None for a block without rows."""
-    block = ScoreBlock(*numbered, kind, classes, where)
+    block = ScoreBlock(*numbered, kind, classes)
     if len(block.codes) == 0:
         return None
     table = block.scores
     if not isinstance(table, DeviceScores):  # whose slices come to the host one by one
         if not isinstance(table, np.ndarray):
-            table = block.scores = read_numbers(table, "scores", block.where)  # load it once
+            table = block.scores = read_numbers(table, "scores")  # load it once
         table = table.reshape(block.n_rows, -1)
     readings = []
     for place in row_blocks(table, _SLICE_ENTRIES):
         rows, *rest = block.rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
-        readings.append(Reading(value, *rest, len(block.classes), block.single, block.where))
+        readings.append(Reading(value, *rest, len(block.classes), block.single))
     return reduce(operator.add, readings)
 
 
@@ -199,8 +207,6 @@ class Blocks:
     ----------
     blocks, kind, classes, map
         As in ``TemperatureScaling.fit_blocks``.
-    where : str
-        The public method, for messages.
 
     Attributes
     ----------
@@ -222,27 +228,33 @@ class Blocks:
         kind: Kind,
         classes: ArrayLike | None,
         map: Callable[..., Iterable[Any]],
-        where: str,
     ) -> None:
         if kind not in ("proba", "logits"):
             cure = "Say which of the two the scores are"
-            refuse(where, named("kind") + " 'proba' or 'logits'", repr(kind), cure)
+            raise invalid_input(
+                "kind", expected="kind 'proba' or 'logits'", got=repr(kind), hint=cure
+            )
         if isinstance(blocks, np.ndarray | str) or not isinstance(blocks, Iterable):
             cure = "Pass a list of tuples (scores, labels)"
-            refuse(where, "a list of blocks", type(blocks).__name__, cure, error=TypeError)
+            raise invalid_input(
+                expected="a list of blocks", got=type(blocks).__name__, hint=cure, error=TypeError
+            )
         if isinstance(blocks, Iterator):
-            refuse(
-                where,
-                named("blocks") + " that can be read more than once",
-                f"a {type(blocks).__name__}, which is empty after the first time",
-                "Pass a list of functions that load one block each, or collect 50,000 rows and "
-                "call fit: the expected log loss is then 1e-5 nats above that of all rows",
+            raise invalid_input(
+                "blocks",
+                expected="blocks that can be read more than once",
+                got=f"a {type(blocks).__name__}, which is empty after the first time",
+                hint=(
+                    "Pass a list of functions that load one block each, or collect 50,000 "
+                    "rows and call fit: the expected log loss is then 1e-5 nats above that "
+                    "of all rows"
+                ),
                 error=TypeError,
             )
         if classes is not None:
-            classes = canonical_labels(classes, classes=classes, _where=where)[0]
+            classes = read_labels(classes, classes=classes, input_name="classes")[0]
         self.blocks, self.map = blocks, map
-        self.kind, self.classes, self.where = kind, classes, where
+        self.kind, self.classes = kind, classes
         self.n_passes, self.floor = 0, SMALLEST_PROBABILITY
         self._sample: Any = None
 
@@ -251,17 +263,24 @@ class Blocks:
 
         The first time perhaps two: where there are exact zeros, all rows decide what they count as.
         """
-        options = {"kind": self.kind, "classes": self.classes, "where": self.where}
+        options = {
+            "kind": self.kind,
+            "classes": self.classes,
+        }
         call = partial(_read, function=function, floor=self.floor, **options)
         parts = (part for part in self.map(call, enumerate(self.blocks)) if part is not None)
         self.n_passes += 1
         total = next(parts, None)
         if total is None:
-            refuse(self.where, "at least one row", "no blocks with rows", "Check what makes them")
+            raise invalid_input(
+                expected="at least one row", got="no blocks with rows", hint="Check what makes them"
+            )
         total = reduce(operator.add, parts, total)
         if total.value is None:
             cure = "Pass no weights for equal weights"
-            refuse(self.where, "at least one sample_weight above 0", "all-zero weights", cure)
+            raise invalid_input(
+                expected="at least one sample_weight above 0", got="all-zero weights", hint=cure
+            )
         self.n_classes, self.single = total.n_classes, total.single
         used, self.floor = self.floor, total.end.floor
         if used != self.floor and total.lowest < max(used, self.floor):
@@ -283,7 +302,7 @@ class Blocks:
         """Warn where the sample must have its columns in another order than that of the classes."""
         if has_own_order(self.classes):
             z, codes, _ = self.sample()
-            warn_of_order(softmax(z, axis=1), codes, self.classes, "classes", self.where)
+            warn_of_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _joined(self, parts):
         if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:
@@ -332,7 +351,7 @@ class Blocks:
         return [self._joined(rows)] if rows else []
 
     def _block(self, number, item):
-        return ScoreBlock(number, item, self.kind, self.classes, self.where)
+        return ScoreBlock(number, item, self.kind, self.classes)
 
 
 def _most_rows(blocks):

@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._argument_checks import check_flag, check_sizes
 from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
-from ..canonical import canonical_proba, check_indexes, match_columns, rows_per_weight
-from ..exceptions import caution, check_flag, check_sizes
+from .._warnings import warn_calibration
+from ..canonical import check_indexes, match_columns, read_proba, rows_per_weight
 from ._base import fit_rows, joined_against_rest
 from ._columns import table_columns
 from ._refit import whole_or_not_at_all
@@ -19,7 +20,6 @@ from ._refit import whole_or_not_at_all
 class Given(NamedTuple):
     """What a fit was given, checked."""
 
-    where: str
     proba: FloatArray
     codes: IntArray
     weight: FloatArray  # adds up to the number of rows that the weights stand for
@@ -77,17 +77,15 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self : object
         """
         with whole_or_not_at_all(self) as new:
-            where = f"{type(new).__name__}.fit"
             check_sizes(new)
             new._validate_params()
-            soft_labels = check_flag(soft_labels, "soft_labels", where)
-            rows = fit_rows(X, y, sample_weight, classes, where, soft_labels=soft_labels)
+            soft_labels = check_flag(soft_labels, "soft_labels")
+            rows = fit_rows(X, y, sample_weight, classes, soft_labels=soft_labels)
             proba, codes, weight, classes, items = rows
-            check_indexes(where, y, X, groups)
+            check_indexes(y, X, groups)
             n_rows = np.shape(y)[0]
-            columns = table_columns(groups, n_rows, where)
+            columns = table_columns(groups, n_rows)
             given = Given(
-                where,
                 proba,
                 codes,
                 weight * rows_per_weight(weight),
@@ -100,13 +98,15 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             if len(classes) == 2:
                 new._fit(given)
                 return self
-            caution(
-                where,
-                "two classes for a correction by groups",
-                f"{len(classes)}",
-                "Each class is corrected against the rest and the rows are divided by their sums, "
-                "which keeps the calibration of the groups only roughly; look at group_calibration "
-                "afterwards",
+            warn_calibration(
+                expected="two classes for a correction by groups",
+                got=f"{len(classes)}",
+                hint=(
+                    "Each class is corrected against the rest and the rows are divided by "
+                    "their sums, which keeps the calibration of the groups only roughly; "
+                    "look at group_calibration afterwards"
+                ),
+                estimator=self,
             )
             new.one_vs_rest_ = []
             for number, pair in enumerate(each_against_rest(given.proba)):
@@ -134,15 +134,14 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             up to rounding in the last digit.
         """
         check_is_fitted(self)
-        where = f"{type(self).__name__}.predict_proba"
-        check_indexes(where, X, groups)
-        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        check_indexes(X, groups)
+        proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
-        columns = table_columns(groups, len(proba), where)
+        columns = table_columns(groups, len(proba))
         if len(self.classes_) == 2:
-            return self._predict(proba, columns, where)
+            return self._predict(proba, columns)
         return joined_against_rest(
-            self.one_vs_rest_, proba, lambda part, pair: part._predict(pair, columns, where)
+            self.one_vs_rest_, proba, lambda part, pair: part._predict(pair, columns)
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
@@ -153,5 +152,5 @@ class ByGroup(ClassifierMixin, BaseEstimator):
     def _fit(self, given: Given) -> None:
         raise NotImplementedError
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
         raise NotImplementedError

@@ -9,49 +9,50 @@ import numpy as np
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
-from ..exceptions import refuse
+from ..canonical import entries, is_missing, named_columns, plain_dates, read_array
+from ..exceptions import add_error_context, invalid_input
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
 MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
 
 
-def table_columns(
-    groups: object, n_rows: int, where: str, what: str = "groups"
-) -> dict[Any, AnyArray]:
+def table_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any, AnyArray]:
     """The columns of a table by their names, as plain arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
     or a list of boolean masks. Columns of an array are numbered.
     """
-    with naming(groups):
-        found = _columns(groups, where, what)
+    with add_error_context(what):
+        found = _columns(groups, what)
     if not found:
-        refuse(where, f"at least one column of {what}", "none", "Name or pass one")
+        raise invalid_input(
+            expected=f"at least one column of {what}", got="none", hint="Name or pass one"
+        )
     for name, column in found.items():
         if column.shape != (n_rows,):
-            refuse(
-                where,
-                f"one entry of {what} for each of the {n_rows} rows",
-                f"shape {column.shape} in column {quoted(name)}",
-                "Check that table and probabilities come from the same selection",
+            raise invalid_input(
+                expected=f"one entry of {what} for each of the {n_rows} rows",
+                got=f"shape {column.shape} in column {quoted(name)}",
+                hint="Check that table and probabilities come from the same selection",
             )
     return found
 
 
-def _columns(groups, where, what):
+def _columns(groups, what):
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         cure = f"Pass {what}=, a table of columns, or one column"
-        refuse(where, f"a table of {what}", got, cure, error=TypeError)
+        raise invalid_input(expected=f"a table of {what}", got=got, hint=cure, error=TypeError)
     masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
-    pairs = list(enumerate(groups) if masks else named_columns(entries(groups), where))
+    pairs = list(enumerate(groups) if masks else named_columns(entries(groups)))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        refuse(where, "different names of columns", f"{quoted(twice)} twice", "Rename them")
-    return {name: _plain(column, name, where) for name, column in pairs}
+        raise invalid_input(
+            expected="different names of columns", got=f"{quoted(twice)} twice", hint="Rename them"
+        )
+    return {name: _plain(column, name) for name, column in pairs}
 
 
 def _is_mask(value):
@@ -59,38 +60,44 @@ def _is_mask(value):
     return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
-def _plain(column, name, where):
+def _plain(column, name):
     """One column as an array: float64 for numbers and dates, objects for everything else."""
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = plain_dates(read_array(entries(column), f"column {quoted(name)}", where))
+    values = plain_dates(read_array(entries(column), f"column {quoted(name)}"))
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
     if values.dtype.kind in "biuf" and not named:
         return values.astype(np.float64)
     if values.dtype.kind == "c":
-        refuse(where, "numbers or categories", f"dtype {values.dtype}", "Pass two columns")
+        raise invalid_input(
+            expected="numbers or categories", got=f"dtype {values.dtype}", hint="Pass two columns"
+        )
     values = values.astype(object)
     kinds = set(map(type, values.ravel()))
     if unhashable := [kind for kind in kinds if kind.__hash__ is None]:
         got = f"{unhashable[0].__name__} in column {quoted(name)}"
-        refuse(where, "single values as groups", got, "Pass text or numbers", error=TypeError)
+        raise invalid_input(
+            expected="single values as groups",
+            got=got,
+            hint="Pass text or numbers",
+            error=TypeError,
+        )
     numbers = all(issubclass(kind, _NUMBER) or is_none(kind) for kind in kinds)
     if numbers and not named and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
     return values
 
 
-def picked(columns: dict[Any, AnyArray], names: list[Any], where: str) -> list[AnyArray]:
+def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
     """The columns of a fit, in its order; an error where one is missing."""
     if missing := [name for name in names if name not in columns]:
-        refuse(
-            where,
-            f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
-            f"none named {quoted(missing[0])}",
-            "Pass the table with all columns of the fit",
+        raise invalid_input(
+            expected=f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
+            got=f"none named {quoted(missing[0])}",
+            hint="Pass the table with all columns of the fit",
         )
     return [columns[name] for name in names]
 
@@ -119,12 +126,12 @@ class Vocabulary(NamedTuple):
             categories.append(places if column.dtype == object else None)
         return cls(list(columns), categories)
 
-    def read(self, columns: dict[Any, AnyArray], where: str) -> list[AnyArray]:
+    def read(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
         """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
-        triples = zip(picked(columns, self.names, where), self.names, self.categories, strict=True)
+        triples = zip(picked(columns, self.names), self.names, self.categories, strict=True)
         return [
-            _numbers(column, name, where) if known is None
-            else _places(column, known, name, where)
+            _numbers(column, name) if known is None
+            else _places(column, known, name)
             for column, name, known in triples
         ]  # fmt: skip
 
@@ -134,23 +141,27 @@ def is_nothing(value: object) -> bool:
     return is_none(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
 
 
-def _numbers(column, name, where):
+def _numbers(column, name):
     if column.dtype == object:
         if texts := [v for v in dict.fromkeys(column.tolist()) if not is_nothing(v)]:
             got = f"{texts[0]!r} in column {quoted(name)}"
-            refuse(where, "numbers, as at fit", got, "Pass the column as it was at fit")
+            raise invalid_input(
+                expected="numbers, as at fit", got=got, hint="Pass the column as it was at fit"
+            )
         return np.full(len(column), np.nan)
     return np.clip(column, -1e300, 1e300)  # so that the middle of two is finite
 
 
-def _places(column, known, name, where):
+def _places(column, known, name):
     values = column.tolist()
     kinds = {isinstance(key, _NUMBER) for key in known}
     for value in dict.fromkeys(values):
         if kinds and isinstance(value, _NUMBER) not in kinds and not is_nothing(value):
             got = f"the number {value:g}" if column.dtype != object else repr(value)
             got += f" in column {quoted(name)}"
-            refuse(where, "categories, as at fit", got, "Pass the column as it was at fit")
+            raise invalid_input(
+                expected="categories, as at fit", got=got, hint="Pass the column as it was at fit"
+            )
     return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
 
 

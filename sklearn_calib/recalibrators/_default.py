@@ -11,7 +11,7 @@ from .._kernels._softmax_regression import fit_softmax_regression, fit_temperatu
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
 from .._simplex import log_proba, sigmoid_columns
 from .._typing import FloatArray
-from ..exceptions import caution
+from .._warnings import warn_calibration
 from ._base import Recalibrator
 from ._softmax_family import FittedSoftmax
 from ._structured_matrix import StructuredMatrixScaling
@@ -188,11 +188,11 @@ class _TwoSteps(FittedSoftmax):
             return
         self._take(alone)
         if fit.status == "uninformative" and not self.squeezed:
-            caution(
-                "DefaultCalibration.fit",
-                "scores that are higher for the true class",
-                "scores that are no better than a uniform guess",
-                "The result is near the class frequencies",
+            warn_calibration(
+                expected="scores that are higher for the true class",
+                got="scores that are no better than a uniform guess",
+                hint="The result is near the class frequencies",
+                estimator=self,
             )
 
     def _smoothed(self, log):

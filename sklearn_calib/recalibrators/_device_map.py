@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import host_array
 from .._typing import AnyArray
-from ..canonical import DeviceScores, canonical_proba, device_scores
-from ..exceptions import refuse, setting
+from ..canonical import DeviceScores, device_scores, read_proba
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, TensorRows
 
 
@@ -21,8 +21,6 @@ class DeviceMap:
     found : CalibrationMap
     scores : DeviceScores
     n_classes : int
-    where : str
-        The public method, for messages.
 
     Notes
     -----
@@ -31,10 +29,8 @@ class DeviceMap:
     logits differ by.
     """
 
-    def __init__(
-        self, found: CalibrationMap, scores: DeviceScores, n_classes: int, where: str
-    ) -> None:
-        self._map, self._scores, self._k, self._where = found, scores, n_classes, where
+    def __init__(self, found: CalibrationMap, scores: DeviceScores, n_classes: int) -> None:
+        self._map, self._scores, self._k = found, scores, n_classes
         self._xp = scores.xp
         self._constants: dict[Any, Any] = {}  # arrays of the map on the device
 
@@ -56,7 +52,7 @@ class DeviceMap:
 
     def _results(self) -> Iterator[tuple[slice, Any]]:
         xp = self._xp
-        for place, rows in self._scores.blocks(self._where):
+        for place, rows in self._scores.blocks():
             if self._scores.kind == "proba":
                 rows = xp.concat([1.0 - rows, rows], axis=1) if rows.shape[1] == 1 else rows
                 given = TensorRows(xp, rows, constants=self._constants)
@@ -69,8 +65,7 @@ class DeviceMap:
 
 def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
     """The map of scores that stay on their device; None where numpy takes them."""
-    where = f"{type(model).__name__}.{method}"
-    if (scores := device_scores(X, "proba", where, canonical_proba)) is None:
+    if (scores := device_scores(X, "proba", read_proba)) is None:
         return None
     check_is_fitted(model)
     if not model._maps_tensors():
@@ -78,6 +73,6 @@ def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
     n_classes = len(model.classes_)
     if max(2, scores.shape[1]) != n_classes:
         rule = f"{n_classes} columns of scores, one per class"
-        cure = setting("columns", words="Pass the columns in the order of classes_")
-        refuse(where, rule, f"{scores.shape[1]}", cure)
-    return DeviceMap(model._map_with_floor(), scores, n_classes, where)
+        cure = "Pass the columns in the order of classes_"
+        raise invalid_input(expected=rule, got=f"{scores.shape[1]}", hint=cure)
+    return DeviceMap(model._map_with_floor(), scores, n_classes)

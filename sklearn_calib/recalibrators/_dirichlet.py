@@ -12,7 +12,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ..canonical import rows_per_weight
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax
 
 
@@ -110,11 +110,10 @@ class DirichletCalibration(FittedSoftmax):
     def _tuned(self, z, codes, weight):
         """The fit in temperature-scaled log-probabilities, and the inverse temperature."""
         if self.intercept_penalty is not None:
-            refuse(
-                "DirichletCalibration.fit",
-                "intercept_penalty=None beside penalty='auto', which chooses both",
-                repr(self.intercept_penalty),
-                "Pass penalty as a number, for instance 0.01",
+            raise invalid_input(
+                expected="intercept_penalty=None beside penalty='auto', which chooses both",
+                got=repr(self.intercept_penalty),
+                hint="Pass penalty as a number, for instance 0.01",
             )
         temperature = fit_temperature(z, codes, weight)
         beta = temperature.beta if temperature.status == "inside" else 1.0

@@ -7,19 +7,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import absent_of
 from .._typing import Estimator, FloatArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Identity, make_chain
 from ._base import Recalibrator
 
 
-def get_map(fitted: Estimator, where: str) -> CalibrationMap:
+def get_map(fitted: Estimator) -> CalibrationMap:
     """Return the map of a fitted recalibrator, or of a pipeline of them, with its floor.
 
     Parameters
     ----------
     fitted : recalibrator or Pipeline
-    where : str
-        Begins the error messages.
 
     Raises
     ------
@@ -30,19 +28,21 @@ def get_map(fitted: Estimator, where: str) -> CalibrationMap:
     """
     if isinstance(fitted, Pipeline):
         steps = list_steps(fitted)
-        return make_chain(*(get_map(step, where) for step in steps)) if steps else Identity()
+        return make_chain(*(get_map(step) for step in steps)) if steps else Identity()
     if not isinstance(fitted, Recalibrator):
         cure = "Other estimators cannot be written as a map"
         if hasattr(fitted, "recalibrator_"):
-            cure = f"Pass the map on its scores alone, {where}(model.recalibrator_)"
+            cure = "Pass the map on its scores alone, model.recalibrator_"
         elif hasattr(fitted, "calibrated_pairs_"):
             cure = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
             cure += "with ensemble=False, which makes one map, model.recalibrator_"
         rule = "a recalibrator of this package, or a pipeline of them"
-        refuse(where, rule, type(fitted).__name__, cure, error=TypeError)
+        raise invalid_input(expected=rule, got=type(fitted).__name__, hint=cure, error=TypeError)
     check_is_fitted(fitted)
     if reason := fitted.capabilities.not_exported:
-        refuse(where, "a method that can be written as nodes", type(fitted).__name__, reason)
+        raise invalid_input(
+            expected="a method that can be written as nodes", got=type(fitted).__name__, hint=reason
+        )
     return fitted._map_with_floor()
 
 

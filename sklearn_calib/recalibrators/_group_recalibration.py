@@ -10,7 +10,8 @@ from .._kernels._shrunk_lines import shrunk_lines
 from .._simplex import learned_floor, log_odds, raised, sigmoid_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
-from ..exceptions import caution, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ._anybody import aligned_proba, fit_copy
 from ._booster import weighted_deviation
 from ._by_group import ByGroup, Given
@@ -123,9 +124,8 @@ class GroupRecalibration(ByGroup):
 
         check_is_fitted(self)
         if len(self.classes_) > 2:
-            where = f"{type(self).__name__}.to_frame"
             cure = "Call it on one_vs_rest_[c], one table for each class"
-            refuse(where, "two classes", f"{len(self.classes_)}", cure)
+            raise invalid_input(expected="two classes", got=f"{len(self.classes_)}", hint=cure)
         frame = pd.DataFrame(
             [*self.groups_, ("all",) * len(self.group_names_)],
             columns=[str(name) for name in self.group_names_],
@@ -137,8 +137,8 @@ class GroupRecalibration(ByGroup):
         return frame
 
     def _fit(self, given: Given) -> None:
-        where, proba, codes, weight, *_ = given
-        self.pooled_ = fit_copy(self.recalibrator, where, proba, codes, np.arange(2), weight)
+        proba, codes, weight, *_ = given
+        self.pooled_ = fit_copy(self.recalibrator, proba, codes, np.arange(2), weight)
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
         self._kinds = Vocabulary.of(given.columns)
@@ -146,12 +146,14 @@ class GroupRecalibration(ByGroup):
         self.groups_ = sorted(set(keys), key=_order)
         self._places = {key: place for place, key in enumerate(self.groups_)}
         if len(self.groups_) > MANY_GROUPS:
-            caution(
-                given.where,
-                f"at most {MANY_GROUPS} groups, each of many rows",
-                f"{len(self.groups_)}",
-                "Their lines are nearly that of all rows. Cut columns of numbers into intervals, "
-                "or take MulticalibratedScores",
+            warn_calibration(
+                expected=f"at most {MANY_GROUPS} groups, each of many rows",
+                got=f"{len(self.groups_)}",
+                hint=(
+                    "Their lines are nearly that of all rows. Cut columns of numbers into "
+                    "intervals, or take MulticalibratedScores"
+                ),
+                estimator=self,
             )
         base = self._base(given.proba)
         self.floor_ = learned_floor(base)
@@ -167,9 +169,9 @@ class GroupRecalibration(ByGroup):
             [np.bincount(group, given.weight * part, minlength=number) for part in parts]
         )
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
-        self._kinds.read(columns, where)  # refuses numbers as text, which would be new groups
-        group = self._group(_keys(picked(columns, self.group_names_, where)))
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+        self._kinds.read(columns)  # refuses numbers as text, which would be new groups
+        group = self._group(_keys(picked(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._score(self._base(proba))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from ..exceptions import meant
+from .._spelling import suggest_name
 
 #: Other name -> (name here, where it is called so).
 ELSEWHERE = {
@@ -33,7 +33,7 @@ def suggestion(name: str, names: Collection[str], prefix: str = "") -> str | Non
     same = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
     if same and same[0] in names:
         return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
-    return meant(name, names, "", prefix) or None
+    return suggest_name(name, names, "", prefix) or None
 
 
 def _plain(name):

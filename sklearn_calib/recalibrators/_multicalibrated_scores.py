@@ -10,7 +10,8 @@ import numpy as np
 from .._simplex import learned_floor, log_odds, raised, sigmoid_columns, with_log
 from .._sklearn_compat import field, with_options
 from .._typing import AnyArray, FloatArray
-from ..exceptions import caution, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ._anybody import check_pairs, folds_of, warn_of_repeated_rows
 from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
 from ._by_group import ByGroup, Given
@@ -160,7 +161,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         self.floor_ = learned_floor(given.proba)
         rows = BoosterRows(
             self._margin(given.proba),
-            self._vocabulary.read(given.columns, given.where),
+            self._vocabulary.read(given.columns),
             given.codes.astype(float),
             given.weight,
         )
@@ -176,8 +177,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         names = [*self._vocabulary.names, SCORE]
         self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
-        columns_read = self._vocabulary.read(columns, where)
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+        columns_read = self._vocabulary.read(columns)
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
@@ -202,18 +203,19 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         if isinstance(cv, Integral):
             cv = min(int(cv), int(np.bincount(given.codes, minlength=2).min()))
             if cv < 2:
-                caution(
-                    given.where,
-                    "at least two rows of each class",
-                    f"{cv}",
-                    "Without them no number of rounds can be judged, and the probabilities stay "
-                    "as they are",
+                warn_calibration(
+                    expected="at least two rows of each class",
+                    got=f"{cv}",
+                    hint=(
+                        "Without them no number of rounds can be judged, and the probabilities "
+                        "stay as they are"
+                    ),
+                    estimator=self,
                 )
                 return []
             warn_of_repeated_rows(
                 given.proba,
                 given.codes,
-                given.where,
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
@@ -255,12 +257,13 @@ def _clipped(proba):
 
 def _check_number(given):
     if len(given.columns) > MOST_COLUMNS:
-        refuse(
-            given.where,
-            f"at most {MOST_COLUMNS} columns of groups",
-            f"{len(given.columns)}",
-            "Pass the columns that the groups are made of instead of one mask for each group: "
-            "trees combine them",
+        raise invalid_input(
+            expected=f"at most {MOST_COLUMNS} columns of groups",
+            got=f"{len(given.columns)}",
+            hint=(
+                "Pass the columns that the groups are made of instead of one mask for "
+                "each group: trees combine them"
+            ),
         )
     if SCORE in given.columns:
-        refuse(given.where, f"no column named {SCORE!r}", "one", "Rename it")
+        raise invalid_input(expected=f"no column named {SCORE!r}", got="one", hint="Rename it")

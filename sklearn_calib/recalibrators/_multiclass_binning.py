@@ -22,7 +22,8 @@ from .._kernels._level_sets import (
 from .._random import legacy_generator
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
-from ..exceptions import caution, named, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, complete_with_absent
 
 
@@ -250,18 +251,17 @@ class MulticlassBinning(Recalibrator):
         self.tol_ = self.beta_ / 2
         self.n_levels_ = levels_for(self.beta_) if self.n_levels is None else self.n_levels
         if self.n_levels_ > MAX_LEVELS:
-            refuse(
-                "MulticlassBinning.fit",
-                named("p") + f" and epsilon that ask for at most {MAX_LEVELS} levels",
-                f"p={self.p}, epsilon={self.epsilon}, {self.n_levels_:.3g} levels",
-                "Take a larger one of the two, or give n_levels",
+            raise invalid_input(
+                "p",
+                expected=f"p and epsilon that ask for at most {MAX_LEVELS} levels",
+                got=f"p={self.p}, epsilon={self.epsilon}, {self.n_levels_:.3g} levels",
+                hint="Take a larger one of the two, or give n_levels",
             )
         if self.noise is not None and self.pools is None:
-            refuse(
-                "MulticlassBinning.fit",
-                "pools='paper' with noise",
-                "pools=None",
-                "The noise belongs to estimates from pools; leave it out",
+            raise invalid_input(
+                expected="pools='paper' with noise",
+                got="pools=None",
+                hint="The noise belongs to estimates from pools; leave it out",
             )
 
     def _halves(self, n, rng):
@@ -270,7 +270,9 @@ class MulticlassBinning(Recalibrator):
         if not self.split and self.pools is None:
             return everything, everything
         if n < 4:
-            refuse("MulticlassBinning.fit", "4 rows to split", f"{n}", "Fit without split or pools")
+            raise invalid_input(
+                expected="4 rows to split", got=f"{n}", hint="Fit without split or pools"
+            )
         shuffled = rng.permutation(n)
         return shuffled[: n // 2], shuffled[n // 2 :]
 
@@ -335,20 +337,21 @@ class MulticlassBinning(Recalibrator):
             )
 
     def _warn_of(self, found, n):
-        where = "MulticlassBinning.fit"
         if not len(self.bins_):
-            caution(
-                where,
-                f"cells with at least {self.min_count:g} rows and {self.beta_ / 6:.2g} of all",
-                f"none among {n} rows and {self.n_levels_} levels",
-                "Predictions stay as they are; take fewer levels, or temperature scaling",
+            warn_calibration(
+                expected=(
+                    f"cells with at least {self.min_count:g} rows and {self.beta_ / 6:.2g} of all"
+                ),
+                got=f"none among {n} rows and {self.n_levels_} levels",
+                hint=("Predictions stay as they are; take fewer levels, or temperature scaling"),
+                estimator=self,
             )
         elif not found.converged:
-            caution(
-                where,
-                f"errors of at most {self.tol_:.2g} after {found.n_iter} iterations",
-                f"{found.error:.2g}",
-                "The last predictions are kept; raise max_iter",
+            warn_calibration(
+                expected=f"errors of at most {self.tol_:.2g} after {found.n_iter} iterations",
+                got=f"{found.error:.2g}",
+                hint="The last predictions are kept; raise max_iter",
+                estimator=self,
             )
 
     def _bound(self, found, size, size_of_choice, k):

@@ -8,13 +8,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._argument_checks import are_counts, check_sizes
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, score_of, stack_rows
 from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
+from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..canonical import (
     BOTH,
-    are_counts,
     canonical_label_scores,
     canonical_weight,
     check_indexes,
@@ -22,7 +23,7 @@ from ..canonical import (
     known_rows,
     named_label_tables,
 )
-from ..exceptions import caution, check_sizes, no_cautions, refuse
+from ..exceptions import invalid_input
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
@@ -142,17 +143,16 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             the scores, or all NaN; bad weights; "shrink" with another method than Platt scaling.
             After any error the estimator is unfitted.
         """
-        where = f"{type(self).__name__}.fit"
         with whole_or_not_at_all(self) as new:
             new._validate_params()
             check_sizes(new)
-            method = new._method(where)
-            check_indexes(where, y, X, sample_weight)
-            names, pairs, table = named_label_tables(y, X, None, where)
-            weight = canonical_weight(sample_weight, len(table), _where=where)
+            method = new._method()
+            check_indexes(y, X, sample_weight)
+            names, pairs, table = named_label_tables(y, X, None, label_name="y", input_name="X")
+            weight = canonical_weight(sample_weight, len(table))
             data = _Data(pairs, table, weight, names)
             fit = {"none": new._fit_each, "all": new._fit_all, "shrink": new._fit_shrunken}
-            fit[new.pooling](data, method, where)
+            fit[new.pooling](data, method)
             check_feature_names(new, X, reset=True)
             new.classes_ = [BOTH.copy() for _ in pairs]
             new.n_features_in_ = len(pairs)
@@ -200,7 +200,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the three poolings -------------------------------------------------------------------
 
-    def _fit_each(self, data, method, where):
+    def _fit_each(self, data, method):
         self.recalibrators_, lost = [], []
         for label in range(len(data.pairs)):
             fitted = data.fitted(method, [label])
@@ -209,43 +209,45 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 fitted = data.identity(label)
             self.recalibrators_.append(fitted)
         if lost:
-            caution(
-                where,
-                "rows with the label and rows without it, for each label",
-                f"one kind or none for {_listed(lost)}",
-                "The probabilities of these labels stay as they are; pooling='shrink' learns from "
-                "the other labels",
+            warn_calibration(
+                expected="rows with the label and rows without it, for each label",
+                got=f"one kind or none for {_listed(lost)}",
+                hint=(
+                    "The probabilities of these labels stay as they are; pooling='shrink' "
+                    "learns from the other labels"
+                ),
+                estimator=self,
             )
 
-    def _fit_all(self, data, method, where):
+    def _fit_all(self, data, method):
         self.pooled_ = data.fitted(method, range(len(data.pairs)))
         if self.pooled_ is None:
-            caution(
-                where,
-                "some label that is 0 in some rows and 1 in others",
-                "known labels that are all equal",
-                "All probabilities stay as they are",
+            warn_calibration(
+                expected="some label that is 0 in some rows and 1 in others",
+                got="known labels that are all equal",
+                hint="All probabilities stay as they are",
+                estimator=self,
             )
             self.pooled_ = data.identity(0)
         self.recalibrators_ = [self.pooled_] * len(data.pairs)
         unknown = [data.names[i] for i in range(len(data.pairs)) if not len(data.rows(i))]
         if unknown:
-            caution(
-                where,
-                "a row whose label is known, for each label",
-                f"none for {_listed(unknown)}",
-                "The map of all labels together is used for these",
+            warn_calibration(
+                expected="a row whose label is known, for each label",
+                got=f"none for {_listed(unknown)}",
+                hint="The map of all labels together is used for these",
+                estimator=self,
             )
 
-    def _fit_shrunken(self, data, method, where):
+    def _fit_shrunken(self, data, method):
         method.set_params(smooth_targets=False)
-        self._fit_all(data, method, where)
+        self._fit_all(data, method)
         tau = self.shrinkage
         if isinstance(self.pooled_, Identity) or tau == COMMON:
             self.shrinkage_ = COMMON
         elif tau == 0:
             self.shrinkage_ = 0.0
-            self._fit_each(data, method, where)
+            self._fit_each(data, method)
         else:
             fit = fit_shrunken(
                 data.labels(self.pooled_),
@@ -267,22 +269,24 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _method(self, where):
-        method = resolve_recalibrator(self.recalibrator, where)
+    def _method(self):
+        method = resolve_recalibrator(self.recalibrator)
         if self.pooling == "shrink" and not (
             isinstance(method, PlattScaling) and method.prior_weight == 0
         ):
-            refuse(
-                where,
-                "recalibrator='platt' or a PlattScaling with prior_weight=0 for pooling='shrink'",
-                repr(self.recalibrator),
-                "Choose pooling='none' or 'all'",
+            raise invalid_input(
+                expected=(
+                    "recalibrator='platt' or a PlattScaling with prior_weight=0 for "
+                    "pooling='shrink'"
+                ),
+                got=repr(self.recalibrator),
+                hint="Choose pooling='none' or 'all'",
             )
         return method
 
     def _check_predict(self, X, method):
         check_is_fitted(self)
-        scores = canonical_label_scores(X, f"{type(self).__name__}.{method}", self.n_features_in_)
+        scores = canonical_label_scores(X, self.n_features_in_, input_name="X")
         fitted = getattr(self, "feature_names_in_", None)
         if find_columns(X, fitted) is None:
             check_feature_names(self, X, reset=False)
@@ -322,7 +326,7 @@ class _Data(NamedTuple):
 
     def identity(self, label):
         pair = self.pairs[label]
-        with no_cautions():  # it learns nothing
+        with ignore_calibration_warnings():  # it learns nothing
             return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
 
     def labels(self, platt):

@@ -76,7 +76,7 @@ class OneVsRest(CombinedRecalibrator):
             weight = np.tile(weight, len(pairs))
             pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
         self.recalibrators_ = [
-            fit_copy(self.recalibrator, "OneVsRest.fit", pair, label, [0, 1], weight)
+            fit_copy(self.recalibrator, pair, label, [0, 1], weight)
             for pair, label in zip(pairs, labels, strict=True)
         ]
 
@@ -93,5 +93,5 @@ class OneVsRest(CombinedRecalibrator):
         )
 
     def _make_map(self):
-        parts = [get_map(part, "OneVsRest.map_") for part in self.recalibrators_]
+        parts = [get_map(part) for part in self.recalibrators_]
         return parts[0] if len(self.classes_) == 2 else maps.OneVsRest(parts=parts)

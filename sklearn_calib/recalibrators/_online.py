@@ -7,11 +7,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
+from .._atomic import restore_if_raised
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
 from .._sklearn_compat import field, with_options
 from .._typing import ArrayLike, FloatArray, Self
-from ..exceptions import refuse, restore_if_raised
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 
 _LARGEST = 30.0  # log-odds beyond count as that
@@ -123,18 +124,19 @@ class OnlineCalibration(Recalibrator):
         ValueError, TypeError
             As in `fit`; other classes than before. After an error the estimator is as it was.
         """
-        where = f"{type(self).__name__}.partial_fit"
         self._validate_params()
         known = getattr(self, "classes_", None)
         if known is not None and classes is not None and [*classes] != [*known]:  # type: ignore[misc]
             cure = "Leave classes out, or call fit to begin anew"
-            refuse(where, f"the classes of earlier rows, {[*known]}", f"{classes}", cure)
+            raise invalid_input(
+                expected=f"the classes of earlier rows, {[*known]}", got=f"{classes}", hint=cure
+            )
         given = classes if known is None else known
-        rows = self._checked(X, y, sample_weight, given, where, keeps_unit=True)
+        rows = self._checked(X, y, sample_weight, given, keeps_unit=True)
         proba, codes, weight, said, _ = rows
         with restore_if_raised(self):
             self._remember_input(X, proba, reset=known is None)
-            vars(self).pop("_derived", None)  # the map as it was
+            self.__dict__.pop("_derived", None)  # the map as it was
             if known is None:
                 self.classes_ = said
                 self._begin(len(said))

@@ -7,8 +7,8 @@ from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
+from .._warnings import warn_calibration
 from ..canonical import better_order, get_category_order, has_own_order, order_scale_columns
-from ..exceptions import caution, setting
 from ._base import Capabilities, Recalibrator, check_converged, falling_by
 
 
@@ -121,14 +121,14 @@ class OrdinalCalibration(Recalibrator):
         rank = np.argsort(self._columns_of_order())
         return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
-    def _checked(self, X, y, sample_weight, classes, where, **options):
+    def _checked(self, X, y, sample_weight, classes, **options):
         self._categories = get_category_order(y, classes)
-        return super()._checked(X, y, sample_weight, classes, where, **options)
+        return super()._checked(X, y, sample_weight, classes, **options)
 
     def _columns_of_order(self):
         """The column of each class from the lowest to the highest."""
         order = self._categories if self.order is None else self.order
-        return order_scale_columns(order, self.classes_, "OrdinalCalibration.fit, order")
+        return order_scale_columns(order, self.classes_)
 
     def _are_of_the_scale(self, proba, codes):
         """Whether columns are in the order of the scale where that of the labels is expected."""
@@ -140,12 +140,11 @@ class OrdinalCalibration(Recalibrator):
     def _warn_of_columns(self, proba, codes):
         if self._are_of_the_scale(proba, codes):
             names = self.order_.tolist()
-            caution(
-                "OrdinalCalibration.fit",
-                f"columns in the order of the classes {self.classes_.tolist()}",
-                f"columns that fit {names}, the order of the scale",
-                "Name the columns too: "
-                + setting("column_order", words=f"fit(..., classes={names})"),
+            warn_calibration(
+                expected=f"columns in the order of the classes {self.classes_.tolist()}",
+                got=f"columns that fit {names}, the order of the scale",
+                hint=f"Name the columns too: fit(..., classes={names})",
+                estimator=self,
             )
 
     def _fit(self, proba, codes, weight):

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import maps
+from .._argument_checks import check_level
 from .._kernels._confusion import (
     LOG_OF_NOTHING,
     confusion,
@@ -25,14 +26,15 @@ from .._kernels._mixture_proportions import fit_proportions, proportions_uncerta
 from .._simplex import SMALLEST_PROBABILITY, carries_log
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
+from .._warnings import warn_calibration
 from ..canonical import (
-    canonical_labels,
-    canonical_proba,
     canonical_weight,
     check_indexes,
     match_columns,
+    read_labels,
+    read_proba,
 )
-from ..exceptions import caution, check_level, named, refuse
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
@@ -40,64 +42,84 @@ EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled t
 _FAR = 1e-9  # of a mean from its target, relative
 
 
-def class_frequencies(value: Any, classes: AnyArray, name: str, where: str) -> FloatArray:
+def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
     """Frequencies that a user gave, in the order of the classes; `name` is the parameter."""
     k = len(classes)
     if isinstance(value, Real):
         if k != 2:
-            refuse(where, f"{k} numbers in {name}", f"{value:g}", "Pass one for each class")
+            raise invalid_input(
+                expected=f"{k} numbers in {name}", got=f"{value:g}", hint="Pass one for each class"
+            )
         return np.array([1.0 - float(value), float(value)])
     if isinstance(value, Mapping) or hasattr(value, "items"):
         found = np.full(k, np.nan)
-        for column, number in by_label(value, classes, where):
+        for column, number in by_label(value, classes):
             found[column] = number
         if len(value) != k:
             missing = classes[np.isnan(found)][:5].tolist()
             cure = "Give every class its frequency, 0 if it is absent"
-            refuse(where, f"all {k} classes in {name}", f"none of {missing}", cure)
+            raise invalid_input(
+                expected=f"all {k} classes in {name}", got=f"none of {missing}", hint=cure
+            )
     else:
         try:
             found = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
-            refuse(where, f"numbers in {name}", f"{value!r}", "Pass one for each class")
+            raise invalid_input(
+                expected=f"numbers in {name}", got=f"{value!r}", hint="Pass one for each class"
+            ) from None
     if found.shape != (k,):
         got = f"shape {found.shape}"
-        refuse(where, f"{k} numbers in {name}, one for each class", got, "Pass one for each")
+        raise invalid_input(
+            expected=f"{k} numbers in {name}, one for each class", got=got, hint="Pass one for each"
+        )
     if not ((found >= 0) & (found < np.inf)).all():
         wrong = found[~((found >= 0) & (found < np.inf))][0]
         cure = "Pass the frequencies of the classes"
-        refuse(where, f"finite numbers >= 0 in {name}", f"{wrong:g}", cure)
+        raise invalid_input(expected=f"finite numbers >= 0 in {name}", got=f"{wrong:g}", hint=cure)
     if abs(found.sum() - 1) > _SLACK:
         got = f"{found.sum():.6g}"
-        refuse(where, f"numbers with sum 1 in {name}", got, "Divide them by their sum")
+        raise invalid_input(
+            expected=f"numbers with sum 1 in {name}", got=got, hint="Divide them by their sum"
+        )
     return found / found.sum()
 
 
-def by_label(given: Any, classes: AnyArray, where: str) -> Iterator[tuple[int, float]]:
+def by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
     """Pairs of column and number, of a mapping of labels to numbers."""
     if not hasattr(given, "items"):
-        refuse(
-            where, "a dict of labels to numbers", f"{given!r}", "Name each label with its number"
+        raise invalid_input(
+            expected="a dict of labels to numbers",
+            got=f"{given!r}",
+            hint="Name each label with its number",
         )
     column_of = {label: column for column, label in enumerate(classes.tolist())}
     for label, number in given.items():
         if label not in column_of:
             known = classes[:10].tolist()
-            refuse(where, f"labels among {known}", f"{label}", "Name the classes as y does")
+            raise invalid_input(
+                expected=f"labels among {known}", got=f"{label}", hint="Name the classes as y does"
+            )
         try:
             yield column_of[label], float(number)
         except (TypeError, ValueError):
-            refuse(where, f"a number for {label}", f"{number!r}", "Pass a number for each label")
+            raise invalid_input(
+                expected=f"a number for {label}",
+                got=f"{number!r}",
+                hint="Pass a number for each label",
+            ) from None
 
 
 def offset_to_mean(
-    mean: Any, proba: FloatArray, weight: FloatArray, classes: AnyArray, where: str
+    mean: Any, proba: FloatArray, weight: FloatArray, classes: AnyArray
 ) -> FloatArray:
     """What is added to the logarithms so that the weighted mean of the rows is `mean`."""
     if isinstance(mean, Real) and not 0 < float(mean) < 1:
         cure = "Divide percentages by 100"
-        refuse(where, "a mean above 0 and below 1", f"{float(mean):g}", cure)
-    target, ranges = class_frequencies(mean, classes, "mean", where), reachable_means(proba, weight)
+        raise invalid_input(
+            expected="a mean above 0 and below 1", got=f"{float(mean):g}", hint=cure
+        )
+    target, ranges = class_frequencies(mean, classes, "mean"), reachable_means(proba, weight)
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
         low, high = ranges[column]
@@ -106,13 +128,15 @@ def offset_to_mean(
             rule = f"a mean of {label!r} above {low:.6g} and below {high:.6g}"
             cure = "Choose another mean, or raise probabilities of exactly 0 and 1 before"
             got = f"{target[column]:.6g}"
-            refuse(where, f"{rule} (rows of exactly 0 and 1 cannot move)", got, cure)
+            raise invalid_input(
+                expected=f"{rule} (rows of exactly 0 and 1 cannot move)", got=got, hint=cure
+            )
     found = mean_offset(proba, weight, target)
     if not (np.abs(found.means / target - 1) <= _FAR).all():
         rule = f"means that these rows can have, not {np.round(target, 6).tolist()}"
         got = f"{np.round(found.means, 6).tolist()} as the nearest"
         cure = "Probabilities of exactly 0 stay 0: raise them before, or choose other means"
-        refuse(where, rule, got, cure)
+        raise invalid_input(expected=rule, got=got, hint=cure)
     return found.offset
 
 
@@ -321,32 +345,48 @@ class PriorShift(Recalibrator):
         >>> shift.predict_proba([0.1, 0.5, 0.9])[:, 1].round(4).tolist()
         [0.0122, 0.1, 0.5]
         """
-        where = f"{cls.__name__}.from_class_weight"
-        classes, codes = canonical_labels(y, _where=where)
+        classes, codes = read_labels(y, input_name="y")
         k = len(classes)
         if k < 2:
-            refuse(where, "labels of at least two classes", "one class", "Pass all training labels")
+            raise invalid_input(
+                expected="labels of at least two classes",
+                got="one class",
+                hint="Pass all training labels",
+            )
         if isinstance(class_weight, str):
             if class_weight != "balanced":
-                refuse(where, "a dict or 'balanced'", repr(class_weight), "Pass what the model had")
+                raise invalid_input(
+                    expected="a dict or 'balanced'",
+                    got=repr(class_weight),
+                    hint="Pass what the model had",
+                )
             weights = compute_class_weight("balanced", classes=np.arange(k), y=codes)
         else:
             weights = np.ones(k)
-            for column, value in by_label(class_weight, classes, where):
+            for column, value in by_label(class_weight, classes):
                 weights[column] = value
         if not ((weights > 0) & (weights < np.inf)).all():
             wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
-            refuse(where, "weights that are finite and above 0", wrong, "Pass what the model had")
+            raise invalid_input(
+                expected="weights that are finite and above 0",
+                got=wrong,
+                hint="Pass what the model had",
+            )
         counts = np.bincount(codes).astype(float)
         if class_weight == "balanced" and counts.max() <= EQUAL_COUNTS * counts.min():
-            caution(
-                where,
-                "the training labels as they were before the resampling",
-                f"about equal numbers of each class ({int(counts.min())} to {int(counts.max())}), "
-                "which look resampled",
-                "From these the shift changes nothing: pass y as it was before, or write "
-                "PriorShift(prior=0.1, training_prior=0.5) with the frequencies of wherever the "
-                "model is used. If the classes were equal from the start, leave the shift out",
+            warn_calibration(
+                expected="the training labels as they were before the resampling",
+                got=(
+                    f"about equal numbers of each class ({int(counts.min())} to "
+                    f"{int(counts.max())}), which look resampled"
+                ),
+                hint=(
+                    "From these the shift changes nothing: pass y as it was before, or "
+                    "write PriorShift(prior=0.1, training_prior=0.5) with the frequencies "
+                    "of wherever the model is used. If the classes were equal from the "
+                    "start, leave the shift out"
+                ),
+                estimator=cls.__name__,
             )
         before, behind = counts / counts.sum(), counts * weights
         behind /= behind.sum()
@@ -416,66 +456,71 @@ class PriorShift(Recalibrator):
         >>> adapted.prior_.round(3).tolist(), shift.prior_.round(3).tolist()
         ([0.78, 0.22], [0.5, 0.5])
         """
-        where = f"{type(self).__name__}.adapt"
         check_is_fitted(self)
         to_mean = self.mean is not None
         if not to_mean and (not isinstance(self.prior, str) or self.prior not in ESTIMATED):
-            refuse(
-                where,
-                "a " + named("prior") + f" that is estimated, {', '.join(ESTIMATED)}",
-                f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
-                "predict_proba already uses it; to estimate it, fit PriorShift('em')",
+            raise invalid_input(
+                "prior",
+                expected=f"a prior that is estimated, {', '.join(ESTIMATED)}",
+                got=f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
+                hint="predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
-        check_level(level, where)
-        check_indexes(where, X, sample_weight)
-        proba = self._rows_to_map(X, where)
+        check_level(level)
+        check_indexes(X, sample_weight)
+        proba = self._rows_to_map(X)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
-        weight = canonical_weight(sample_weight, len(proba), _where=where)
+        weight = canonical_weight(sample_weight, len(proba))
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
         if to_mean:
-            adapted._meet_mean(proba, weight, where)
+            adapted._meet_mean(proba, weight)
             return adapted
         if "offset_" in vars(self):
-            refuse(where, "a fit without mean", "one with it", "Call fit again after set_params")
-        self._check_present(self.training_prior_, where)
+            raise invalid_input(
+                expected="a fit without mean",
+                got="one with it",
+                hint="Call fit again after set_params",
+            )
+        self._check_present(self.training_prior_)
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
             adapted.__dict__.pop(name, None)
         estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
-        estimate(proba, weight, level, where)
+        estimate(proba, weight, level)
         if (adapted.prior_ == 0).any():
             absent = self.classes_[adapted.prior_ == 0][:5].tolist()
-            caution(
-                where,
-                "target rows of every class",
-                f"an estimated frequency of 0 for {absent}",
-                "Their probability is 0 from now on; to keep such a class possible, pass its "
-                "frequency as prior=",
+            warn_calibration(
+                expected="target rows of every class",
+                got=f"an estimated frequency of 0 for {absent}",
+                hint=(
+                    "Their probability is 0 from now on; to keep such a class possible, "
+                    "pass its frequency as prior="
+                ),
+                estimator=self,
             )
         return adapted
 
-    def _by_likelihood(self, proba, weight, level, where):
+    def _by_likelihood(self, proba, weight, level):
         source = self.training_prior_
         ratio = np.asarray(proba) / source
         fit = fit_proportions(ratio, weight, source)
         if fit.gap > _GAP:
-            caution(
-                where,
-                f"a likelihood within {_GAP:g} nats per row of the largest",
-                f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
-                "The frequencies are close to the best; join classes if they matter",
+            warn_calibration(
+                expected=f"a likelihood within {_GAP:g} nats per row of the largest",
+                got=f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
+                hint="The frequencies are close to the best; join classes if they matter",
+                estimator=self,
             )
         self.prior_ = fit.prior
         self.prior_se_, self.prior_interval_ = proportions_uncertainty(
             ratio, weight, fit.prior, source, self._source_rows, level
         )
 
-    def _by_confusion(self, proba, weight, level, where):
+    def _by_confusion(self, proba, weight, level):
         known = self._confusion
         if known is None:
             rule, cure = f"a fit with prior={self.prior!r}", "Call fit again after set_params"
-            refuse(where, rule, "one with another prior", cure)
-        self._check_present(known.frequencies, where)
+            raise invalid_input(expected=rule, got="one with another prior", hint=cure)
+        self._check_present(known.frequencies)
         guess = predicted(proba, self.confusion == "hard")
         if self.prior == "rlls":
             self.prior_ = regularised_prior(known, guess, weight, self.penalty)
@@ -483,25 +528,26 @@ class PriorShift(Recalibrator):
         if known.spread is None:
             rule = "predictions that tell the classes apart"
             got = "a confusion matrix without an inverse"
-            refuse(where, rule, got, "Take confusion='soft', prior='em' or prior='rlls'")
+            raise invalid_input(
+                expected=rule, got=got, hint="Take confusion='soft', prior='em' or prior='rlls'"
+            )
         found = confusion_prior(known, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = found
 
-    def _check_present(self, frequencies, where):
+    def _check_present(self, frequencies):
         absent = self.classes_[frequencies == 0]
         if len(absent):
-            refuse(
-                where,
-                "rows of every class in fit",
-                f"none of {absent[:5].tolist()}",
-                "Fit on rows that have it, pass training_prior=, or leave its column out",
+            raise invalid_input(
+                expected="rows of every class in fit",
+                got=f"none of {absent[:5].tolist()}",
+                hint=("Fit on rows that have it, pass training_prior=, or leave its column out"),
             )
 
     def _fit(self, proba, codes, weight):
-        where, k = f"{type(self).__name__}.fit", proba.shape[1]
+        k = proba.shape[1]
         weight = weight / weight.max()  # keeps squares finite
         if self.mean is not None:
-            self._meet_mean(proba, weight, where)
+            self._meet_mean(proba, weight)
             return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
@@ -512,56 +558,61 @@ class PriorShift(Recalibrator):
             self._confusion = confusion(predicted(proba, self.confusion == "hard"), codes, weight)
         source = observed
         if given:
-            source = class_frequencies(self.training_prior, self.classes_, "training_prior", where)
+            source = class_frequencies(self.training_prior, self.classes_, "training_prior")
             if (source == 0).any():
-                refuse(
-                    where,
-                    "a " + named("training_prior") + " above 0 for every class",
-                    f"0 for {self.classes_[source == 0][:5].tolist()}",
-                    "The model knows nothing of a class that it has not seen; leave its column out",
+                raise invalid_input(
+                    "training_prior",
+                    expected="a training_prior above 0 for every class",
+                    got=f"0 for {self.classes_[source == 0][:5].tolist()}",
+                    hint=(
+                        "The model knows nothing of a class that it has not seen; leave its "
+                        "column out"
+                    ),
                 )
-        self.training_prior_, self.prior_ = source, self._target(source, observed, where)
+        self.training_prior_, self.prior_ = source, self._target(source, observed)
         if self.prior_ is not source:
-            self._check_present(source, where)
+            self._check_present(source)
         self.prior_ = self.prior_.copy()  # each array its own
 
-    def _fit_unread(self, X, y, sample_weight, classes, where):
+    def _fit_unread(self, X, y, sample_weight, classes):
         if y is not None or self.mean is None:
             return False
-        proba = canonical_proba(X, _where=where)
-        weight = canonical_weight(sample_weight, len(proba), _where=where)
+        proba = read_proba(X, input_name="X")
+        weight = canonical_weight(sample_weight, len(proba))
         named = list(self.mean) if isinstance(self.mean, Mapping) else np.arange(proba.shape[1])
         given = named if classes is None else classes
-        self.classes_, _ = canonical_labels(given, classes=classes, _where=where)
-        self._check_fit_shapes(proba, self.classes_, where)
+        self.classes_, _ = read_labels(given, classes=classes)
+        self._check_fit_shapes(proba, self.classes_)
         proba = match_columns(proba, X, self.classes_)
         self._remember_input(X, proba, reset=True)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
-        self._meet_mean(proba, weight, where)
+        self._meet_mean(proba, weight)
         return True
 
-    def _meet_mean(self, proba, weight, where):
+    def _meet_mean(self, proba, weight):
         """Set `offset_`."""
         for name, default in (("prior", "em"), ("training_prior", None), ("strength", 1.0)):
             value = getattr(self, name)
             if not (value is default or (isinstance(value, str | Real) and value == default)):
                 cure = f"A mean takes the place of frequencies: leave {name} out, or mean"
-                refuse(where, "mean alone", f"{name}={value!r} beside it", cure)
-        self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_, where)
+                raise invalid_input(
+                    expected="mean alone", got=f"{name}={value!r} beside it", hint=cure
+                )
+        self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_)
 
-    def _target(self, source, observed, where):
+    def _target(self, source, observed):
         if not isinstance(self.prior, str):
-            return class_frequencies(self.prior, self.classes_, "prior", where)
+            return class_frequencies(self.prior, self.classes_, "prior")
         if self.prior in ESTIMATED:
             return source
         if self.prior == "uniform":
             return np.full(len(source), 1.0 / len(source))
         if self.training_prior is None:
-            refuse(
-                where,
-                named("training_prior") + " with prior='undo_resampling'",
-                "None",
-                "Pass the class frequencies after the resampling, for instance [0.5, 0.5]",
+            raise invalid_input(
+                "training_prior",
+                expected="training_prior with prior='undo_resampling'",
+                got="None",
+                hint=("Pass the class frequencies after the resampling, for instance [0.5, 0.5]"),
             )
         return observed
 

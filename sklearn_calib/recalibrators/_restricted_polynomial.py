@@ -13,13 +13,13 @@ from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, Self
-from ..exceptions import caution, named, refuse
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 _DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
 _WORST_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
-_WHERE = "RestrictedPolynomialRegression.fit"
 
 
 _Degree: TypeAlias = Annotated[int, Interval(Integral, 1, 60, closed="both")]
@@ -197,22 +197,24 @@ class RestrictedPolynomialRegression(Recalibrator):
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
         [[fit]] = self._solve(data, self.degree_, [bound], own)
         if fit is None:
-            self._refuse_impossible(known, f"a rising polynomial of degree {self.degree_}")
+            raise self._impossible_constraints(
+                known, f"a rising polynomial of degree {self.degree_}"
+            )
         self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
         self.constraint_gap_ = 0.0 if known is None else self._missed(known, own)
         if self.optimality_gap_ > _WORST_GAP:
-            caution(
-                _WHERE,
-                f"an optimality gap of at most {_WORST_GAP}",
-                f"{self.optimality_gap_:.2g}",
-                "Use a smaller degree, or another bound l1",
+            warn_calibration(
+                expected=f"an optimality gap of at most {_WORST_GAP}",
+                got=f"{self.optimality_gap_:.2g}",
+                hint="Use a smaller degree, or another bound l1",
+                estimator=self,
             )
         if known is not None and self.constraint_gap_ > _WORST_GAP:
-            caution(
-                _WHERE,
-                f"a map that misses its constraints by at most {_WORST_GAP}",
-                f"{self.constraint_gap_:.2g}",
-                "Use another degree, or fewer constraints",
+            warn_calibration(
+                expected=f"a map that misses its constraints by at most {_WORST_GAP}",
+                got=f"{self.constraint_gap_:.2g}",
+                hint="Use another degree, or fewer constraints",
+                estimator=self,
             )
 
     def _fit_constant(self, mean, bound, known):
@@ -222,7 +224,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             low = known.low[~known.slope].max(initial=0.0)
             high = min(known.high[~known.slope].min(initial=1.0), bound)
             if low > high or (known.low[known.slope] > 0).any():
-                self._refuse_impossible(known, "a constant, since all scores are equal,")
+                raise self._impossible_constraints(known, "a constant, since all scores are equal,")
         self.coef_ = np.array([max(min(mean, high), low)])
         self.degree_, self.l1_ = 0, float(self.coef_[0])
         self.optimality_gap_ = self.constraint_gap_ = 0.0
@@ -258,13 +260,12 @@ class RestrictedPolynomialRegression(Recalibrator):
             bounds = np.empty(0)
         if degrees.dtype.kind != "i" or not len(degrees) or degrees[0] < 1 or degrees[-1] > 60:
             cure = "Pass an int, a list of them or 'cv'"
-            refuse(_WHERE, "degrees that are integers from 1 to 60", repr(self.degree), cure)
+            raise invalid_input(
+                expected="degrees that are integers from 1 to 60", got=repr(self.degree), hint=cure
+            )
         if not len(bounds) or not bounds[0] > 0:
-            refuse(
-                _WHERE,
-                "bounds " + named("l1") + " above 0",
-                repr(self.l1),
-                "Pass None for no bound",
+            raise invalid_input(
+                "l1", expected="bounds l1 above 0", got=repr(self.l1), hint="Pass None for no bound"
             )
         return degrees.tolist(), bounds.tolist()
 
@@ -334,10 +335,12 @@ class RestrictedPolynomialRegression(Recalibrator):
             return None
         if self.solver == "ipm":
             cure = "Use solver='auto'"
-            refuse(_WHERE, "a solver of programs with constraints", "solver='ipm'", cure)
+            raise invalid_input(
+                expected="a solver of programs with constraints", got="solver='ipm'", hint=cure
+            )
         if len(self.constraints) > _MAX_CONSTRAINTS:
             rule, got = f"at most {_MAX_CONSTRAINTS} constraints", str(len(self.constraints))
-            refuse(_WHERE, rule, got, "Bound the map at fewer points")
+            raise invalid_input(expected=rule, got=got, hint="Bound the map at fewer points")
         parts = [_parsed(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
         known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
@@ -346,7 +349,11 @@ class RestrictedPolynomialRegression(Recalibrator):
             ahead = known.at[i] <= known.at[j] and not known.slope[i]  # of values, which rise
             if same and (ahead or known.at[i] == known.at[j]):
                 got = f"{known.text[i]} and {known.text[j]}"
-                refuse(_WHERE, "constraints that a map that rises can fulfil", got, "Drop one")
+                raise invalid_input(
+                    expected="constraints that a map that rises can fulfil",
+                    got=got,
+                    hint="Drop one",
+                )
         return known
 
     def _score_at(self, at):
@@ -371,10 +378,12 @@ class RestrictedPolynomialRegression(Recalibrator):
         reached = own.matrix(self.degree_) @ self.coef_ * pace
         return float(np.maximum(known.low - reached, reached - known.high).max(initial=0.0))
 
-    def _refuse_impossible(self, known, what):
+    def _impossible_constraints(self, known, what):
         got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")
         cure = "Use a higher degree, a larger bound l1, or fewer constraints"
-        refuse(_WHERE, named("constraints") + f" that {what} can fulfil", got, cure)
+        return invalid_input(
+            "constraints", expected=f"constraints that {what} can fulfil", got=got, hint=cure
+        )
 
 
 class _Known(NamedTuple):
@@ -393,18 +402,22 @@ def _parsed(entry, scale):
     cure = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
     got = repr(entry)[:80]
     if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 4:
-        refuse(_WHERE, rule, got, cure)
+        raise invalid_input(expected=rule, got=got, hint=cure)
     quantity, at, relation, bound = entry
     if quantity not in ("value", "slope") or relation not in ("<=", ">=", "=="):
         rule += ", quantity 'value' or 'slope', relation '<=', '>=' or '=='"
-        refuse(_WHERE, rule, got, cure)
+        raise invalid_input(expected=rule, got=got, hint=cure)
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
     if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
         between = "strictly between 0 and 1 on the log-odds" if scale == "logit" else "from 0 to 1"
-        refuse(_WHERE, named("constraints") + f" at probabilities {between}", got, cure)
+        raise invalid_input(
+            "constraints", expected=f"constraints at probabilities {between}", got=got, hint=cure
+        )
     if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
         what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
-        refuse(_WHERE, named("constraints") + f" with bounds on {what}", got, cure)
+        raise invalid_input(
+            "constraints", expected=f"constraints with bounds on {what}", got=got, hint=cure
+        )
     slope = quantity == "slope"
     name = "P'" if slope else "P"
     low = -np.inf if relation == "<=" else float(bound)

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._argument_checks import are_counts
 from .._kernels._binning import ON_EDGE
 from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
-from ..canonical import are_counts
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._anybody import aligned_proba, fit_recalibrator, folds_of, resolve_recalibrator
 from ._base import Recalibrator
 
@@ -21,7 +21,7 @@ Fitted = dict[str, tuple[Estimator, ...]]
 Failures = dict[str, Exception]
 
 
-def named_chains(recalibrators: object, where: str) -> Chains:
+def named_chains(recalibrators: object) -> Chains:
     """Candidates by name, each as the recalibrators that it applies in turn.
 
     A pipeline of recalibrators is a chain; two chains that begin with the same instance share it.
@@ -33,16 +33,17 @@ def named_chains(recalibrators: object, where: str) -> Chains:
     else:
         pairs = []
     if not pairs:
-        refuse(
-            where,
-            'recalibrators="auto", a list of names and instances, or a dict of name to these',
-            repr(recalibrators),
-            "See sklearn_calib.recalibrators.all_recalibrators()",
+        raise invalid_input(
+            expected=(
+                'recalibrators="auto", a list of names and instances, or a dict of name to these'
+            ),
+            got=repr(recalibrators),
+            hint="See sklearn_calib.recalibrators.all_recalibrators()",
             error=TypeError,
         )
     chains: Chains = {}
     for name, one in pairs:
-        whole = resolve_recalibrator(one, where)
+        whole = resolve_recalibrator(one)
         while name in chains:
             name += "'"
         parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
@@ -98,7 +99,7 @@ def fold_masses(
     if groups is None:
         if n_folds > len(deal):
             rule = f"at most {len(deal)} folds as cv, one for each row"
-            refuse("StackedCalibration.fit", rule, f"{n_folds}", "Pass for instance cv=5")
+            raise invalid_input(expected=rule, got=f"{n_folds}", hint="Pass for instance cv=5")
         fold[deal] = np.arange(len(deal)) % n_folds  # on from class to class: none stays empty
     else:
         own = groups[order][copies]

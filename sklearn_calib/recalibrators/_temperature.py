@@ -17,8 +17,14 @@ from .._kernels._temperature import (
 from .._simplex import absent_of, log_of_options
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
-from ..canonical import canonical_labels, canonical_proba, check_column_owner, device_scores
-from ..exceptions import caution, named, refuse
+from .._warnings import warn_calibration
+from ..canonical import (
+    check_column_owner,
+    device_scores,
+    read_labels,
+    read_proba,
+)
+from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 from ._refit import whole_or_not_at_all
@@ -130,24 +136,24 @@ class TemperatureScaling(Recalibrator):
         array_api=True,
     )
 
-    def _fit_unread(self, X, y, sample_weight, classes, where):
+    def _fit_unread(self, X, y, sample_weight, classes):
         if self.criterion != "log_loss":
             return False
         kind, least = "proba", _MAP_ENTRIES
-        if (held := device_scores(X, kind, where, canonical_proba)) is not None:
+        if (held := device_scores(X, kind, read_proba)) is not None:
             X, kind, least = held, held.kind, _DEVICE_ENTRIES
         elif not isinstance(X, np.memmap):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
             return False
-        known, _ = canonical_labels(y, classes=classes, _where=where)
+        known, _ = read_labels(y, classes=classes, input_name="y")
         if classes is None:
-            check_column_owner(X, known, "classes", where)
+            check_column_owner(X, known, "classes")
         classes = known
         if X.shape[1] > 1:
-            self._check_fit_shapes(X, classes, where)
+            self._check_fit_shapes(X, classes)
         start = getattr(self, "_last", None) if self.warm_start else None
-        blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map, where)
+        blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map)
         self._fit_passes(blocks, start)
         return True
 
@@ -230,22 +236,20 @@ class TemperatureScaling(Recalibrator):
         >>> abs(ts.temperature_ / whole.temperature_ - 1) < 1e-6
         True
         """
-        where = f"{type(self).__name__}.fit_blocks"
         self._validate_params()
         if self.criterion != "log_loss":
-            refuse(
-                where,
-                "criterion='log_loss' for blocks",
-                repr(self.criterion),
-                "Take the log loss, or give all rows to fit",
+            raise invalid_input(
+                expected="criterion='log_loss' for blocks",
+                got=repr(self.criterion),
+                hint="Take the log loss, or give all rows to fit",
             )
         if start is None and self.warm_start:
             start = getattr(self, "_last", None)
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
-            refuse(where, named("start") + " > 0", repr(start), cure)
+            raise invalid_input("start", expected="start > 0", got=repr(start), hint=cure)
         with whole_or_not_at_all(self) as new:
-            new._fit_passes(Blocks(blocks, kind, classes, map, where), start)
+            new._fit_passes(Blocks(blocks, kind, classes, map), start)
         return self
 
     def _fit_passes(self, blocks, start):
@@ -269,11 +273,10 @@ class TemperatureScaling(Recalibrator):
         total, options = float(weight.sum()), absent_of(proba) is not None
         z = log_of_options(proba)
         if options and self.criterion != "log_loss":
-            refuse(
-                "TemperatureScaling.fit",
-                "criterion='log_loss' for rows of different options",
-                repr(self.criterion),
-                "Take the log loss",
+            raise invalid_input(
+                expected="criterion='log_loss' for rows of different options",
+                got=repr(self.criterion),
+                hint="Take the log loss",
             )
 
         def solve(smoothing):
@@ -291,23 +294,22 @@ class TemperatureScaling(Recalibrator):
 
         ``solve(label_smoothing)`` gives the fit and the sum of the weights.
         """
-        where = "TemperatureScaling.fit"
         fit, n_samples = solve(0.0)
         if fit.status == "uninformative":
-            caution(
-                where,
-                "scores that are higher for the true class",
-                "scores that are no better than a uniform guess",
-                "The result is uniform",
+            warn_calibration(
+                expected="scores that are higher for the true class",
+                got="scores that are no better than a uniform guess",
+                hint="The result is uniform",
+                estimator=self,
             )
         elif fit.status == "separable":
-            caution(
-                where,
-                "some calibration label without the largest score",
-                "a calibration set that is all correct, whose best temperature is 0",
-                "It is used, since laplace=True keeps the result inside (0, 1)"
+            warn_calibration(
+                expected="some calibration label without the largest score",
+                got="a calibration set that is all correct, whose best temperature is 0",
+                hint="It is used, since laplace=True keeps the result inside (0, 1)"
                 if self.laplace
-                else "The fit uses labels smoothed by 1 / (N + 1); pass more rows to do without",
+                else ("The fit uses labels smoothed by 1 / (N + 1); pass more rows to do without"),
+                estimator=self,
             )
             if not self.laplace:
                 fit, _ = solve(1.0 / (n_samples + 1.0))

@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._argument_checks import check_known, is_number
 from .._kernels._float_order import crossings, numbers_of
 from .._show import Section, Shown, Table
 from .._simplex import raised
 from .._typing import AnyArray, FloatArray
-from ..canonical import canonical_proba
-from ..exceptions import check_known, is_number, named, refuse
+from ..canonical import read_proba
+from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
@@ -107,7 +108,6 @@ def find_thresholds(
     dtype: str,
     floor: float | None,
     turning_map: Callable[[], CalibrationMap | None],
-    where: str,
 ) -> Any:
     """`Recalibrator.threshold` of a map for two classes.
 
@@ -121,15 +121,13 @@ def find_thresholds(
         What probabilities are raised to before `value`.
     turning_map : callable
         Called without arguments: None if the map only rises or only falls, else the map.
-    where : str
-        Begins the error messages.
     """
-    check_known(where, "input", input, _ENDS, "Say what the scores are")
-    check_known(where, "dtype", dtype, _TYPES, "Say how the scores are stored")
-    targets = _checked(target, where)
+    check_known("input", input, _ENDS, "Say what the scores are")
+    check_known("dtype", dtype, _TYPES, "Say how the scores are stored")
+    targets = _checked(target)
 
     def rows(x):
-        return canonical_proba(x, kind=input, _where=where)  # type: ignore[arg-type]
+        return read_proba(x, kind=input)  # type: ignore[arg-type]
 
     def of_scores(x):
         given = rows(x)
@@ -139,7 +137,7 @@ def find_thresholds(
     if dtype == "float32":  # the largest of its numbers
         low, high = np.clip([low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0]))
     found = turning_map()
-    ranges = Ranges(low, high, dtype, where)
+    ranges = Ranges(low, high, dtype)
     if found is not None and found.direction() is None:
         found.cut(ranges, lambda x: Rows.from_canonical(rows(x)))
         ranges.move_to_jumps(of_scores)
@@ -149,15 +147,19 @@ def find_thresholds(
     return listed[0] if np.ndim(target) == 0 else listed
 
 
-def _checked(target, where):
+def _checked(target):
     given = np.atleast_1d(np.asarray(target, dtype=object))
     for one in given.ravel():
         if not is_number(one) or not 0 <= one <= 1:
             cure = "Pass a calibrated probability, such as 0.02; divide percentages by 100"
-            refuse(where, named("targets") + " from 0 to 1", repr(one)[:60], cure)
+            raise invalid_input(
+                "targets", expected="targets from 0 to 1", got=repr(one)[:60], hint=cure
+            )
     if given.ndim > 1 or not len(given):
         cure = "Pass a number or a list of numbers"
-        refuse(where, "one " + named("target") + " or a list of them", f"shape {given.shape}", cure)
+        raise invalid_input(
+            "target", expected="one target or a list of them", got=f"shape {given.shape}", hint=cure
+        )
     return given.astype(np.float64)
 
 

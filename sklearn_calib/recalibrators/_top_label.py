@@ -92,9 +92,7 @@ class TopLabel(CombinedRecalibrator):
         for key, rows in groups.items():
             pair = top_against_rest(proba[rows], top[rows])
             hit = (codes[rows] == top[rows]).astype(np.intp)
-            self.recalibrators_[key] = fit_copy(
-                self.recalibrator, "TopLabel.fit", pair, hit, [0, 1], weight[rows]
-            )
+            self.recalibrators_[key] = fit_copy(self.recalibrator, pair, hit, [0, 1], weight[rows])
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
@@ -122,7 +120,7 @@ class TopLabel(CombinedRecalibrator):
     def _make_map(self):
         keys = range(len(self.classes_)) if self.per_class and len(self.classes_) > 2 else [-1]
         found = map(self.recalibrators_.get, keys)
-        parts = [None if part is None else get_map(part, "TopLabel.map_") for part in found]
+        parts = [None if part is None else get_map(part) for part in found]
         if len(self.classes_) == 2:
             return parts[0]
         return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels._passes import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ._blocks import Blocks, Kind
 from ._refit import whole_or_not_at_all
 from ._softmax_family import SoftmaxRegression
@@ -118,12 +118,16 @@ class VectorScaling(SoftmaxRegression):
         >>> np.allclose(vector.coef_, VectorScaling().fit(proba, y).coef_, atol=1e-4)
         True
         """
-        where = f"{type(self).__name__}.fit_blocks"
         self._validate_params()
         if tol is not None and not 0 < tol < np.inf:
-            refuse(where, named("tol") + " > 0", repr(tol), "Pass nats, for instance 1e-6, or None")
+            raise invalid_input(
+                "tol",
+                expected="tol > 0",
+                got=repr(tol),
+                hint="Pass nats, for instance 1e-6, or None",
+            )
         with whole_or_not_at_all(self) as new:
-            new._fit_passes(Blocks(blocks, kind, classes, map, where), tol)
+            new._fit_passes(Blocks(blocks, kind, classes, map), tol)
         return self
 
     def _fit_passes(self, blocks, tol):

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import require
 from .._random import generator
 from .._simplex import absent_of
 from .._sklearn_compat import StratifiedGroups
 from .._typing import DataFrame, FloatArray, Progress
-from ..exceptions import no_cautions, require
+from .._warnings import ignore_calibration_warnings
 from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
@@ -106,7 +107,7 @@ class Advice:
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
-        pd = require("pandas", "cli", "Advice.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,7 +142,7 @@ def advise(
     options = model.case is not None and absent_of(model.case.proba) is not None
     names = _OF_OPTIONS if options else ADVISED
     steps, cases = len(names) + 1, {}
-    with no_cautions():
+    with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
             cases[name] = source.held_out(name)
             if progress is not None:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, overload
 
+from .._argument_checks import check_level, check_progress
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..canonical import canonical_proba, is_single_column
-from ..exceptions import check_level, check_progress, named, refuse
+from ..exceptions import invalid_input
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
@@ -266,30 +267,29 @@ def calibration_report(
     """
     if multilabel is not False:
         return _of_many_labels(**locals())
-    where = "calibration_report"
-    functions = report_measures(measures, where, groups is not None or soft_labels)
-    _check_options(level, name, columns, progress, where)
+    functions = report_measures(measures, groups is not None or soft_labels)
+    _check_options(level, name, columns, progress)
     others = {"by": by, "features": features, "grades": grades}
-    _check_clusters(groups, soft_labels, others, y_proba, where)
+    _check_clusters(groups, soft_labels, others, y_proba)
     given = sample_weight, labels, pos_label
     models: dict[str, Model]
     if y_proba is None:
-        models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
+        models = models_of_summaries(y_true, name, any(x is not None for x in given))
         named: dict[str, Any] = {}
         if check_columns:
-            check_order_of_summaries(models, where)
+            check_order_of_summaries(models)
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
         def read(proba):
             whole = partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None
             how = {"validate": whole, "check_order": False, "soft_labels": soft_labels}
-            return canonical_case(where, y_true, proba, *given, **how)
+            return canonical_case(y_true, proba, *given, **how)
 
-        models = _models_of_rows(named, read, groups, check_columns, where)
-    audited = {} if by is None else _groups(models, by, where)
-    graded = {} if grades is None else grades_of_models(models, grades, where)
-    by_features = {} if features is None else features_of(models, features, where)
+        models = _models_of_rows(named, read, groups, check_columns)
+    audited = {} if by is None else _groups(models, by)
+    graded = {} if grades is None else grades_of_models(models, grades)
+    by_features = {} if features is None else features_of(models, features)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     first = next(iter(models.values()))
@@ -317,28 +317,30 @@ def calibration_report(
     return report
 
 
-def _check_clusters(groups, soft, others, y_proba, where):
+def _check_clusters(groups, soft, others, y_proba):
     """Refuse rows that belong together where nothing would heed it."""
     if groups is None and not soft:
         return
     what = "soft labels" if groups is None else "groups"
     if y_proba is None:
         cure = "Pass y_true and y_proba; a summary does not know which rows belong together"
-        refuse(where, f"rows, for {what}", "summaries", cure)
+        raise invalid_input(expected=f"rows, for {what}", got="summaries", hint=cure)
     for name, other in others.items():
         if other is not None:
             cure = "Its intervals would take the rows for independent: leave one of the two out"
-            refuse(where, f"{what} without {', '.join(others)}", f"also {name}", cure)
+            raise invalid_input(
+                expected=f"{what} without {', '.join(others)}", got=f"also {name}", hint=cure
+            )
 
 
-def _models_of_rows(named, read, groups, check_columns, where):
+def _models_of_rows(named, read, groups, check_columns):
     """Models of the rows that are read of each probabilities, which may belong together."""
     cases = {}
     for key, proba in named.items():
-        _check_no_model(proba, where)
+        _check_no_model(proba)
         cases[key] = read(proba)
         if check_columns:
-            check_order(cases[key], plain(key), where)
+            check_order(cases[key], plain(key))
     clusters = in_clusters(next(iter(cases.values())), groups).clusters
     for key, case in cases.items() if clusters is not None else ():
         cases[key] = case.in_clusters(clusters)
@@ -366,46 +368,59 @@ def _losses_of_scikit_learn(models, named):
 
 def _of_many_labels(*, y_true, y_proba, multilabel, pos_label, columns, by, features, **options):
     """`label_report`, but for what only rows of one label can have."""
-    where = "calibration_report"
     if multilabel is not True:
         cure = "Pass True: macro and micro means are both reported"
-        refuse(where, named("multilabel") + " True or False", repr(multilabel)[:60], cure)
+        raise invalid_input(
+            "multilabel", expected="multilabel True or False", got=repr(multilabel)[:60], hint=cure
+        )
     alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
     alone |= {name: options.pop(name) or None for name in ("normalize", "advice", "soft_labels")}
     alone |= {name: options.pop(name) for name in ("grades", "groups")}
-    _check_options(options["level"], options["name"], columns, options["progress"], where)
+    _check_options(options["level"], options["name"], columns, options["progress"])
     if y_proba is None or isinstance(y_proba, dict):
         got = "no y_proba" if y_proba is None else "a dict"
         cure = "Pass them as y_proba; report on several models one by one"
-        refuse(where, "the probabilities of one model, for multilabel=True", got, cure)
-    _check_no_model(y_proba, where)
+        raise invalid_input(
+            expected="the probabilities of one model, for multilabel=True", got=got, hint=cure
+        )
+    _check_no_model(y_proba)
     given = next((name for name, value in alone.items() if value is not None), None)
     if given is not None:
         cure = f"Leave {given} out, or report on one label, Y[:, 0] and P[:, 0]"
-        refuse(where, f"no {given} for multilabel=True", "one", cure)
+        raise invalid_input(expected=f"no {given} for multilabel=True", got="one", hint=cure)
     return label_report(y_true, y_proba, **options)
 
 
-def _check_no_model(given, where):
+def _check_no_model(given):
     """A model where its probabilities belong: say what to write."""
     if hasattr(given, "predict") or callable(given):
         rule, call = "probabilities", "calibration_report(y, {})"
-        check_gives_proba(given, where, call, rule)
+        check_gives_proba(given, call, rule)
         cure = f"Write {call.format('model.predict_proba(X)')}"
-        refuse(where, rule, f"the model {type(given).__name__}", cure, error=TypeError)
+        raise invalid_input(
+            expected=rule, got=f"the model {type(given).__name__}", hint=cure, error=TypeError
+        )
 
 
-def _check_options(level, name, columns, progress, where):
-    check_level(level, where)
-    check_progress(progress, where)
+def _check_options(level, name, columns, progress):
+    check_level(level)
+    check_progress(progress)
     if not isinstance(name, str):
-        refuse(where, "name as text", repr(name)[:60], "Pass several models as a dict of y_proba")
+        raise invalid_input(
+            expected="name as text",
+            got=repr(name)[:60],
+            hint="Pass several models as a dict of y_proba",
+        )
     if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
-        refuse(where, "columns as a list of names", repr(columns)[:60], "The labels' comes first")
+        raise invalid_input(
+            expected="columns as a list of names",
+            got=repr(columns)[:60],
+            hint="The labels' comes first",
+        )
 
 
-def _groups(models, by, where):
+def _groups(models, by):
     """The audit of the groups of each model; all have the same rows."""
-    cases = cases_of(models, "Pass y_proba, or summarise with by=", "by", where)
+    cases = cases_of(models, "Pass y_proba, or summarise with by=", "by")
     options = {"depth": 2, "level": 1 - SIGNIFICANCE}
     return {name: audit_case(case, by, **options) for name, case in cases.items()}

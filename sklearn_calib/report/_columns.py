@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from .._show import listed, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import better_order, named_label_tables
-from ..exceptions import named, refuse, setting
+from ..exceptions import invalid_input
 from ..metrics import Case, canonical_case
 from ._models import Model
 
@@ -81,9 +81,8 @@ def find_column_order(
     >>> find_column_order(y, proba[:, [1, 2, 0]]).classes.tolist()
     [1, 2, 0]
     """
-    where = "find_column_order"
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    return order_of_case(canonical_case(where, *rows, check_order=False))
+    return order_of_case(canonical_case(*rows, check_order=False))
 
 
 def order_of_case(case: Case) -> ColumnOrder | None:
@@ -100,35 +99,38 @@ def order_of_case(case: Case) -> ColumnOrder | None:
     )
 
 
-def check_order(case: Case, name: str, where: str) -> None:
+def check_order(case: Case, name: str) -> None:
     """Raise ValueError where the order of the columns cannot be meant."""
     found = order_of_case(case)
     if found is None:
         return
     given, fits = (str(labels.tolist()[:20]) for labels in (case.classes, found.classes))
-    refuse(
-        where,
-        f"columns of {name} in the order of the classes {given}",
-        f"columns that fit {fits}: the largest probability is that of the true class in "
-        f"{found.accuracy_as_given:.4f} of the rows as given, in {found.accuracy:.4f} in that "
-        "order",
-        f"Pass labels={fits}, or as pos_label the class that a single column belongs to; where "
-        "they are meant as they are, " + setting("check_columns", False),
+    raise invalid_input(
+        expected=f"columns of {name} in the order of the classes {given}",
+        got=(
+            f"columns that fit {fits}: the largest probability is that of the true "
+            f"class in {found.accuracy_as_given:.4f} of the rows as given, in "
+            f"{found.accuracy:.4f} in that order"
+        ),
+        hint=(
+            f"Pass labels={fits}, or as pos_label the class that a single column "
+            "belongs to; where they are meant as they are, check_columns=False"
+        ),
     )
 
 
-def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
+def check_order_of_summaries(models: Mapping[str, Model]) -> None:
     """The same of summaries; of more than two classes a sample of the rows has to know."""
     for name, model in models.items():
         sample = None if model.two_classes else model.sample()
         if sample is not None:
-            check_order(sample.case, name, where)
+            check_order(sample.case, name)
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
             rule = f"probabilities of the class {positive!r} in the summary {name}"
-            cure = setting("other_column", words="Summarise the other column, or 1 - p")
-            cure += "; if they are meant, pass " + setting("check_columns", False)
-            refuse(where, rule, "those of the other class", cure)
+            cure = "Summarise the other column, or 1 - p"
+            cure += "; if they are meant, pass check_columns=False"
+            raise invalid_input(expected=rule, got="those of the other class", hint=cure)
 
 
 def names_of_columns(
@@ -186,7 +188,7 @@ def code_to_paste(
     )
 
 
-_MEANT = "; where they are meant, " + setting("check_columns", False)
+_MEANT = "; where they are meant, check_columns=False"
 
 
 _LEAST_AREA = 0.65  # of each column that moves, for the label that it moves to
@@ -195,7 +197,7 @@ _LEAST_ERRORS = 8.5  # of an area, which are six of a difference of two
 _NAMED = 5
 
 
-def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, where: str) -> None:
+def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any) -> None:
     """Raise ValueError where columns cannot be meant for the labels that they stand for.
 
     Parameters
@@ -204,18 +206,17 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, whe
         Of each label.
     y_true, y_proba
         The tables as they were given.
-    where : str
     """
     backwards = [name for name, case in cases.items() if order_of_case(case) is not None]
     if backwards:
         names = [quoted(name, 40) for name in backwards]
-        refuse(
-            where,
-            "columns of " + named("y_proba") + " with the probability that a row has the label",
-            f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
-            setting("other_column", words="Pass the other column, or 1 - p") + _MEANT,
+        raise invalid_input(
+            "y_proba",
+            expected="columns of y_proba with the probability that a row has the label",
+            got=f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
+            hint=("Pass the other column, or 1 - p" + _MEANT),
         )
-    _, pairs, table = named_label_tables(y_true, y_proba, list(cases), where)
+    _, pairs, table = named_label_tables(y_true, y_proba, list(cases))
     places = better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
     if places is None:
         return
@@ -225,11 +226,11 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any, whe
         for label, place in enumerate(places.tolist())
         if label != place
     ]
-    refuse(
-        where,
-        "columns of " + named("y_proba") + " in the order of the labels",
-        f"labels that other columns rank far better: {listed(moved, _NAMED)}",
-        "Bring the columns into the order of the labels" + _MEANT,
+    raise invalid_input(
+        "y_proba",
+        expected="columns of y_proba in the order of the labels",
+        got=f"labels that other columns rank far better: {listed(moved, _NAMED)}",
+        hint="Bring the columns into the order of the labels" + _MEANT,
     )
 
 

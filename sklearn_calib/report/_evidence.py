@@ -1,24 +1,24 @@
 """What a verdict rests on: bins with intervals, slope and intercept, the power of the test."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from .._argument_checks import check_level
 from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._cluster_sums import jackknife
 from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import BANDWIDTH, Errors
 from .._simplex import log_odds
-from ..exceptions import check_level
 from ..inference import ClusterSample
 
 if TYPE_CHECKING:
     from .._typing import IntArray
     from ..summary import CellSample
 
-    Cells = CellSample | ClusterSample
+    Cells: TypeAlias = CellSample | ClusterSample
 
 MOST_BINS = 10
 _ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
     def slope_interval(self, level: float) -> tuple[float, float]:
         """The normal interval of the slope; of clusters by Student's law."""
-        check_level(level, "Line.slope_interval")
+        check_level(level)
         tail = (1 + level) / 2
         wide = ndtri(tail) if self.freedom is None else stdtrit(self.freedom, tail)
         half = float(wide) * self.slope_error

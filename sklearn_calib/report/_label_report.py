@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from .._argument_checks import check_level, require
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._kernels._tilted_draws import skewed_ends, tail_of_range
 from .._random import generator
@@ -16,8 +17,9 @@ from .._show import bare, html_of, in_notebook
 from .._simplex import log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
 from .._version import __version__
+from .._warnings import ignore_calibration_warnings
 from ..canonical import label_names, named_label_tables, raw_weight
-from ..exceptions import check_level, no_cautions, refuse, require
+from ..exceptions import invalid_input
 from ..groups import GroupRow, audit_case, audit_summaries
 from ..metrics import label_cases
 from ._columns import check_order_of_labels
@@ -285,7 +287,7 @@ class LabelReport(WrittenReport):
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
-        pd = require("pandas", "cli", "LabelReport.to_frame")
+        pd = require("pandas", "cli")
         frame = pd.DataFrame(self.labels, columns=GroupRow._fields)
         frame = frame.drop(columns="event").rename(columns={"group": "label"})
         for name in (average.measure for average in self.averages):
@@ -365,30 +367,33 @@ def label_report(
     progress: Progress | None,
 ) -> LabelReport:
     """`calibration_report` of many labels, with arguments that are checked where they are used."""
-    where = "calibration_report"
-    functions = report_measures(measures, where)
-    check_level(level, where)
+    functions = report_measures(measures)
+    check_level(level)
     given: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
-    cases = [case for _, case in label_cases(where, y_true, y_proba, "macro", **given)]
+    cases = [case for _, case in label_cases(y_true, y_proba, "macro", **given)]
     named = label_names(y_true, len(cases)) if labels is None else np.asarray(labels).tolist()
     names = [str(one) for one in named]
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
-        refuse(where, "different names of labels", f"{twice[:60]!r} twice", "Pass others as labels")
+        raise invalid_input(
+            expected="different names of labels",
+            got=f"{twice[:60]!r} twice",
+            hint="Pass others as labels",
+        )
     if measures is None and len(names) > _FEW_LABELS:
         functions = [one for one in functions if one.spec.name != _COSTLY]
     if check_columns:
-        check_order_of_labels(dict(zip(names, cases, strict=True)), y_true, y_proba, where)
+        check_order_of_labels(dict(zip(names, cases, strict=True)), y_true, y_proba)
     models = {key: ModelOfRows(case) for key, case in zip(names, cases, strict=True)}
     rng = generator(random_state)
     if n_resamples == "auto":
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
-    with no_cautions():  # the report names labels without events
+    with ignore_calibration_warnings():  # the report names labels without events
         rows = report_rows(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
-    known = ~np.isnan(named_label_tables(y_true, y_proba, names, where)[2])
-    weight = raw_weight(sample_weight, len(known), where)
-    ((_, pooled),) = label_cases(where, y_true, y_proba, "micro", **given)
+    known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
+    weight = raw_weight(sample_weight, len(known))
+    ((_, pooled),) = label_cases(y_true, y_proba, "micro", **given)
     table = _LabelTable(known, weight)
     return LabelReport(
         found,

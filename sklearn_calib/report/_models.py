@@ -14,7 +14,7 @@ from ..decomposition import (
     decompose_case,
     enough_for_features,
 )
-from ..exceptions import named, refuse
+from ..exceptions import invalid_input
 from ..groups import GradeCalibration, Grades, grade_calibration, grades_of
 from ..inference import ClusterSample
 from ..metrics import LogLoss
@@ -171,9 +171,9 @@ class ModelOfRows(Model):
         counts, y = case.weight * case.unit, case.classes[case.codes]
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
-            rule = "whole numbers >= 0 as " + named("sample_weight") + ", for grades count rows"
-            cure = "Leave " + named("grades") + " out, or " + named("sample_weight")
-            refuse(case.where, rule, got, cure)
+            rule = "whole numbers >= 0 as sample_weight, for grades count rows"
+            cure = "Leave grades out, or sample_weight"
+            raise invalid_input("sample_weight", expected=rule, got=got, hint=cure)
         classes = {"labels": case.classes, "pos_label": self.positive}
         return grade_calibration(y, case.proba, grades, counts=_unequal(counts), **classes)
 
@@ -195,51 +195,51 @@ def summarised(case: "Case") -> CalibrationSummary:
     return summary.update(case.codes, np.asarray(case.proba), _unequal(case.weight))
 
 
-def models_of_summaries(summaries: object, name: str, more: bool, where: str) -> dict[str, Model]:
+def models_of_summaries(summaries: object, name: str, more: bool) -> dict[str, Model]:
     """Models of summaries alone."""
     named: Mapping[str, Any]
     named = summaries if isinstance(summaries, dict) else {name: summaries}
     if not named or not all(isinstance(s, CalibrationSummary) for s in named.values()):
         rule, cure = "labels and probabilities, or summaries alone", "Pass y_proba"
-        refuse(where, rule, "no y_proba", cure, error=TypeError)
+        raise invalid_input(expected=rule, got="no y_proba", hint=cure, error=TypeError)
     if more:
         rule, cure = "summaries alone", "Give weights and labels to CalibrationSummary"
-        refuse(where, rule, "also sample_weight, labels or pos_label", cure)
+        raise invalid_input(expected=rule, got="also sample_weight, labels or pos_label", hint=cure)
     models = {key: Model(summary) for key, summary in named.items()}
     for key, model in models.items():
         if not model.two_classes and model.summary.multiclass not in ("auto", "confidence"):
             rule = "summaries of the confidence, where there are more than two classes"
             got = f"multiclass={model.summary.multiclass!r} for {plain(key)}"
-            refuse(where, rule, got, "Summarise with multiclass='auto'")
+            raise invalid_input(expected=rule, got=got, hint="Summarise with multiclass='auto'")
     return models
 
 
-def grades_of_models(
-    models: Mapping[str, Model], grades: Any, where: str
-) -> dict[str, GradeCalibration]:
+def grades_of_models(models: Mapping[str, Model], grades: Any) -> dict[str, GradeCalibration]:
     """The rating grades of each model."""
-    bands = grades_of(grades, where)
+    bands = grades_of(grades)
     for model in models.values():
         if not model.two_classes:
             got = f"{len(model.classes)}"
             cure = "Leave grades out, or pass the probability of one class and y == label"
-            refuse(where, "two classes, whose probability has grades", got, cure)
+            raise invalid_input(
+                expected="two classes, whose probability has grades", got=got, hint=cure
+            )
     return {name: model.graded(bands) for name, model in models.items()}
 
 
-def cases_of(models: Mapping[str, Model], cure: str, what: str, where: str) -> "dict[str, Case]":
+def cases_of(models: Mapping[str, Model], cure: str, what: str) -> "dict[str, Case]":
     """The rows of all models, which `what` needs."""
     cases = {name: model.case for name, model in models.items() if model.case is not None}
     if len(cases) < len(models):
-        refuse(where, f"labels and probabilities of each row, for {what}", "summaries", cure)
+        raise invalid_input(
+            expected=f"labels and probabilities of each row, for {what}", got="summaries", hint=cure
+        )
     return cases
 
 
-def features_of(
-    models: Mapping[str, Model], features: Any, where: str
-) -> dict[str, LossDecomposition | None]:
+def features_of(models: Mapping[str, Model], features: Any) -> dict[str, LossDecomposition | None]:
     """What a better use of the features gains, for each model; None where the rows are too few."""
-    cases = cases_of(models, "Pass y_proba, or leave features out", "features", where)
+    cases = cases_of(models, "Pass y_proba, or leave features out", "features")
     return {
         name: decompose_by_features(case, features) if enough_for_features(case) else None
         for name, case in cases.items()

@@ -176,7 +176,7 @@ def _with_steps(summary, level, tone, model):
     else:
         (problem,) = model.case.problems()
         rows, rng = CurveOfCells(model.cells(_CELLS), problem.title), np.random.default_rng(0)
-        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, rng, "calibration_report")
+        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, rng)
     return Series(curve, steps, tone)
 
 

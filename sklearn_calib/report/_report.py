@@ -6,11 +6,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._argument_checks import check_count, require, unknown_name
 from .._show import html_of, in_notebook, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
-from ..exceptions import check_count, refuse, refuse_unknown, require
+from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
@@ -101,19 +102,21 @@ class CalibrationReport(WrittenReport):
 
         Raises ValueError where there are several: see `verdicts`.
         """
-        return self.verdicts[self._name(None, "CalibrationReport.verdict")]
+        if len(self._models) > 1:
+            raise invalid_input(
+                expected=f"a model among {', '.join(map(plain, self._models))}",
+                got=f"{len(self._models)} of them",
+                hint=f"Write report.verdicts[{next(iter(self._models))!r}]",
+            )
+        return self.verdicts[self._name(None)]
 
-    def _name(self, name, where):
+    def _name(self, name):
         """The model that is meant; None is the only one."""
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
         if name not in self._models:
             known = [*map(plain, self._models)]
-            if where.endswith(".verdict"):  # a property, which takes no name
-                cure = f"Write report.verdicts[{next(iter(self._models))!r}]"
-                got = f"{len(known)} of them"
-                refuse(where, f"a model among {', '.join(known)}", got, cure)
-            refuse_unknown(where, "a model", name, known, "Name one of them")
+            raise unknown_name("a model", name, known, "Name one of them")
         return name
 
     def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:
@@ -171,9 +174,8 @@ class CalibrationReport(WrittenReport):
             bins are those of the largest probability. Each interval holds by itself, with the
             report's level.
         """
-        where = "CalibrationReport.bins"
-        n_bins = check_count(n_bins, "n_bins", where)
-        sample = self._models[self._name(model, where)].cells()
+        n_bins = check_count(n_bins, "n_bins")
+        sample = self._models[self._name(model)].cells()
         return bins_of(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
@@ -190,7 +192,7 @@ class CalibrationReport(WrittenReport):
             None if they are not determined: with fewer than ten events, or if a threshold separates
             the outcomes. With more than two classes, the line is that of the largest probability.
         """
-        return line_of(self._models[self._name(model, "CalibrationReport.line")].cells())
+        return line_of(self._models[self._name(model)].cells())
 
     def decomposition_lines(self) -> list[str]:
         """The decomposition of the log loss in words, one line per model.
@@ -223,7 +225,7 @@ class CalibrationReport(WrittenReport):
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
-        pd = require("pandas", "cli", "CalibrationReport.to_frame")
+        pd = require("pandas", "cli")
         return pd.DataFrame([vars(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:

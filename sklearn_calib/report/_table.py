@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from .._argument_checks import check_count, check_known
 from .._random import generator
 from .._show import plain
 from .._sklearn_compat import threads_for
 from .._typing import FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, check_known, named, refuse
+from ..exceptions import invalid_input
 from ..inference import (
     bootstrap_distribution,
     distribution_of_draws,
@@ -80,9 +81,7 @@ def affordable_resamples(n: int) -> int:
     return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
-def report_measures(
-    names: Iterable[str] | None, where: str, clustered: bool = False
-) -> "list[Measure]":
+def report_measures(names: Iterable[str] | None, clustered: bool = False) -> "list[Measure]":
     """The measures of these names; by default those that are meant for reports.
 
     Those of `clustered` rows read the residuals of cells.
@@ -94,10 +93,12 @@ def report_measures(
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
         cure = "Pass a list of names, also of one"
-        refuse(where, named("measures") + " as a list of names", repr(names), cure)
+        raise invalid_input(
+            "measures", expected="measures as a list of names", got=repr(names), hint=cure
+        )
     names = [*names]
     for measure in names:
-        check_known(where, "measures", measure, registered)
+        check_known("measures", measure, registered)
     return [registered[measure] for measure in names]
 
 
@@ -123,7 +124,7 @@ def report_rows(
     """
     seeds = generator(random_state).integers(0, 2**63, size=2)
     if n_resamples != "auto":
-        n_resamples = check_count(n_resamples, "n_resamples", "calibration_report", 0)
+        n_resamples = check_count(n_resamples, "n_resamples", 0)
     plans = {name: _parts(model, functions, n_resamples) for name, model in models.items()}
     total = sum(len(seeds) * part.n_resamples for parts in plans.values() for part in parts)
     done, rows = 0, []
@@ -177,7 +178,7 @@ def _parts(model, functions, n_resamples):
         if case is None:
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
-            refuse("calibration_report", rule, names, cure)
+            raise invalid_input(expected=rule, got=names, hint=cure)
         together = partial(bootstrap_distribution, case, groups=case.clusters)
         draws = together, partial(null_distribution, case)
         number = affordable_resamples(len(case.codes)) if n_resamples == "auto" else n_resamples

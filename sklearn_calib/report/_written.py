@@ -185,7 +185,7 @@ def clean(value: Any) -> Any:
 
 def write_page(path: str | Path, text: str) -> str:
     """Write a page whole or not at all; where it is, absolute."""
-    place = os.path.abspath(path_of(path, "to_html"))
+    place = os.path.abspath(path_of(path))
     write_whole(place, text)
     return place
 
@@ -215,7 +215,7 @@ class WrittenReport(Shown):
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         if path is not None:
-            write_whole(path_of(path, "to_json"), text)
+            write_whole(path_of(path), text)
         return text
 
     def to_markdown(self) -> str:

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._typing import ArrayLike, Estimator, Features
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 
 _ADAPTERS: dict[type | str, "Staging"] = {}
 _KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()  # by exact class
@@ -187,11 +187,10 @@ def register_staging(cls: type | str, staging: Staging) -> None:
         The adapter; see `Staging` for an example. A later registration replaces an earlier one.
     """
     if not isinstance(staging, Staging):
-        refuse(
-            "register_staging",
-            "an instance of Staging",
-            repr(staging),
-            "Derive the adapter from sklearn_calib.staging.Staging and pass an instance",
+        raise invalid_input(
+            expected="an instance of Staging",
+            got=repr(staging),
+            hint=("Derive the adapter from sklearn_calib.staging.Staging and pass an instance"),
             error=TypeError,
         )
     _ADAPTERS[cls] = staging

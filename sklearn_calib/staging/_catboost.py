@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 
 from .._typing import ArrayLike, Estimator, Features
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._base import Staging, register_staging
 
 
@@ -34,12 +34,13 @@ class CatBoostStaging(Staging):
         """None, as its probabilities are not rounded; those that do not sum to 1 are refused."""
         loss = fitted.get_all_params()["loss_function"]
         if loss == "MultiClassOneVsAll" and len(fitted.classes_) > 2:
-            refuse(
-                type(fitted).__name__,
-                "a loss_function whose probabilities sum to 1",
-                repr(loss),
-                "Use loss_function='MultiClass', or one classifier for each class, "
-                "sklearn.multiclass.OneVsRestClassifier(CatBoostClassifier())",
+            raise invalid_input(
+                expected="a loss_function whose probabilities sum to 1",
+                got=repr(loss),
+                hint=(
+                    "Use loss_function='MultiClass', or one classifier for each class, "
+                    "sklearn.multiclass.OneVsRestClassifier(CatBoostClassifier())"
+                ),
             )
         return None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._base import Staging, register_staging, with_attributes
 from ._xgboost import dart_caveat
 
@@ -25,7 +25,7 @@ class LightGBMStaging(Staging):
 
     def prepared(self, estimator: Estimator) -> Estimator:
         if callable(estimator.objective):
-            _refuse_objective(estimator, "a function of your own")
+            raise _unknown_objective(estimator, "a function of your own")
         return estimator
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
@@ -71,7 +71,9 @@ def _link(fitted):
     factor = {"binary": float(options.get("sigmoid", 1)), "multiclass": 1.0}.get(name)
     one_vs_rest = name == "multiclassova" and fitted.n_classes_ > 2
     if factor is None and (name not in PROBABILITIES or one_vs_rest):
-        _refuse_objective(fitted, "a function of your own" if name == "custom" else repr(name))
+        raise _unknown_objective(
+            fitted, "a function of your own" if name == "custom" else repr(name)
+        )
     return factor, bool(model.get("average_output"))
 
 
@@ -80,13 +82,14 @@ def _is_dart(estimator):
     return "dart" in (params.get(name) for name in ("boosting_type", "boosting", "boost"))
 
 
-def _refuse_objective(estimator, got):
-    refuse(
-        type(estimator).__name__,
-        "an objective whose predictions are probabilities that sum to 1",
-        got,
-        "Use objective='binary' or 'multiclass', or one classifier for each class, "
-        "sklearn.multiclass.OneVsRestClassifier(LGBMClassifier())",
+def _unknown_objective(estimator, got):
+    return invalid_input(
+        expected="an objective whose predictions are probabilities that sum to 1",
+        got=got,
+        hint=(
+            "Use objective='binary' or 'multiclass', or one classifier for each "
+            "class, sklearn.multiclass.OneVsRestClassifier(LGBMClassifier())"
+        ),
     )
 
 

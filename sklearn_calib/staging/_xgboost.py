@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._base import Staging, register_staging, with_attributes
 
 #: Objectives whose margins are the logits of the probabilities.
@@ -92,12 +92,11 @@ def _check_objective(fitted):
     objective = fitted.objective
     if objective is None or callable(objective) or objective in LOGITS | PROBABILITIES:
         return
-    refuse(
-        type(fitted).__name__,
-        "an objective whose predictions are probabilities after each round: "
+    raise invalid_input(
+        expected="an objective whose predictions are probabilities after each round: "
         + ", ".join(sorted(LOGITS | PROBABILITIES)),
-        repr(objective),
-        "Use objective='binary:logistic', or stages=None",
+        got=repr(objective),
+        hint="Use objective='binary:logistic', or stages=None",
     )
 
 

@@ -15,6 +15,7 @@ from ._problems import Totals as Totals
 from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
 from ._sampled import Draw as Draw
+from ._sources import LEFT_OUT as LEFT_OUT
 from ._sources import summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary

@@ -8,7 +8,7 @@ import numpy as np
 from .._files.columns import taken
 from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..canonical import canonical_proba
+from ..canonical import read_proba
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator, fold_masses, resolve_recalibrator
 
@@ -323,10 +323,10 @@ class DrawnSample:
     ) -> None:
         self.drawn, self.classes = drawn, classes
         if proba is None:
-            proba = canonical_proba(drawn.scores, kind=kind, _where="DrawnSample")
+            proba = read_proba(drawn.scores, kind=kind)
         self.squares = drawn.counts * drawn.unit**2
         weight = drawn.counts * drawn.unit
-        self.case = Case(proba, drawn.codes, weight, classes, 1, "DrawnSample")
+        self.case = Case(proba, drawn.codes, weight, classes, 1)
 
     def folds(
         self, n_folds: int, groups: IntArray | None = None
@@ -339,11 +339,7 @@ class DrawnSample:
         return fold_masses(*given, n_folds, _MOST_DEALT, groups)
 
     def held_out(
-        self,
-        recalibrator: str | Estimator,
-        folds: Sequence[Any],
-        groups: AnyArray | None = None,
-        where: str = "DrawnSample.held_out",
+        self, recalibrator: str | Estimator, folds: Sequence[Any], groups: AnyArray | None = None
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in."""
         case, unit = self.case, self.drawn.unit
@@ -355,7 +351,7 @@ class DrawnSample:
                 continue
             weight = (kept * unit)[seen]
             fitted = fit_recalibrator(
-                resolve_recalibrator(recalibrator, where),
+                resolve_recalibrator(recalibrator),
                 case.proba[seen],
                 case.codes[seen],
                 classes=numbers,
@@ -366,5 +362,5 @@ class DrawnSample:
             rows.append(needed)
             left.append(out[needed])
         place, mass = np.concatenate(rows), np.concatenate(left)
-        given = np.vstack(proba), case.codes[place], mass * unit[place], self.classes, 1, where
+        given = np.vstack(proba), case.codes[place], mass * unit[place], self.classes, 1
         return HeldOut(Case(*given), place, mass * unit[place] ** 2)

@@ -6,11 +6,10 @@ import numpy as np
 
 from .._files.columns import Coded, array_of, label_values, values_of_text
 from .._typing import AnyArray
-from ..canonical import canonical_labels
-from ..exceptions import placed, refuse
+from ..canonical import read_labels
+from ..exceptions import add_error_context, invalid_input
 from ._parts import SummaryPart, check_form, parts_of
 
-_WHERE = "find_classes"
 _MOST = 10_000
 
 
@@ -60,17 +59,24 @@ def find_classes(
     """
     if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith("dask"):
         cure = "Pass classes= to summarize yourself"
-        refuse(_WHERE, "data that can be read twice", f"a {type(data).__name__}", cure, TypeError)
+        raise invalid_input(
+            expected="data that can be read twice",
+            got=f"a {type(data).__name__}",
+            hint=cure,
+            error=TypeError,
+        )
     if not isinstance(label, str):
-        refuse(_WHERE, "label as the name of a column", repr(label)[:60], "Pass a text")
-    csv = check_form(csv, _WHERE)
+        raise invalid_input(
+            expected="label as the name of a column", got=repr(label)[:60], hint="Pass a text"
+        )
+    csv = check_form(csv)
     from ._summary import CalibrationSummary
 
     found: dict[Any, None] = {}
     texts: dict[str, None] = {}
     decimal = None
-    with placed(where=_WHERE):
-        for part in parts_of(data, (label,), csv, _WHERE):
+    with add_error_context():
+        for part in parts_of(data, (label,), csv):
             if isinstance(part, SummaryPart):
                 known = CalibrationSummary.from_parquet(part.path).classes
                 found |= dict.fromkeys([] if known is None else known.tolist())
@@ -87,7 +93,9 @@ def find_classes(
                     found |= dict.fromkeys(values.tolist())
                 if len(found) + len(texts) > _MOST:
                     cure = "Name the column of the labels"
-                    refuse(_WHERE, f"at most {_MOST} different labels", "more", cure)
+                    raise invalid_input(
+                        expected=f"at most {_MOST} different labels", got="more", hint=cure
+                    )
                 if _enough and len(found) + len(texts) >= _enough:
                     return _sorted(found, texts, decimal)
     return _sorted(found, texts, decimal)
@@ -96,5 +104,5 @@ def find_classes(
 def _sorted(found, texts, decimal):
     found |= dict.fromkeys(values_of_text(texts, decimal).values())
     if not found:
-        refuse(_WHERE, "rows with labels", "none", "Check the data")
-    return canonical_labels(array_of([*found]), _where=_WHERE)[0]
+        raise invalid_input(expected="rows with labels", got="none", hint="Check the data")
+    return read_labels(array_of([*found]))[0]

@@ -5,25 +5,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import are_counts, equals
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
+from .._warnings import warn_calibration
 from ..canonical import (
-    are_counts,
-    canonical_labels,
+    PASS_ALL_CLASSES,
     check_weights,
     collected,
     describe_choice,
     find_positive,
     has_own_order,
-    naming,
     order_in_doubt,
     read_array,
+    read_labels,
     read_numbers,
     slack_of,
     soft_rows,
     valid_proba,
 )
-from ..exceptions import Refusal, caution, equals, named, refuse, setting
+from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
@@ -38,43 +39,44 @@ class Labels:
         None: 0 and 1, or 0 to k - 1 where the first batch has k > 2 columns, or `pos_label` and
         one other label.
     pos_label : label or None
-    where : str
-        The opening of error messages.
     """
 
-    def __init__(self, classes: ArrayLike | None, pos_label: object, where: str) -> None:
+    def __init__(self, classes: ArrayLike | None, pos_label: object) -> None:
         self.pos_label = pos_label
         self.doubt: tuple[str, str, str] | None = None  # what `order_in_doubt` said of a batch
         self.silent = False  # whether that is left to whoever asks
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
         if classes is not None:
-            self.classes = canonical_labels(classes, classes=classes, _where=where)[0]
+            self.classes = read_labels(classes, classes=classes, input_name="classes")[0]
         elif pos_label is None or _is_zero_or_one(pos_label):
             self.classes = np.arange(2)
         self.positive = 1
         if self.classes is not None:
-            self._check_classes(where)
+            self._check_classes()
 
-    def _check_classes(self, where):
+    def _check_classes(self):
         n_classes = len(self.classes)
         if n_classes < 2:
             cure = "Name them in the order of the columns"
-            refuse(where, "at least two classes", f"{n_classes}", cure)
+            raise invalid_input(expected="at least two classes", got=f"{n_classes}", hint=cure)
         if self.pos_label is None:
             return
         if n_classes > 2:
             cure = "Leave pos_label out"
-            refuse(where, named("pos_label") + " with two classes", f"{n_classes} classes", cure)
-        self.positive = find_positive(self.classes, self.pos_label, where)
+            raise invalid_input(
+                "pos_label",
+                expected="pos_label with two classes",
+                got=f"{n_classes} classes",
+                hint=cure,
+            )
+        self.positive = find_positive(self.classes, self.pos_label)
 
     @property
     def n_classes(self) -> int:
         return 2 if self.classes is None else len(self.classes)
 
-    def read(
-        self, y: ArrayLike, columns: int, empty: bool, where: str
-    ) -> tuple[AnyArray | None, AnyArray]:
+    def read(self, y: ArrayLike, columns: int, empty: bool) -> tuple[AnyArray | None, AnyArray]:
         """The classes after a batch, and the positions of its labels, of shape (n_samples,).
 
         Nothing is changed; `columns` are those of the scores, 1 for a single one; `empty` says
@@ -85,7 +87,7 @@ class Labels:
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
             places = np.cumsum(shown) - 1
             try:
-                classes, codes = self.read(y.values[shown], columns, empty, where)
+                classes, codes = self.read(y.values[shown], columns, empty)
                 return classes, codes[places[y.codes]]
             except ValueError:
                 y = np.asarray(y)  # the message names the row
@@ -93,14 +95,14 @@ class Labels:
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):
                 rule = f"scores of {self.n_classes} classes"
-                cure = setting("columns", words="Pass one column per class")
-                refuse(where, rule, f"{columns} columns", cure)
+                cure = "Pass one column per class"
+                raise invalid_input(expected=rule, got=f"{columns} columns", hint=cure)
             classes = np.arange(columns)
         if y is None:
-            canonical_labels(y, _where=where)  # words the error
-        labels = read_array(y, "labels", where)
+            read_labels(y, input_name="y")  # words the error
+        labels = read_array(y, "labels")
         if classes is None:
-            classes = self._learned(labels, is_single, where)
+            classes = self._learned(labels, is_single)
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
@@ -109,18 +111,18 @@ class Labels:
             if (ones | (labels == classes[0])).all():
                 return classes, ones.view(np.uint8)
         try:
-            return classes, canonical_labels(labels, classes=classes, _where=where)[1]
-        except Refusal as error:
-            if self.guessed and "all_classes" in error.settings:
-                names = canonical_labels(labels, _where=where)[0].tolist()
+            return classes, read_labels(labels, classes=classes)[1]
+        except InvalidInputError as error:
+            if self.guessed and PASS_ALL_CLASSES in error.hint:
+                names = read_labels(labels)[0].tolist()
                 if is_single:
-                    one = "Name the class of the column with " + setting("pos_label")
-                    error.place(
-                        cure=describe_choice(names, "pos_label") if len(names) == 2 else one
-                    )
+                    one = "Name the class of the column with pos_label="
+                    if len(names) == 2:
+                        one = describe_choice(names, "pos_label")
+                    error.set_fields(hint=one)
                 elif len(names) == len(classes):
                     words = f"Name the classes in the order of the columns, classes={names}"
-                    error.place(cure=setting("all_classes", words=words))
+                    error.set_fields(hint=words)
             raise
 
     def watch(
@@ -130,7 +132,6 @@ class Labels:
         weight: FloatArray | None,
         counts: AnyArray | None,
         n_before: int,
-        where: str,
     ) -> None:
         """Warn, once, of columns that must have another order than that of the classes.
 
@@ -149,31 +150,33 @@ class Labels:
         given = proba[each], codes[rows][each].astype(np.intp)
         self.doubt = order_in_doubt(*given, self.classes, "classes")
         if self.doubt is not None and not self.silent:
-            caution(where, *self.doubt)
+            warn_calibration(*self.doubt)
 
     def learn(self, classes: AnyArray | None) -> None:
         """Keep the classes that a batch has shown."""
         if classes is not None:
-            self.positive = find_positive(classes, self.pos_label, "")
+            self.positive = find_positive(classes, self.pos_label)
         self.classes = classes
 
-    def _learned(self, labels, is_single, where):
+    def _learned(self, labels, is_single):
         """Both classes where `pos_label` is known, once a batch shows the other; else None."""
-        known, _ = canonical_labels(labels, _where=where)
+        known, _ = read_labels(labels)
         others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
         if not len(others):
             return None
         cure = "Pass classes=, both classes in the order of the columns of y_proba"
         if len(others) > 1:
             got = f"{known.tolist()[:10]}"
-            refuse(where, f"the label {self.pos_label!r} and one other", got, cure)
+            raise invalid_input(
+                expected=f"the label {self.pos_label!r} and one other", got=got, hint=cure
+            )
         both = np.sort(np.array([others[0], self.pos_label]))
         if not is_single and others[0] != both[0]:
             rule = f"pos_label {self.pos_label!r} to be the second of the sorted classes"
-            refuse(where, rule, f"also the label {others[0]!r}", cure)
+            raise invalid_input(expected=rule, got=f"also the label {others[0]!r}", hint=cure)
         return both
 
-    def agree(self, other: "Labels", where: str) -> None:
+    def agree(self, other: "Labels") -> None:
         """Raise ValueError where another summary has other classes; learn what it knows."""
         if self.classes is None or other.classes is None:
             same = self.positive_label == other.positive_label
@@ -181,7 +184,7 @@ class Labels:
             same = self.said == other.said
         if not same:
             got, cure = f"{self.said} and {other.said}", "Summarise them with one classes="
-            refuse(where, "summaries of the same classes", got, cure)
+            raise invalid_input(expected="summaries of the same classes", got=got, hint=cure)
         self.doubt = self.doubt or other.doubt
         if self.classes is None:
             self.classes, self.positive = other.classes, other.positive
@@ -238,7 +241,6 @@ def soft_batch(
     weight: FloatArray | None,
     counts: AnyArray | None,
     y_proba: Any,
-    where: str,
 ) -> tuple[AnyArray, Scores, FloatArray, AnyArray | None, FloatArray, int]:
     """A batch of soft labels, beside checked columns, as weighted rows of one label each.
 
@@ -256,12 +258,17 @@ def soft_batch(
     """
     if known.classes is None:
         cure = "Pass classes=, both classes in the order of the columns of y_proba"
-        refuse(where, "all classes, for soft labels", "pos_label alone", cure)
+        raise invalid_input(
+            expected="all classes, for soft labels", got="pos_label alone", hint=cure
+        )
     raw = scores.raw
     columns = 2 if raw.ndim == 1 else raw.shape[1]
     classes = known.classes if columns == known.n_classes else np.arange(columns)
     unweighted = weight is None or not weight.any()
-    beside = {"n_rows": len(raw), "scores": y_proba, "where": where}
+    beside = {
+        "n_rows": len(raw),
+        "scores": y_proba,
+    }
     rows = soft_rows(y, None if unweighted else weight, classes, **beside)
     mass = rows.weight * 0.0 if weight is not None and unweighted else rows.weight
     items = rows.items
@@ -276,14 +283,14 @@ def soft_batch(
     return rows.labels, given, mass, counts, sure, more
 
 
-def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
+def checked_scores(y_proba: ArrayLike) -> Scores:
     """Scores of a batch without a copy of them; what `canonical_proba` refuses is refused."""
-    with naming(y_proba):
-        raw = np.asarray(read_numbers(y_proba, "scores", where))
+    with add_error_context("y_proba"):
+        raw = np.asarray(read_numbers(y_proba, "scores"))
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
-        valid_proba(raw, _where=where)  # words the error
+        valid_proba(raw)  # words the error
     slack = slack_of(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
     for start in range(0, len(raw), _BLOCK):
@@ -294,7 +301,7 @@ def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
             error = np.abs(_row_sums(block) - 1.0).max()
             fine, uneven = error <= slack, uneven or error > _EXACT
         if not fine:
-            return Scores(valid_proba(raw, _where=where), False, False)  # divided, or refused
+            return Scores(valid_proba(raw), False, False)  # divided, or refused
         outside = outside or low < 0 or high > 1
     return Scores(raw, bool(outside), bool(uneven))
 
@@ -305,47 +312,49 @@ def _row_sums(block):
     return np.ascontiguousarray(block.T, dtype=np.float64).sum(axis=0)  # class by class
 
 
-def one_label_per_row(y: Any, n: int, where: str) -> Any:
+def one_label_per_row(y: Any, n: int) -> Any:
     """Labels of a batch of so many rows; None, which others refuse, stays None."""
     y = collected(y)
     if y is not None and np.shape(y)[:1] != (n,):
         got = f"labels of shape {np.shape(y)} and {n} rows"
         cure = "Check that both come from the same selection"
-        refuse(where, "as many labels as rows of scores", got, cure)
+        raise invalid_input(expected="as many labels as rows of scores", got=got, hint=cure)
     return y
 
 
-def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> FloatArray | None:
+def checked_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
     """Weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
-    weight = _one_per_row(sample_weight, n, "sample_weight", where).astype(np.float64)
-    check_weights(weight, where, keeps_unit=True)
+    weight = _one_per_row(sample_weight, n, "sample_weight").astype(np.float64)
+    check_weights(weight, keeps_unit=True)
     return np.rint(weight) if n and are_counts(weight) else weight
 
 
-def checked_counts(counts: ArrayLike | None, n: int, where: str) -> AnyArray | None:
+def checked_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     """How often each row of a batch is there, int64."""
     if counts is None:
         return None
-    given = _one_per_row(counts, n, "counts", where)
+    given = _one_per_row(counts, n, "counts")
     number = given.astype(np.float64)
     wrong = ~np.isfinite(number) | (number < 0) | (number != np.floor(number)) | (number > 2.0**53)
-    _refuse_first(wrong, given, "counts that are whole numbers from 0 to 2^53", where)
+    _check_values(wrong, given, "counts that are whole numbers from 0 to 2^53")
     return given.astype(np.int64)
 
 
-def _one_per_row(values, n, name, where):
-    numbers = read_numbers(values, name, where)
+def _one_per_row(values, n, name):
+    numbers = read_numbers(values, name)
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)
     if numbers.shape != (n,):
         got, cure = f"shape {numbers.shape}", "Check the rows that they belong to"
-        refuse(where, f"one of {name} per row, shape ({n},)", got, cure)
+        raise invalid_input(expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure)
     return numbers
 
 
-def _refuse_first(wrong, values, rule, where):
+def _check_values(wrong, values, rule):
     if wrong.any():
         row = int(wrong.argmax())
-        refuse(where, rule, f"{values[row]:g}", "Drop or repair those rows", row=row)
+        raise invalid_input(
+            expected=rule, got=f"{values[row]:g}", hint="Drop or repair those rows", row=row
+        )

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from .._argument_checks import check_count, require
 from .._files.arrow import split_records, split_schema
 from .._files.columns import Block, taken
 from .._files.opened import files_of
@@ -16,7 +17,7 @@ from .._files.rows import ROWS, pieces_of
 from .._files.tables import FORM, check_columns, check_types, reading, table_blocks
 from .._show import quoted
 from ..canonical import collected
-from ..exceptions import called, check_count, named, placed, refuse, require
+from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
 
 _ERRORS = OSError, ValueError  # of files; pyarrow's are kinds of these
@@ -46,7 +47,7 @@ class ParquetPart(NamedTuple):
     groups: tuple[int, ...] | None = None
 
     def open(self) -> Any:
-        parquet = require("pyarrow.parquet", "cli", "summarize")
+        parquet = require("pyarrow.parquet", "cli")
         source = (
             self.path if self.filesystem is None else self.filesystem.open_input_file(self.path)
         )
@@ -147,23 +148,25 @@ def folder_values(path: str) -> dict[str, Any]:
     return found
 
 
-def check_form(csv: Any, where: str) -> dict[str, Any]:
+def check_form(csv: Any) -> dict[str, Any]:
     """Return how csv files are written, with `skip_rows`, or raise ValueError."""
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
         got = repr(sorted(csv) if isinstance(csv, dict) else csv)
-        refuse(where, named("csv") + f" with {sorted(FORM)}", got, "Leave out the others")
+        raise invalid_input(
+            "csv", expected=f"csv with {sorted(FORM)}", got=got, hint="Leave out the others"
+        )
     csv = {**(csv or {})}
-    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", where, 0)
+    csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", 0)
     return csv
 
 
-def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -> list[Any]:
+def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     """One part for each file, or one for all that is no file; `texts` as in `TablePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collected(data))]
     parts: list[Any] = []
-    for name, path, filesystem in files_of(data, where):
-        with placed(where=where), reading(name, _ERRORS):
+    for name, path, filesystem in files_of(data):
+        with add_error_context(), reading(name, _ERRORS):
             parquet = _is_parquet(path, filesystem)
         if parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
@@ -173,7 +176,7 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -
             parts.append(TablePart(name, path, csv, tuple(texts)))
         else:
             cure = "Download it, or write parquet"
-            refuse(where, "parquet files at an address", quoted(name), cure)
+            raise invalid_input(expected="parquet files at an address", got=quoted(name), hint=cure)
     return parts
 
 
@@ -237,21 +240,23 @@ def _is_column(values):
     return isinstance(values, np.ndarray) or hasattr(values, "iloc")
 
 
-def _array_blocks(data, present, needed, where, forms):
-    check_columns(needed, present, where or "the table")
+def _array_blocks(data, present, needed, source, forms):
+    check_columns(needed, present, source or "the table")
     columns = {name: data[name] for name in needed}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        refuse("", "columns of one length", f"{lengths}", "Check where they are from")
+        raise invalid_input(
+            expected="columns of one length", got=f"{lengths}", hint="Check where they are from"
+        )
     n = next(iter(lengths.values()))
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)
         block = {name: taken(column, rows) for name, column in columns.items()}
         share = min(1.0, (first + ROWS) / n)
-        yield Block(block, where, None, first, forms, share)
+        yield Block(block, source, None, first, forms, share)
 
 
-def _arrow_blocks(batches, where, forms, first=0, folders=(), n_rows=0):
+def _arrow_blocks(batches, source, forms, first=0, folders=(), n_rows=0):
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             piece = batch.slice(start, ROWS)
@@ -259,7 +264,7 @@ def _arrow_blocks(batches, where, forms, first=0, folders=(), n_rows=0):
             n = piece.num_rows
             columns |= {name: _repeated(value, n) for name, value in dict(folders).items()}
             share = (first + n) / n_rows if n_rows else 1.0
-            yield Block(columns, where, None, first, forms, share)
+            yield Block(columns, source, None, first, forms, share)
             first += n
 
 
@@ -283,7 +288,7 @@ def _dataset_blocks(dataset, needed):
 
 
 def _reader(data):
-    pa = require("pyarrow", "cli", "summarize")
+    pa = require("pyarrow", "cli")
     if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
         data = data.to_arrow()  # early versions of polars
     if isinstance(data, pa.Table):
@@ -291,5 +296,5 @@ def _reader(data):
     if not hasattr(data, "__arrow_c_stream__"):
         got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
         rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
-        refuse(called("summarize"), f"data as {rule}", got, cure, TypeError)
+        raise invalid_input(expected=f"data as {rule}", got=got, hint=cure, error=TypeError)
     return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

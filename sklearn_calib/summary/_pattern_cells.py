@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels import _cells as cells
 from .._simplex import two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 from ._input import Labels, checked_scores, checked_weight
 from ._problems import ProblemRows, two_class_part
 
@@ -68,7 +68,6 @@ class PatternCells:
         q: FloatArray,
         y: AnyArray,
         weight: FloatArray | None,
-        where: str,
     ) -> None:
         """Add rows, which were checked; see `CellState.add`."""
         from .._kernels._cells_compiled import add_rows, identify
@@ -90,7 +89,7 @@ class PatternCells:
             start += done
             if start == len(y):
                 return
-            self._make_room(where)
+            self._make_room()
 
     def add_batch(
         self,
@@ -101,11 +100,10 @@ class PatternCells:
         sample_weight: ArrayLike | None = None,
     ) -> None:
         """Add rows that `CalibrationSummary.update` took, whose labels these are."""
-        where = "CalibrationSummary.update"
-        scores = checked_scores(y_proba, where)
+        scores = checked_scores(y_proba)
         columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
-        _, codes = labels.read(y_true, columns, False, where)
-        weight = checked_weight(sample_weight, len(scores.raw), where)
+        _, codes = labels.read(y_true, columns, False)
+        weight = checked_weight(sample_weight, len(scores.raw))
         for rows, block in scores.blocks():
             if columns == 2:
                 part = two_class_part(codes[rows], block, labels.positive)
@@ -116,9 +114,9 @@ class PatternCells:
             if own is not None and not (kept := own > 0).all():
                 given = [column[kept] if len(column) else column for column in given]
                 own = own[kept]
-            self.add(given[0], given[1], given[2], given[3], own, where)
+            self.add(given[0], given[1], given[2], given[3], own)
 
-    def merge(self, other: "PatternCells", where: str) -> None:
+    def merge(self, other: "PatternCells") -> None:
         """Add the rows of another."""
         mine, theirs = self.pairs, other.pairs
         if mine.shape[1] != theirs.shape[1]:
@@ -126,7 +124,7 @@ class PatternCells:
         self.shift = max(self.shift, other.shift)
         self._pairs = _settled(_coarser(np.concatenate([mine, theirs]), self.shift))
         self._slots = None
-        self._fit(where)
+        self._fit()
 
     def sums(self) -> PairSums:
         """The pairs with their mean scores."""
@@ -140,19 +138,19 @@ class PatternCells:
             *cells.label_sums(table),
         )
 
-    def _make_room(self, where):
-        self._fit(where)
+    def _make_room(self):
+        self._fit()
         self._rebuild()
         self._pairs = None
 
-    def _fit(self, where):
+    def _fit(self):
         """Coarser pairs, as far as that makes them few enough."""
         if len(self.pairs) > _FINE and self.shift < cells.LARGEST_SHIFT:
             self.shift = _least_shift(self.pairs, self.shift, _FINE)
             self._pairs = _settled(_coarser(self.pairs, self.shift))
         if len(self.pairs) > _MOST:
             rule = f"at most {_MOST} combinations of groups and scores"
-            refuse(where, rule, "more", "Name fewer columns to group by")
+            raise invalid_input(expected=rule, got="more", hint="Name fewer columns to group by")
 
     def _rebuild(self):
         from .._kernels._cells_compiled import empty_slots, insert

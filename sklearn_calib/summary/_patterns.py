@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._typing import AnyArray, IntArray, Progress
-from ..exceptions import placed, refuse
+from ..exceptions import add_error_context, invalid_input
 from ._parts import SummaryPart, parts_of
 from ._pattern_cells import PairSums
 from ._sources import Plan, tally_of_parts
 from ._summary import CalibrationSummary
 from ._values import Coder, ColumnValues, combinations_of
 
-_WHERE = "summarize"
 _MOST = 2**62
 
 
@@ -27,11 +26,13 @@ class _ValuesPlan(NamedTuple):
         values = self.empty()
         if isinstance(part, SummaryPart):
             cure = "Save one summary for each group, in folders such as day=2026-01-31"
-            refuse(_WHERE, "rows to group", f"the summary {part.name!r}", cure)
-        with placed(where=_WHERE):
+            raise invalid_input(
+                expected="rows to group", got=f"the summary {part.name!r}", hint=cure
+            )
+        with add_error_context():
             for block in part.blocks(self.names):
                 for one in values.columns.values():
-                    one.add(block, _WHERE)
+                    one.add(block)
                 if report is not None:
                     report(block.share)
         return values
@@ -42,7 +43,7 @@ class _Values(NamedTuple):
 
     def merge(self, other):
         for name, mine in self.columns.items():
-            mine.merge(other.columns[name], _WHERE)
+            mine.merge(other.columns[name])
         return self
 
 
@@ -69,11 +70,11 @@ def count_values(
     """
     texts: list[str] = []
     names = tuple(names)
-    parts = parts_of(data, texts, csv or {}, _WHERE)
+    parts = parts_of(data, texts, csv or {})
     found = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
     texts = [name for name, column in found.items() if column.mixed]
     if texts:  # blocks of a csv file: read again as they are written
-        parts = parts_of(data, texts, csv or {}, _WHERE)
+        parts = parts_of(data, texts, csv or {})
         again = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
         for name in texts:
             found[name] = again[name]
@@ -129,7 +130,9 @@ def summarize_groups(
     for coder in coders:
         size *= coder.width
     if size > _MOST:
-        refuse(_WHERE, "fewer columns of groups", f"{len(coders)}", "Name at most a dozen")
+        raise invalid_input(
+            expected="fewer columns of groups", got=f"{len(coders)}", hint="Name at most a dozen"
+        )
     given: dict[str, Any] = {
         "labels": (label,),
         "counts": None,
@@ -138,8 +141,8 @@ def summarize_groups(
         "max_cells": 65_536,
     }
     how = Plan(**given | {"multiclass": "auto"} | plan, coders=tuple(coders))
-    total = tally_of_parts(parts_of(data, how.texts, csv or {}, _WHERE), how, n_jobs, progress)
-    total.warn(_WHERE)
+    total = tally_of_parts(parts_of(data, how.texts, csv or {}), how, n_jobs, progress)
+    total.warn()
     pairs = total.patterns.sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)

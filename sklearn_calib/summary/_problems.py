@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._argument_checks import check_count, check_known
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
 from .._kernels._exact_sums import UNIT_BITS
 from .._simplex import title_of_problem, two_class_problems
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
-from ..exceptions import check_count, check_known, named, refuse
+from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
 from ._state import CellState
 
@@ -171,34 +172,36 @@ def joint_totals(
 class CellProblems:
     """A summary of three or more classes as two-class problems, in place of a `Case`."""
 
-    def __init__(
-        self, kind: Multiclass, states: list[CellState], classes: AnyArray, where: str
-    ) -> None:
+    def __init__(self, kind: Multiclass, states: list[CellState], classes: AnyArray) -> None:
         self.kind = kind
         self.states = states
         self.classes = classes
-        self.where = where
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """As `Case.problems`, of the one option that the cells were made for."""
-        check_kind(multiclass, self.kind, self.where)
+        check_kind(multiclass, self.kind)
         masses = [label_sums(state.table)[0].sum() for state in self.states]
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
                 codes, proba, weight = rows_of(state)
                 share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
-                rest = share, title_of_problem(self.kind, self.classes, number), self.where
+                rest = share, title_of_problem(self.kind, self.classes, number)
                 problems.append(BinaryProblem(proba[:, 1], codes.astype(float), weight, *rest))
         return problems
 
 
-def check_kind(asked: Multiclass, kind: Multiclass, where: str) -> None:
+def check_kind(asked: Multiclass, kind: Multiclass) -> None:
     """Raise ValueError where a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
     if asked not in ("auto", kind):
         cure = f"Summarise the rows with CalibrationSummary(multiclass={asked!r})"
-        refuse(where, named("multiclass") + f" {kind!r}, which was summarised", repr(asked), cure)
+        raise invalid_input(
+            "multiclass",
+            expected=f"multiclass {kind!r}, which was summarised",
+            got=repr(asked),
+            hint=cure,
+        )
 
 
 def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -216,38 +219,36 @@ def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
 _Result = tuple[float, float]
 
 
-def _spiegelhalter(table: AnyArray, totals: dict[str, float], where: str) -> _Result:
+def _spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
     excess = totals["brier"] - totals["variance"]
     variance = totals["spiegelhalter_variance"]
     return tests.spiegelhalter(excess, variance, totals["certain_and_wrong"])
 
 
-def _hosmer_lemeshow(
-    table: AnyArray, totals: dict[str, float], where: str, n_bins: int = 10
-) -> _Result:
-    n_bins = check_count(n_bins, "n_bins", where)
-    rows, events = _unweighted(table, where)
+def _hosmer_lemeshow(table: AnyArray, totals: dict[str, float], n_bins: int = 10) -> _Result:
+    n_bins = check_count(n_bins, "n_bins")
+    rows, events = _unweighted(table)
     return tests.hosmer_lemeshow(mean_scores(table)[:, 1], rows, events, n_bins, 0)
 
 
-def _cox(table: AnyArray, totals: dict[str, float], where: str) -> _Result:
+def _cox(table: AnyArray, totals: dict[str, float]) -> _Result:
     rest, score = mean_scores(table).T
-    return tests.cox(score, rest, *_unweighted(table, where))
+    return tests.cox(score, rest, *_unweighted(table))
 
 
-def _cumulative(
-    table: AnyArray, totals: dict[str, float], where: str, *, statistic: str
-) -> _Result:
+def _cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) -> _Result:
     score, weight = mean_scores(table)[:, 1], label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.cumulative(score, residual, totals["squared_variance"], statistic)
 
 
-def _unweighted(table, where):
+def _unweighted(table):
     """The numbers of rows and of events in each cell."""
     if table.shape[1] == WIDE:
         cure = "Test 'spiegelhalter', 'kuiper' or a measure"
-        refuse(where, "rows without sample_weight for this test", "weighted ones", cure)
+        raise invalid_input(
+            expected="rows without sample_weight for this test", got="weighted ones", hint=cure
+        )
     return table[:, N0] + table[:, N1], table[:, N1]
 
 
@@ -260,10 +261,10 @@ CLASSICAL: dict[str, Callable[..., _Result]] = {
 }
 
 
-def classical(name: str, state: CellState, options: dict[str, Any], where: str) -> _Result:
+def classical(name: str, state: CellState, options: dict[str, Any]) -> _Result:
     """(statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
-        check_known(where, f"options of {name!r}", option, known)
+        check_known(f"options of {name!r}", option, known)
     totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
-    return CLASSICAL[name](state.table, totals, where, **options)
+    return CLASSICAL[name](state.table, totals, **options)

@@ -27,7 +27,6 @@ from .._kernels._proportion import share_interval
 from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..canonical import FARTHER, Ranks, rank_well
-from ..exceptions import called
 from ..metrics import Case, CaseOfCells
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 
@@ -218,7 +217,7 @@ class CellSample(CaseOfCells):
         -------
         folds : list of Fold
         """
-        warn_of_repeated_cells(self.counts, called("CellSample.folds"))
+        warn_of_repeated_cells(self.counts)
         left, folds = Fold(self.counts, self.weight, self.squares), []
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
@@ -228,9 +227,7 @@ class CellSample(CaseOfCells):
             left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
         return [*folds, left]
 
-    def held_out(
-        self, recalibrator: Estimator, folds: Sequence[Fold], where: str = "CellSample.held_out"
-    ) -> tuple[Case, FloatArray]:
+    def held_out(self, recalibrator: Estimator, folds: Sequence[Fold]) -> tuple[Case, FloatArray]:
         """The rows of all folds, each recalibrated by a fit to the other folds.
 
         Parameters
@@ -239,8 +236,6 @@ class CellSample(CaseOfCells):
             Cloned for each fold.
         folds : sequence of Fold
             What `folds` returned.
-        where : str, default="CellSample.held_out"
-            The opening of error messages.
 
         Returns
         -------
@@ -271,7 +266,7 @@ class CellSample(CaseOfCells):
             for parts in zip(*((fold.weight, fold.squares) for fold in folds), strict=True)
         )
         kept, codes = weight > 0, np.tile(codes, len(folds))
-        given = np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1, where
+        given = np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1
         return Case(*given), squares[kept]
 
     @cached_property

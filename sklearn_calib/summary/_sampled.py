@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block, check_filled, of_pandas
 from .._typing import AnyArray
-from ..canonical import canonical_proba
+from ..canonical import read_proba
 from ._drawn import RowDraw, rows_to_draw
 from ._input import checked_scores
 from ._summary import CalibrationSummary
@@ -95,7 +95,7 @@ def draw_batch(
 
 def _items(shares, proba, weight, counts):
     """Checked items in blocks, each with the class of its largest share."""
-    scores = checked_scores(proba, "CalibrationSummary.update")
+    scores = checked_scores(proba)
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
     for rows, block in scores.blocks():
@@ -117,8 +117,7 @@ def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
     """Scores as they are given, in the form that a summary takes."""
     if draw is None or (draw.kind == "proba" and draw.tolerance is None):
         return scores
-    where = "CalibrationSummary.update"
-    given = canonical_proba(scores, kind=draw.kind, tolerance=draw.tolerance, _where=where)
+    given = read_proba(scores, kind=draw.kind, tolerance=draw.tolerance)
     return np.asarray(given)
 
 

@@ -9,23 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from .._argument_checks import check_flag, check_jobs, check_progress, require
 from .._files.columns import Block, coded, in_percent, label_values, number_values
 from .._files.rows import Counting, queried
 from .._show import quoted
+from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
+from .._warnings import warn_calibration
 from ..canonical import check_votes, find_columns, votes_of
-from ..exceptions import (
-    caution,
-    check_flag,
-    check_jobs,
-    check_progress,
-    meant,
-    named,
-    placed,
-    refuse,
-    require,
-    setting,
-)
+from ..exceptions import add_error_context, invalid_input
 from ._parts import (
     ParquetPart,
     StreamPart,
@@ -41,7 +33,8 @@ from ._sampled import Draw, draw_batch, probabilities
 from ._summary import CalibrationSummary
 from ._values import Coder, numbers_of
 
-_WHERE = "summarize"
+#: What is done about rows with missing values.
+LEFT_OUT = "These rows are left out"
 _MOST_GROUPS = 10_000
 _SMALL = 2**16  # numbers below are sorted by their digits
 Report = Callable[[float], None]
@@ -104,13 +97,17 @@ class Plan(NamedTuple):
         if not isinstance(part, SummaryPart):
             if not (self.labels and self.prob):
                 cure = "Name the columns of the labels and of the probabilities"
-                refuse(_WHERE, "label= and prob=", "none of one of them", cure)
+                raise invalid_input(
+                    expected="label= and prob=", got="none of one of them", hint=cure
+                )
             return tally.add_part(part, report)
         folders = folder_values(part.path)
         key = tuple(folders.get(name) for name in self.by)
         if self.coders or None in key:
             cure = "Save one summary for each group, in folders such as day=2026-01-31"
-            refuse(_WHERE, "rows to group", f"the summary {quoted(part.name)}", cure)
+            raise invalid_input(
+                expected="rows to group", got=f"the summary {quoted(part.name)}", hint=cure
+            )
         tally.groups[key] = CalibrationSummary.from_parquet(part.path)
         return tally
 
@@ -242,15 +239,17 @@ def summarize(
     >>> sum(groups.values()) == summary
     True
     """
-    csv = check_form(csv, _WHERE)
-    check_flag(drop_missing, "drop_missing", _WHERE)
-    check_flag(soft_labels, "soft_labels", _WHERE)
-    check_flag(in_database, "in_database", _WHERE)
+    csv = check_form(csv)
+    check_flag(drop_missing, "drop_missing")
+    check_flag(soft_labels, "soft_labels")
+    check_flag(in_database, "in_database")
     if in_database and (query is None or drop_missing):
-        rule = named("query") + " without drop_missing, for in_database=True"
+        rule = "query without drop_missing, for in_database=True"
         got = "no query" if query is None else "drop_missing=True"
-        refuse(
-            _WHERE, rule, got, "Write what is to be counted as a query, with WHERE p IS NOT NULL"
+        raise invalid_input(
+            expected=rule,
+            got=got,
+            hint="Write what is to be counted as a query, with WHERE p IS NOT NULL",
         )
     labels: Any = () if label is None or (isinstance(label, str) and not label) else (label,)
     if soft_labels and np.iterable(label) and not isinstance(label, str):
@@ -260,13 +259,17 @@ def summarize(
         *(("weight", weight), ("counts", counts)),
     ):
         if not isinstance(column, str | None):
-            refuse(_WHERE, f"{name} as the name of a column", repr(column)[:60], "Pass a text")
+            raise invalid_input(
+                expected=f"{name} as the name of a column",
+                got=repr(column)[:60],
+                hint="Pass a text",
+            )
     for name, names in (("prob", prob), ("by", by)):
         if not isinstance(names, str | Sequence | None):
             rule = f"{name} as the name of a column, or a list of names"
-            refuse(_WHERE, rule, repr(names)[:60], "Pass a text, or a list")
+            raise invalid_input(expected=rule, got=repr(names)[:60], hint="Pass a text, or a list")
     check_jobs(n_jobs)
-    check_progress(progress, _WHERE)
+    check_progress(progress)
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
@@ -283,12 +286,12 @@ def summarize(
             counting, plan = _counted(plan)
         data = queried(data, query, counting)
     if _is_dask(data):
-        total = tally_of_dask(data, plan, _WHERE)
+        total = tally_of_dask(data, plan)
     elif type(data).__module__.startswith("pyspark."):
         total = tally_of_spark(data, plan)
     else:
-        total = tally_of_parts(parts_of(data, plan.texts, csv, _WHERE), plan, n_jobs, progress)
-    total.warn(_WHERE)
+        total = tally_of_parts(parts_of(data, plan.texts, csv), plan, n_jobs, progress)
+    total.warn()
     return total.result()
 
 
@@ -348,7 +351,7 @@ def _find_row(block, rows, row):
 
 
 def _merge(total, each, name):
-    with placed(name, where=_WHERE):  # saved summaries may be of other classes
+    with add_error_context(source=name):  # saved summaries may be of other classes
         total.merge(each)
 
 
@@ -372,7 +375,7 @@ class Tally:
 
     def add_part(self, part: Any, report: Report | None = None) -> "Tally":
         """Add all rows of a part; `report` is told how much of it is done."""
-        with placed(where=_WHERE):
+        with add_error_context():
             for block in part.blocks(self.plan.needed):
                 self.add(block)
                 if report is not None:
@@ -405,8 +408,9 @@ class Tally:
             part: list[Any] = [
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
-            with placed(
-                block.where, block.row if rows is None else partial(_find_row, block, rows)
+            with add_error_context(
+                source=block.source,
+                row=block.row if rows is None else partial(_find_row, block, rows),
             ):
                 if plan.draw is None:
                     summary.update(*part, soft_labels=plan.soft)
@@ -425,8 +429,8 @@ class Tally:
         columns = [number_values(block, name) for name in names]
         if len(columns) == 1:
             return columns[0], None
-        with placed(block.where, block.row):
-            votes = votes_of(np.column_stack(columns), "CalibrationSummary.update")
+        with add_error_context(source=block.source, row=block.row):
+            votes = votes_of(np.column_stack(columns))
         self.kinds |= votes.kinds
         return votes.shares, votes.number if (votes.number != 1).any() else None
 
@@ -438,14 +442,14 @@ class Tally:
 
     def _leave_out(self, block, places):
         self.left_out += len(places)
-        self._places.append((block.where, [block.row(place) for place in places[:5]]))
+        self._places.append((block.source, [block.row(place) for place in places[:5]]))
         del self._places[5:]
 
     def left_out_in_words(self) -> str:
         """How many rows had a missing value, and the first of them."""
         known = [
-            f"row {row} of {where}" if where else f"row {row}"
-            for where, rows in self._places
+            f"row {row} of {source}" if source else f"row {row}"
+            for source, rows in self._places
             for row in rows
         ][:5]
         more = ", ..." if self.left_out > len(known) else ""
@@ -454,14 +458,18 @@ class Tally:
     def _new(self, key):
         if len(self.groups) == _MOST_GROUPS:
             got, cure = "more", "Group by columns of few values, for instance by the day"
-            refuse(_WHERE, f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}", got, cure)
+            raise invalid_input(
+                expected=f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}",
+                got=got,
+                hint=cure,
+            )
         self.groups[key] = self.summary()
         return self.groups[key]
 
     def merge(self, other: "Tally") -> "Tally":
         """Add the rows of another tally, which stays as it is."""
         if self.patterns is not None and other.patterns is not None:
-            self.patterns.merge(other.patterns, _WHERE)
+            self.patterns.merge(other.patterns)
         self.left_out += other.left_out
         self.kinds |= other.kinds
         self._places = [*self._places, *other._places][:5]
@@ -475,19 +483,21 @@ class Tally:
                 mine.merge(theirs)
         return self
 
-    def warn(self, where: str) -> None:
+    def warn(self) -> None:
         """Tell of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError where some rows are shares and others votes.
         """
-        check_votes(self.kinds, where)
+        check_votes(self.kinds)
         if self.left_out:
-            rows = self.left_out_in_words()
-            left_out = setting("left_out", rows, words="These rows are left out")
-            caution(where, "a value in every cell", f"none in {rows}", left_out)
+            warn_calibration(
+                expected="a value in every cell",
+                got=f"none in {self.left_out_in_words()}",
+                hint=LEFT_OUT,
+            )
         for summary in self.groups.values():
             if summary._labels.doubt is not None:
-                caution(where, *summary._labels.doubt)
+                warn_calibration(*summary._labels.doubt)
                 break
 
     def result(self) -> Any:
@@ -527,16 +537,20 @@ def _plain_value(value):
 _SPLIT_EVERY = 8
 
 
-def tally_of_dask(data: Any, plan: Any, where: str) -> Any:
+def tally_of_dask(data: Any, plan: Any) -> Any:
     """The tally of all partitions, computed by the scheduler that dask has at hand."""
-    dask = require("dask", "dask", where)
+    dask = require("dask", "dask")
     if isinstance(data, dict):
-        pieces = _pieces_of_arrays(data, plan.needed, where)
+        pieces = _pieces_of_arrays(data, plan.needed)
     else:
         missing = [name for name in plan.needed if name not in data.columns]
         if missing:
             got = f"{[*data.columns][:30]}"
-            refuse(where, f"the column {missing[0]!r}", got, meant(missing[0], data.columns))
+            raise invalid_input(
+                expected=f"the column {missing[0]!r}",
+                got=got,
+                hint=suggest_name(missing[0], data.columns),
+            )
         pieces = data[plan.needed].to_delayed()
     part, merged = dask.delayed(_tally_of_piece), dask.delayed(_merged)
     tallies = [part(piece, f"partition {i}", plan) for i, piece in enumerate(pieces)]
@@ -546,18 +560,20 @@ def tally_of_dask(data: Any, plan: Any, where: str) -> Any:
     return tallies[0].compute()
 
 
-def _pieces_of_arrays(data, needed, where):
+def _pieces_of_arrays(data, needed):
     """Dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
         got, cure = f"{[*data][:30]}", "Name the arrays as label= and prob= do"
-        refuse(where, f"arrays {needed}", got, cure)
+        raise invalid_input(expected=f"arrays {needed}", got=got, hint=cure)
     first = next(array for array in arrays.values() if hasattr(array, "dask"))
     columns = []
     for name, array in arrays.items():
         if not hasattr(array, "dask"):
             got, cure = f"a {type(array).__name__}", "Turn it into one with dask.array.from_array"
-            refuse(where, f"{name!r} as a dask array like the others", got, cure)
+            raise invalid_input(
+                expected=f"{name!r} as a dask array like the others", got=got, hint=cure
+            )
         if array.ndim == 2:
             array = array.rechunk({1: -1})
         if array.numblocks[0] != first.numblocks[0] or not np.array_equal(

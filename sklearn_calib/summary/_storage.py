@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._argument_checks import require
 from .._files.checksum import ENTRY, checksum
 from .._files.opened import path_of
 from .._files.whole import write_whole
@@ -33,7 +34,7 @@ from .._kernels._cells import (
 )
 from .._show import plain
 from .._typing import Self
-from ..exceptions import refuse, require
+from ..exceptions import invalid_input
 
 KEY = b"sklearn_calib.summary"
 _FORMAT = "sklearn-calib summary "
@@ -74,7 +75,7 @@ class Storable:
         >>> CalibrationSummary.from_arrow(summary.to_arrow()) == summary
         True
         """
-        return _to_table(self, "CalibrationSummary.to_arrow")
+        return _to_table(self)
 
     @classmethod
     def from_arrow(cls, table: Any) -> "Self":
@@ -93,7 +94,7 @@ class Storable:
         ValueError
             Another table, or one that was changed.
         """
-        return _from_table(cls, table, "the table", "CalibrationSummary.from_arrow")
+        return _from_table(cls, table, "the table")
 
     def to_parquet(self, path: "str | os.PathLike[str]") -> None:
         """Write the summary into a file: at most 0.35 MB, some 2 MB with weights.
@@ -124,9 +125,8 @@ class Storable:
         ...     CalibrationSummary.from_parquet(path) == summary
         True
         """
-        where = "CalibrationSummary.to_parquet"
-        path, parquet = path_of(path, where), require("pyarrow.parquet", "cli", where)
-        table = _packed(_to_table(self, where))
+        path, parquet = path_of(path), require("pyarrow.parquet", "cli")
+        table = _packed(_to_table(self))
         whole = ("problem", *_WHOLE)
         encoding = {
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
@@ -158,8 +158,7 @@ class Storable:
         ValueError
             The file is truncated, damaged, of another version or no summary; it is named.
         """
-        where = "CalibrationSummary.from_parquet"
-        path, parquet = path_of(path, where), require("pyarrow.parquet", "cli", where)
+        path, parquet = path_of(path), require("pyarrow.parquet", "cli")
         with open(path, "rb") as file:
             try:
                 table = parquet.ParquetFile(file).read()
@@ -167,8 +166,10 @@ class Storable:
                 said = plain(str(error).partition("\n")[0].rstrip(".")[:120])
                 rule = f"a parquet file, {plain(path, 200)}"
                 cure = "It is truncated, damaged or of another format: write it again"
-                refuse(where, rule, f"one that cannot be read ({said})", cure)
-        return _from_table(cls, table, path, where)
+                raise invalid_input(
+                    expected=rule, got=f"one that cannot be read ({said})", hint=cure
+                ) from error
+        return _from_table(cls, table, path)
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
@@ -199,8 +200,8 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
     ...     is_summary_file(path)
     True
     """
-    parquet = require("pyarrow.parquet", "cli", "is_summary_file")
-    with open(path_of(path, "is_summary_file"), "rb") as file:
+    parquet = require("pyarrow.parquet", "cli")
+    with open(path_of(path), "rb") as file:
         if file.read(4) != b"PAR1":
             return False
         try:
@@ -213,8 +214,8 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _to_table(summary, where):
-    pa = require("pyarrow", "cli", where)
+def _to_table(summary):
+    pa = require("pyarrow", "cli")
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == WIDE for table in tables)
     cells = np.concatenate([table if not wide else widened(table) for table in tables])
@@ -225,18 +226,18 @@ def _to_table(summary, where):
         problem = np.repeat(np.arange(len(tables), dtype=np.int64), [len(t) for t in tables])
         columns = {"problem": problem, **columns}
     table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
-    metadata = _metadata(summary, where)
+    metadata = _metadata(summary)
     metadata[ENTRY] = checksum(metadata, cells.tobytes())
     return table.replace_schema_metadata({KEY: json.dumps(metadata)})
 
 
-def _metadata(summary, where):
+def _metadata(summary):
     labels = summary._labels
     classes = None if labels.classes is None else labels.classes.tolist()
     for label in [*(classes or ()), labels.pos_label]:
         if not isinstance(label, str | int | float | np.number | np.bool_ | None):
             rule = "classes that are numbers, booleans or text"
-            refuse(where, rule, repr(label), "Convert the labels first")
+            raise invalid_input(expected=rule, got=repr(label), hint="Convert the labels first")
     pos_label = labels.pos_label
     soft = {"soft": True} if summary.soft else {}  # files of other rows stay as they are
     return soft | {
@@ -271,26 +272,40 @@ def _from_texts(texts):
     return [int(odd, 16) << int(power) for odd, power in pairs]
 
 
-def _from_table(cls, table, name, where):
+def _from_table(cls, table, name):
     """The summary of a table; `name` is what errors call it."""
     cure = "Give what to_arrow or to_parquet made"
     found = (table.schema.metadata or {}).get(KEY)
     if found is None:
-        refuse(where, f"a calibration summary in {name}", "a table without its metadata", cure)
+        raise invalid_input(
+            expected=f"a calibration summary in {name}",
+            got="a table without its metadata",
+            hint=cure,
+        )
     try:
         metadata = json.loads(found)
         version = metadata["format"]
     except (ValueError, KeyError, TypeError):
-        refuse(where, f"a calibration summary in {name}", "metadata that cannot be read", cure)
+        raise invalid_input(
+            expected=f"a calibration summary in {name}",
+            got="metadata that cannot be read",
+            hint=cure,
+        ) from None
     if version != _FORMAT + _VERSION:
         rule = f"{_FORMAT + _VERSION!r} in {name}"
-        refuse(
-            where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
+        raise invalid_input(
+            expected=rule,
+            got=repr(version),
+            hint="Read it with the version of sklearn-calib that wrote it",
         )
     try:
         summary = _assembled(cls, _unpacked(table), metadata)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
-        refuse(where, f"an unchanged calibration summary in {name}", f"{error}", "Write it again")
+        raise invalid_input(
+            expected=f"an unchanged calibration summary in {name}",
+            got=f"{error}",
+            hint="Write it again",
+        ) from error
     return summary
 
 

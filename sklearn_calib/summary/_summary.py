@@ -7,6 +7,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from sklearn.utils import Bunch
 
+from .._argument_checks import check_count, check_flag, check_known, is_number, unknown_name
+from .._atomic import restore_if_raised
 from .._kernels._binning import cube_root_bins
 from .._kernels._cells import KEPT_BITS
 from .._kernels._exact_sums import UNIT_BITS, added, as_floats
@@ -23,17 +25,7 @@ from .._typing import (
     Self,
 )
 from ..canonical import check_indexes, match_columns, read_array
-from ..exceptions import (
-    called,
-    check_count,
-    check_flag,
-    check_known,
-    is_number,
-    refuse,
-    refuse_unknown,
-    restore_if_raised,
-    setting,
-)
+from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
     Case,
@@ -161,14 +153,15 @@ class CalibrationSummary(Storable):
         classes: ArrayLike | None = None,
         pos_label: object = None,
     ) -> None:
-        where = called("CalibrationSummary")
         whole = isinstance(max_cells, int | np.integer) and not isinstance(max_cells, bool)
         if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
             rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
-            refuse(where, rule, repr(max_cells), "Leave the default, or take 4096")
-        check_known(where, "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures")
+            raise invalid_input(
+                expected=rule, got=repr(max_cells), hint="Leave the default, or take 4096"
+            )
+        check_known("multiclass", multiclass, _MULTICLASS, "See the user guide, Measures")
         self.multiclass = multiclass
-        self._labels = Labels(classes, pos_label, where)
+        self._labels = Labels(classes, pos_label)
         self._max_cells = int(max_cells)
         self._open(self._labels.classes)
 
@@ -236,26 +229,25 @@ class CalibrationSummary(Storable):
 
     def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
         """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
-        where = "CalibrationSummary.update"
-        check_indexes(where, y_true, y_proba, sample_weight, counts)
-        scores = checked_scores(y_proba, where)
-        y_true, n = one_label_per_row(y_true, len(scores.raw), where), len(scores.raw)
-        weight = checked_weight(sample_weight, n, where)
-        count = checked_counts(counts, n, where)
+        check_indexes(y_true, y_proba, sample_weight, counts)
+        scores = checked_scores(y_proba)
+        y_true, n = one_label_per_row(y_true, len(scores.raw)), len(scores.raw)
+        weight = checked_weight(sample_weight, n)
+        count = checked_counts(counts, n)
         if not n:
             return
         columns = 1 if scores.raw.ndim == 1 else scores.raw.shape[1]
         sure, more = weight, 0
-        if check_flag(soft_labels, "soft_labels", where):
+        if check_flag(soft_labels, "soft_labels"):
             given = y_true, scores, weight, count, y_proba
-            y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given, where)
-        classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
+            y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
+        classes, codes = self._labels.read(y_true, columns, not self.n_samples)
         if classes is not None:
             scores = scores._replace(raw=match_columns(scores.raw, y_proba, classes))
         if max(columns, 2) != self._labels.n_classes:
             self._open(classes)
         self._labels.learn(classes)
-        self._labels.watch(codes, scores, sure, count, self.n_samples, where)
+        self._labels.watch(codes, scores, sure, count, self.n_samples)
         self.soft = self.soft or bool(soft_labels)
         whole = self._states[0].sums if self._joint is None else self._joint
         whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
@@ -302,20 +294,21 @@ class CalibrationSummary(Storable):
         ValueError
             Other classes, or another `multiclass`.
         """
-        where = "CalibrationSummary.merge"
         if not isinstance(other, CalibrationSummary):
             got, cure = type(other).__name__, "Summarise the rows first"
-            refuse(where, "a CalibrationSummary", got, cure, error=TypeError)
+            raise invalid_input(
+                expected="a CalibrationSummary", got=got, hint=cure, error=TypeError
+            )
         if self.multiclass != other.multiclass:
             got, cure = f"{self.multiclass!r} and {other.multiclass!r}", "Summarise again"
-            refuse(where, "summaries of one multiclass option", got, cure)
+            raise invalid_input(expected="summaries of one multiclass option", got=got, hint=cure)
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
                 self._open(other.classes)
             elif not other.n_samples:
                 other = other.copy()
                 other._open(self.classes)
-        self._labels.agree(other._labels, where)
+        self._labels.agree(other._labels)
         self.soft = self.soft or other.soft
         self.drawn = merged_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
         self._max_cells = min(self._max_cells, other._max_cells)
@@ -363,10 +356,11 @@ class CalibrationSummary(Storable):
         >>> fine.coarsen(4096) == CalibrationSummary(4096).update(y, proba)
         True
         """
-        where = "CalibrationSummary.coarsen"
         if not is_number(max_cells) or not max_cells <= self.max_cells:
             rule = f"max_cells of at most {self.max_cells}, the summary's own"
-            refuse(where, rule, repr(max_cells), "Finer cells need the rows again")
+            raise invalid_input(
+                expected=rule, got=repr(max_cells), hint="Finer cells need the rows again"
+            )
         empty = CalibrationSummary(cast("int", max_cells), self.multiclass)
         empty._labels = copy.deepcopy(self._labels)
         empty._open(self.classes)
@@ -445,9 +439,8 @@ class CalibrationSummary(Storable):
         >>> rows.y.tolist(), rows.proba[:, 1].tolist(), rows.sample_weight.tolist()
         ([0, 1, 1], [0.5, 0.5, 0.75], [1.0, 2.0, 1.0])
         """
-        where = "CalibrationSummary.rows"
-        self._check_filled(where)
-        self._check_two_classes(where, "whole vectors of probabilities")
+        self._check_filled()
+        self._check_two_classes("whole vectors of probabilities")
         proba, codes, weight = self._rows()
         if self.classes is None:
             y = np.full(len(codes), self._labels.pos_label)
@@ -464,7 +457,7 @@ class CalibrationSummary(Storable):
             For two classes a `Case` of `rows`; for more, an object with the method ``problems``
             of a `Case` alone.
         """
-        return self._case("CalibrationSummary.case")
+        return self._case()
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
         """The cells of each two-class problem, to draw rows and labels from.
@@ -487,20 +480,20 @@ class CalibrationSummary(Storable):
         >>> summary.samples()[0].counts.tolist()
         [[1, 2], [0, 1]]
         """
-        self._check_filled("CalibrationSummary.samples")
-        self._check_independent("CalibrationSummary.samples")
+        self._check_filled()
+        self._check_independent()
         return [
             CellSample.of_table(state.table, state.shift, max_cells or len(state.table))
             for state in self._states
             if len(state.table)
         ]
 
-    def _case(self, where):
-        self._check_filled(where)
+    def _case(self):
+        self._check_filled()
         if self._joint is not None:
-            return CellProblems(self.multiclass, self._states, self.classes, where)
+            return CellProblems(self.multiclass, self._states, self.classes)
         classes = np.arange(2) if self.classes is None else self.classes
-        return Case(*self._rows(), classes, self._labels.positive, where)
+        return Case(*self._rows(), classes, self._labels.positive)
 
     def _rows(self):
         """(probabilities in the order of the classes, codes, weights) of `rows`."""
@@ -509,14 +502,18 @@ class CalibrationSummary(Storable):
             codes, proba = 1 - codes, np.ascontiguousarray(proba[:, ::-1])
         return proba, codes, weight
 
-    def _check_filled(self, where):
+    def _check_filled(self):
         if not self.n_samples:
-            refuse(where, "a summary of at least one row", "an empty one", "Call update first")
+            raise invalid_input(
+                expected="a summary of at least one row",
+                got="an empty one",
+                hint="Call update first",
+            )
 
-    def _check_two_classes(self, where, what):
+    def _check_two_classes(self, what):
         if self._joint is not None:
             rule, cure = "a summary of two classes", f"Of {what} the rows themselves are needed"
-            refuse(where, rule, f"one of {len(self.classes)}", cure)
+            raise invalid_input(expected=rule, got=f"one of {len(self.classes)}", hint=cure)
 
     # -- what it answers ----------------------------------------------------------------------
 
@@ -539,14 +536,13 @@ class CalibrationSummary(Storable):
         >>> CalibrationSummary().update([0, 1], [0.2, 0.7]).rows_across([0.2, 0.5])
         0
         """
-        where = "CalibrationSummary.rows_across"
-        self._check_filled(where)
-        self._check_independent(where)
-        self._check_two_classes(where, "several classes")
+        self._check_filled()
+        self._check_independent()
+        self._check_two_classes("several classes")
         if self.exact:
             return 0
         state = self._states[0]
-        scores = np.ravel(read_array(edges, "edges", where)).astype(np.float64)
+        scores = np.ravel(read_array(edges, "edges")).astype(np.float64)
         return count_rows_across(state, scores)
 
     def measure(self, name: str, **options: Any) -> float:
@@ -583,25 +579,30 @@ class CalibrationSummary(Storable):
         >>> round(summary.measure("smooth_calibration_error"), 4)
         0.0457
         """
-        where = "CalibrationSummary.measure"
-        measure = self._known(name, where, exact=self.exact)
-        measure.check_options(options, where)
-        case, totals = self._case(where), self.totals
+        measure = self._known(name, exact=self.exact)
+        measure.check_options(options)
+        case, totals = self._case(), self.totals
         if name in ADDED_UP:
             return getattr(totals, ADDED_UP[name]) / totals.weight
-        return measure.of_case(case, **self._options(measure, options, where))
+        return measure.of_case(case, **self._options(measure, options))
 
-    def _options(self, measure: Measure, options: dict[str, Any], where: str) -> dict[str, Any]:
+    def _options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a measure as they are for cells; refused where single rows are needed."""
         single = options.get("estimator") in ("unbiased", "linear")
         if options.get("debias") or single or options.get("multiclass") == "canonical":
             cure = "Measure the rows themselves, or without that option"
-            refuse(where, "options that read weights of scores", "one that reads single rows", cure)
+            raise invalid_input(
+                expected="options that read weights of scores",
+                got="one that reads single rows",
+                hint=cure,
+            )
         if options.get("cv") is not None:
-            refuse(where, "cv=None", repr(options["cv"]), "Call cross_validate")
+            raise invalid_input(
+                expected="cv=None", got=repr(options["cv"]), hint="Call cross_validate"
+            )
         if "multiclass" not in measure.option_names:
             reason = f"{measure.spec.name}, which reads whole vectors of probabilities,"
-            self._check_two_classes(where, reason)
+            self._check_two_classes(reason)
             return options
         options = {"multiclass": self.multiclass, **options}
         if options.get("n_bins") == "cube_root":
@@ -647,13 +648,16 @@ class CalibrationSummary(Storable):
         >>> bool(abs(of_cells.predict_proba(proba) - of_rows.predict_proba(proba)).max() < 1e-6)
         True
         """
-        where = "CalibrationSummary.fit"
-        model = resolve_recalibrator(recalibrator, where)
-        self._check_filled(where)
-        self._check_two_classes(where, "a recalibrator of several classes")
+        model = resolve_recalibrator(recalibrator)
+        self._check_filled()
+        self._check_two_classes("a recalibrator of several classes")
         if getattr(getattr(model, "capabilities", None), "ordered", False):
             cure = "Fit it to the rows themselves, in the order of time"
-            refuse(where, "a method that needs no order of the rows", type(model).__name__, cure)
+            raise invalid_input(
+                expected="a method that needs no order of the rows",
+                got=type(model).__name__,
+                hint=cure,
+            )
         rows = self.rows()
         return fit_recalibrator(
             model, rows.proba, rows.y, classes=self.classes, sample_weight=rows.sample_weight
@@ -707,56 +711,63 @@ class CalibrationSummary(Storable):
         >>> found["platt"]["log_loss"] < found["identity"]["log_loss"]
         True
         """
-        where = "CalibrationSummary.cross_validate"
         if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
-            refuse(where, "cv as a number of folds, at least 2", repr(cv), "Leave the default")
-        functions = [self._known(name, where) for name in measures]
-        models = {
-            name if isinstance(name, str) else type(name).__name__: resolve_recalibrator(
-                name, where
+            raise invalid_input(
+                expected="cv as a number of folds, at least 2",
+                got=repr(cv),
+                hint="Leave the default",
             )
+        functions = [self._known(name) for name in measures]
+        models = {
+            name if isinstance(name, str) else type(name).__name__: resolve_recalibrator(name)
             for name in recalibrators
         }
-        self._check_two_classes(where, "a recalibrator of several classes")
-        self._check_independent(where)
-        self._only_state(where)
+        self._check_two_classes("a recalibrator of several classes")
+        self._check_independent()
+        self._only_state()
         (sample,) = self.samples()
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
-            case, _ = sample.held_out(model, folds, where)
+            case, _ = sample.held_out(model, folds)
             values[name] = {f.spec.name: f.of_case(case) for f in functions}
         return values
 
-    def _known(self, name, where, exact=False):
+    def _known(self, name, exact=False):
         """A measure; `exact` cells are as good as rows for one value, not for drawing from them."""
         measure = all_metrics().get(name)
         if measure is None:
-            refuse_unknown(where, "a measure", name, all_metrics())
+            raise unknown_name("a measure", name, all_metrics())
         if not exact:
-            self._check_reads_cells(measure, where)
+            self._check_reads_cells(measure)
         return measure
 
     @staticmethod
-    def _check_reads_cells(measure, where):
+    def _check_reads_cells(measure):
         """Refuse a measure that reads more than the weight of each label at each score."""
         if not measure.spec.cells:
             rule, cure = "a measure that cells are enough for", "Measure the rows themselves"
-            refuse(where, rule, f"{measure.spec.name!r}, which needs single rows", cure)
+            raise invalid_input(
+                expected=rule, got=f"{measure.spec.name!r}, which needs single rows", hint=cure
+            )
 
-    def _check_independent(self, where):
+    def _check_independent(self):
         """Refuse what counts rows, where several of them may belong to one item."""
         if self.soft:
-            given = setting("soft_labels", True)
+            given = "soft_labels=True"
             cure = "Pass the rows themselves with " + given + "; measure and fit read cells"
-            refuse(where, "rows that are independent", "a summary of soft labels", cure)
+            raise invalid_input(
+                expected="rows that are independent", got="a summary of soft labels", hint=cure
+            )
 
-    def _only_state(self, where):
+    def _only_state(self):
         """The cells of the only two-class problem."""
-        self._check_filled(where)
+        self._check_filled()
         if len(self._states) > 1:
             cure = "Summarise with multiclass='confidence', or use the rows themselves"
-            refuse(where, "one two-class problem", f"{len(self._states)}", cure)
+            raise invalid_input(
+                expected="one two-class problem", got=f"{len(self._states)}", hint=cure
+            )
         return self._states[0]
 
     # -- tests and curves ---------------------------------------------------------------------
@@ -813,24 +824,23 @@ class CalibrationSummary(Storable):
         >>> summary.test("spiegelhalter").pvalue < 1e-9
         True
         """
-        where = "CalibrationSummary.test"
-        self._check_independent(where)
+        self._check_independent()
         if statistic in CLASSICAL:
-            state = self._only_state(where)
-            return SignificanceResult(*classical(statistic, state, options, where))
+            state = self._only_state()
+            return SignificanceResult(*classical(statistic, state, options))
         cure = "Pass 999 for p-values down to 0.001"
-        n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
+        n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:
             known = ("smooth", *CLASSICAL, *all_metrics())
-            refuse_unknown(where, "a statistic", statistic, known)
-        measure.check_options(options, where)
-        self._check_reads_cells(measure, where)
-        options = self._options(measure, options, where)
+            raise unknown_name("a statistic", statistic, known)
+        measure.check_options(options)
+        self._check_reads_cells(measure)
+        options = self._options(measure, options)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
-        self._only_state(where)
+        self._only_state()
         (sample,) = self.samples(_DRAWN_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.of_case(sample.case, **options)
@@ -877,14 +887,13 @@ class CalibrationSummary(Storable):
         >>> curve.observed.tolist()
         [0.0, 1.0]
         """
-        where = "CalibrationSummary.reliability_curve"
-        self._check_filled(where)
-        self._check_independent(where)
+        self._check_filled()
+        self._check_independent()
         rng = generator(random_state)
         n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
-        titles = [problem.title for problem in self._case(where).problems()]
+        titles = [problem.title for problem in self._case().problems()]
         curves = map(CurveOfCells, self.samples(), titles)
-        options = strategy, n_bins, level, n_resamples, rng, where
+        options = strategy, n_bins, level, n_resamples, rng
         return ReliabilityCurves([curve_of(curve, *options) for curve in curves])
 
     # -- equality, text -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from .._files.columns import Block, raw_column
 from .._kernels._float_order import thinned
 from .._show import quoted
 from .._typing import AnyArray, IntArray
-from ..exceptions import refuse
+from ..exceptions import invalid_input
 
 _MOST = 2**20  # texts
 _AT_ONCE = 2**18  # numbers that wait to be sorted
@@ -52,12 +52,13 @@ class Coder(NamedTuple):
             try:
                 groups = np.array([*(self.others[one] for one in values), self.missing])
             except KeyError as error:
-                refuse(
-                    "",
-                    f"the values of column {quoted(self.name)} that were there a moment ago",
-                    quoted(error.args[0]),
-                    "Run again when the files are written",
-                )
+                raise invalid_input(
+                    expected=(
+                        f"the values of column {quoted(self.name)} that were there a moment ago"
+                    ),
+                    got=quoted(error.args[0]),
+                    hint="Run again when the files are written",
+                ) from error
             return groups[codes]
         if not len(self.numbers):
             return np.full(len(found), self.missing)
@@ -100,7 +101,7 @@ class ColumnValues:
         self._waiting: list[tuple[AnyArray, IntArray]] = []
         self._n_waiting = 0
 
-    def add(self, block: Block, where: str) -> None:
+    def add(self, block: Block) -> None:
         """Add a block."""
         self.decimal = block.decimal or self.decimal
         found = raw_column(block.columns[self.name])
@@ -110,7 +111,7 @@ class ColumnValues:
             self.missing += counts[0]
             for value, count in zip(values, counts[1:], strict=True):
                 self.others[value] = self.others.get(value, 0) + count
-            self._check(where)
+            self._check()
             return
         absent = _absent(found)
         self.missing += int(np.count_nonzero(absent))
@@ -118,13 +119,13 @@ class ColumnValues:
         if len(numbers):
             self._wait(numbers, n_rows)
 
-    def merge(self, other: "ColumnValues", where: str) -> None:
+    def merge(self, other: "ColumnValues") -> None:
         """Add the values of another."""
         self.decimal = other.decimal or self.decimal
         self.missing += other.missing
         for value, count in other.others.items():
             self.others[value] = self.others.get(value, 0) + count
-        self._check(where)
+        self._check()
         numbers, counts = other.numbers
         self._shift = max(self._shift, other._shift)
         if len(numbers):
@@ -187,10 +188,10 @@ class ColumnValues:
         if self._n_waiting > _AT_ONCE:
             _ = self.numbers
 
-    def _check(self, where):
+    def _check(self):
         if len(self.others) > _MOST:
             rule = f"at most {_MOST} different values of column {quoted(self.name)}"
-            refuse(where, rule, "more", "Group by a column of fewer values")
+            raise invalid_input(expected=rule, got="more", hint="Group by a column of fewer values")
 
 
 def _absent(values):

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray, ArrayLike
-from ..exceptions import no_cautions, refuse
+from .._warnings import ignore_calibration_warnings
+from ..exceptions import invalid_input
 
 
 def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> None:
@@ -113,7 +114,9 @@ def _kind_of(thing):
     if hasattr(thing, "plot"):
         return "displays", ()
     rule = "a recalibrator, measure, loss, display or classifier"
-    refuse("check_contract", rule, repr(thing)[:60], "Pass an instance", TypeError)
+    raise invalid_input(
+        expected=rule, got=repr(thing)[:60], hint="Pass an instance", error=TypeError
+    )
 
 
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
@@ -121,7 +124,7 @@ TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
     """A clone, fitted; what it cautions against is no matter here."""
-    with no_cautions():
+    with ignore_calibration_warnings():
         return clone(recalibrator).fit(*rows, **options)
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 from joblib import hash as digest
 
-from ..exceptions import require
+from .._argument_checks import require
 
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
@@ -21,7 +21,7 @@ _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 @contextmanager
 def _pyplot():
     """matplotlib.pyplot; figures that are opened meanwhile are closed in the end."""
-    plt = require("matplotlib.pyplot", "plot", "check_contract")
+    plt = require("matplotlib.pyplot", "plot")
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
@@ -36,7 +36,7 @@ def _pyplot():
 
 def _bare_axes(n):
     """Axes of a figure that pyplot does not know."""
-    figure = require("matplotlib.figure", "plot", "check_contract").Figure()
+    figure = require("matplotlib.figure", "plot").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
 
 
@@ -218,7 +218,7 @@ def check_number_of_axes(display: Any) -> None:
 def check_settings_untouched(display: Any) -> None:
     with _pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
-        figure = require("matplotlib.figure", "plot", "check_contract").Figure
+        figure = require("matplotlib.figure", "plot").Figure
         with mock.patch.object(plt, "show") as window, mock.patch.object(figure, "show") as own:
             display.plot()
             display.figure_.canvas.draw()
@@ -241,9 +241,9 @@ def check_names(display: Any) -> None:
 
 def _texts(figure):
     """The texts of a picture as they are seen."""
-    text = require("matplotlib.text", "plot", "check_contract").Text
+    text = require("matplotlib.text", "plot").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
-    formulas = require("matplotlib.cbook", "plot", "check_contract").is_math_text
+    formulas = require("matplotlib.cbook", "plot").is_math_text
     return [
         found.get_text().replace(r"\$", "$").strip()
         for found in seen

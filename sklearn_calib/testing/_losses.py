@@ -128,8 +128,8 @@ def check_number_of_classes(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     if loss.n_classes is None:
         return
     proba, y = make_overconfident(k + 1, 60)
-    assert_refused(lambda: get_loss(loss, "somebody", k + 1), "somebody", f"{k} classes")
-    assert_refused(lambda: decompose_loss(y, proba, loss=loss), "decompose_loss", f"{k} classes")
+    assert_refused(lambda: get_loss(loss, k + 1), f"{k} classes")
+    assert_refused(lambda: decompose_loss(y, proba, loss=loss), f"{k} classes")
 
 
 def check_copies(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray
+from .._warnings import ignore_calibration_warnings
 from ..canonical import canonical_proba
 from ..datasets import make_overconfident
-from ..exceptions import no_cautions
 from ..metrics import log_loss
 from ..recalibrators import Recalibrator
 from ._contract import assert_refused, assert_same, assert_simplex, fit
@@ -304,7 +304,7 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """A second fit forgets the first."""
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
-    with no_cautions():
+    with ignore_calibration_warnings():
         used = clone(recalibrator).fit(*make_overconfident(3 if k == 2 else 2, random_state=13))
         used = used.fit(first, y_first).fit(second, y_second)
         fresh = clone(recalibrator).fit(second, y_second)

@@ -8,12 +8,13 @@ from scipy import special
 from scipy.optimize import root
 from scipy.special import expit, ndtr
 
+from .._argument_checks import is_number
 from .._random import legacy_generator
 from .._simplex import two_classes_of_margin
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import read_numbers
 from ..datasets import make_two_gaussians
-from ..exceptions import is_number, named, refuse
+from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss
 
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
@@ -116,22 +117,21 @@ class GaussianLogisticModel:
         spectrum: Sequence[float] = (1, 1),
         smallest: float = 1e-3,
     ) -> None:
-        where = "GaussianLogisticModel"
         numbers = all(map(is_number, (ratio, error_rate, smallest)))
         if not (numbers and ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
-            refuse(
-                where,
-                named("ratio") + " > 0, 0 < error_rate < 0.5 and smallest > 0",
-                f"{ratio}, {error_rate} and {smallest}",
-                "Change the one that is out of range",
+            raise invalid_input(
+                "ratio",
+                expected="ratio > 0, 0 < error_rate < 0.5 and smallest > 0",
+                got=f"{ratio}, {error_rate} and {smallest}",
+                hint="Change the one that is out of range",
             )
-        eigenvalues = read_numbers(spectrum, "spectrum", where)
+        eigenvalues = read_numbers(spectrum, "spectrum")
         if eigenvalues.ndim != 1 or not eigenvalues.size or not eigenvalues.min() > 0:
-            refuse(
-                where,
-                "a " + named("spectrum") + " of positive numbers",
-                repr(spectrum),
-                "Pass (a, b) or eigenvalues",
+            raise invalid_input(
+                "spectrum",
+                expected="a spectrum of positive numbers",
+                got=repr(spectrum),
+                hint="Pass (a, b) or eigenvalues",
             )
         self.ratio = ratio
         self.error_rate = error_rate
@@ -190,11 +190,12 @@ class GaussianLogisticModel:
         >>> abs(sure.refinement - calm.refinement) < 1e-12
         True
         """
-        where = "GaussianLogisticModel.loss_of_weights"
         numbers = is_number(inner) and is_number(norm)
         if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
             bounds = f"within {_FAR:g} a finite inner and a norm above 0"
-            refuse(where, bounds, f"{inner!r}, {norm!r}", "Check the weights")
+            raise invalid_input(
+                expected=bounds, got=f"{inner!r}, {norm!r}", hint="Check the weights"
+            )
         step, weight = normal_rule()
         z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
         weight = np.concatenate([weight, weight]) / 2
@@ -203,7 +204,7 @@ class GaussianLogisticModel:
         if callable(loss):
             risk, least = loss(expit(z), q), loss(q, q)
         else:
-            rule, truth = get_loss(loss, where, 2).without_floor(), np.column_stack([1 - q, q])
+            rule, truth = get_loss(loss, 2).without_floor(), np.column_stack([1 - q, q])
             risk, least = (rule.expected(two_classes_of_margin(m), truth) for m in (z, slope * z))
         risk, refinement = float(weight @ risk), float(weight @ least)
         return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
@@ -225,11 +226,10 @@ class GaussianLogisticModel:
         """
         strengths = np.atleast_1d(np.asarray(strength, dtype=float))
         if strengths.ndim != 1 or not (strengths > 0).all():
-            refuse(
-                "GaussianLogisticModel.limit",
-                "strengths above 0",
-                repr(strength),
-                "The limit without regularisation need not exist",
+            raise invalid_input(
+                expected="strengths above 0",
+                got=repr(strength),
+                hint="The limit without regularisation need not exist",
             )
         rows, start = [], None
         for value in strengths:
@@ -302,7 +302,7 @@ class GaussianLogisticModel:
         residual = np.abs(new - solution).max()
         if not residual < _RESIDUAL:
             rule, cure = f"a residual below {_RESIDUAL:g}", "Use a larger strength"
-            refuse("GaussianLogisticModel.limit", rule, f"{residual:.2g}", cure, error=RuntimeError)
+            raise invalid_input(expected=rule, got=f"{residual:.2g}", hint=cure, error=RuntimeError)
         return float(inner), float(norm), solution
 
 

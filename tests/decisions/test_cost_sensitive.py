@@ -114,9 +114,11 @@ def test_costs_of_the_last_call_hold():
     by_row = CostSensitiveClassifier(MODEL).fit(X, NAMES, costs=rows)
     assert np.array_equal(by_row.predict(X[:9], costs=rows[:9]), known.predict(X[:9]))
     assert by_row.score(X, NAMES, costs=rows) == pytest.approx(known.score(X, NAMES))
-    with refuses(ValueError, where="predict", rule="the costs of these rows", cure="Pass costs="):
+    with refuses(ValueError, expected="the costs of these rows", hint="Pass costs="):
         by_row.predict(X)
-    with refuses(ValueError, rule=r".*shape \(3, 3\) or \(9, 3, 3\)", value=r"shape \(150, 3, 3\)"):
+    with refuses(
+        ValueError, expected=r".*shape \(3, 3\) or \(9, 3, 3\)", value=r"shape \(150, 3, 3\)"
+    ):
         by_row.predict(X[:9], costs=rows)
 
 
@@ -187,23 +189,23 @@ BAD_COSTS = {
 @pytest.mark.parametrize("case", BAD_COSTS)
 def test_bad_costs(case):
     costs, said = BAD_COSTS[case]
-    with pytest.raises(ValueError, match=rf"(?s)^CostSensitiveClassifier.fit: .*{said}"):
+    with pytest.raises(ValueError, match=rf"(?s)^expected .*{said}"):
         CostSensitiveClassifier(MODEL, costs).fit(X, NAMES)
     clf = CostSensitiveClassifier(MODEL).fit(X, NAMES)
-    with pytest.raises(ValueError, match=rf"(?s)^CostSensitiveClassifier.predict: .*{said}"):
+    with pytest.raises(ValueError, match=rf"(?s)^expected .*{said}"):
         clf.predict(X, costs=costs)
 
 
 def test_other_bad_input():
-    with refuses(TypeError, rule="numbers as costs"):
+    with refuses(TypeError, expected="numbers as costs"):
         CostSensitiveClassifier(MODEL, [["a"] * 3] * 3).fit(X, NAMES)
-    with refuses(TypeError, value="LinearSVC", cure=r"Write CalibratedModel\(Lin"):
+    with refuses(TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(Lin"):
         CostSensitiveClassifier(LinearSVC(), COSTS).fit(X, NAMES)
-    with refuses(ValueError, rule=".*two different actions", value=".*'a', 'a', 'b'"):
+    with refuses(ValueError, expected=".*two different actions", value=".*'a', 'a', 'b'"):
         CostSensitiveClassifier(MODEL, COSTS, actions=["a", "a", "b"]).fit(X, NAMES)
-    with refuses(ValueError, rule=".*labels of at least two classes", value="one class"):
+    with refuses(ValueError, expected=".*labels of at least two classes", value="one class"):
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
-    with refuses(ValueError, rule="labels among ", value=".*'rose'"):
+    with refuses(ValueError, expected="labels among ", value=".*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))
 
 

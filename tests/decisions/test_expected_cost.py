@@ -28,9 +28,9 @@ def test_the_measure():
     gain = -np.eye(2)  # a gain is a negative cost
     assert expected_cost_score(Y, P, costs=gain) == pytest.approx(error_rate - 1)
     assert expected_cost_score.scorer(costs=COSTS) is not None
-    with refuses(ValueError, where="expected_cost_score", rule="costs under which"):
+    with refuses(ValueError, expected="costs under which"):
         expected_cost_score(Y, P, costs=[[0, 1], [0, 1]])
-    with refuses(ValueError, where="expected_cost_score", rule=r"costs of shape \(2, n_a"):
+    with refuses(ValueError, expected=r"costs of shape \(2, n_a"):
         expected_cost_score(Y, P, costs=np.ones((200, 2, 2)))
 
 
@@ -52,7 +52,7 @@ def test_the_test():
     assert expected_cost_test(Y, P, rows, sample_weight=weight) == weighted
     bad = {"level": 1.0}, {"costs": [[0, 1], [0, 2]]}, {"costs": rows[:9]}
     for options in bad:
-        with refuses(ValueError, where="expected_cost_test"):
+        with refuses(ValueError):
             expected_cost_test(Y, P, **options)
 
 

@@ -99,11 +99,11 @@ def test_more_than_two_classes():
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, where="expected_metrics", **fields_of(said)):
+    with refuses(ValueError, **fields_of(said)):
         expected_metrics(P, **options)
-    with refuses(ValueError, where="expected_metrics", rule="two classes with threshold="):
+    with refuses(ValueError, expected="two classes with threshold="):
         expected_metrics(THREE, threshold=0.5)
-    with refuses(ValueError, where="ExpectedMetrics.z", rule="one of no metric"):
+    with refuses(ValueError, expected="one of no metric"):
         expected_metrics(P).z("auc")
 
 
@@ -164,5 +164,5 @@ def test_pos_label_is_the_other_class(threshold):
     ],
 )
 def test_pos_label_that_is_none(columns, more, message):
-    with refuses(ValueError, where="expected_metrics", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         expected_metrics(np.full((4, columns), 1 / columns), **more)

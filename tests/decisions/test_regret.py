@@ -102,13 +102,13 @@ def test_labels():
 def test_bad_input():
     with refuses(ValueError, value="'isotonik'"):
         regret_curve(Y, P, "isotonik")
-    with refuses(ValueError, where="regret_curve", rule="as many labels"):
+    with refuses(ValueError, expected="as many labels"):
         regret_curve(Y, P, P[:9])
-    with refuses(TypeError, where="regret_curve", rule="a recalibrator"):
+    with refuses(TypeError, expected="a recalibrator"):
         regret_curve(Y, P, PlattScaling)
-    with refuses(ValueError, where="regret_curve", rule="two classes", value="3"):
+    with refuses(ValueError, expected="two classes", value="3"):
         regret_curve(np.arange(3), np.eye(3))
-    with refuses(ValueError, where="RegretCurve.at", rule=".*strictly between 0 and 1", value="1"):
+    with refuses(ValueError, expected=".*strictly between 0 and 1", value="1"):
         regret_curve(Y, P).at([1.0])
 
 
@@ -195,9 +195,9 @@ def test_intervals_of_the_maximum():
     assert times.maximum_interval[0] > 0  # 50 times the rows show it
     same = regret_curve([1, 1], [1.0, 1.0], [1.0, 1.0], labels=[0, 1])
     assert same.maximum_interval == same.decision_loss_interval == (0, 0)
-    with pytest.raises(ValueError, match=r"^regret_curve: .*level"):
+    with pytest.raises(ValueError, match=r"^.*level"):
         regret_curve(Y, P, level=95)
-    with pytest.raises(ValueError, match=r"^regret_curve: .*n_resamples"):
+    with pytest.raises(ValueError, match=r"^.*n_resamples"):
         regret_curve(Y, P, n_resamples=0)
 
 

@@ -78,7 +78,7 @@ def test_a_model_of_another_library():
 
     model = SelectiveClassifier(FrozenEstimator(Plain()), 0.3).fit(P[:, None], Y)
     assert model.coverage_ == 148 / 200
-    with refuses(ValueError, where="SelectiveClassifier.fit", rule="as many labels as"):
+    with refuses(ValueError, expected="as many labels as"):
         model.fit(P[:99, None], Y)
 
 
@@ -141,16 +141,16 @@ def test_unfitted_estimators_see_other_rows():
     ],
 )
 def test_bad_input(options, said):
-    with refuses(ValueError, where="SelectiveClassifier.fit", **fields_of(said)):
+    with refuses(ValueError, **fields_of(said)):
         selective(P, Y, **options)
 
 
 def test_other_bad_input():
-    with refuses(TypeError, value="LinearSVC", cure=r"Write CalibratedModel\(LinearSVC"):
+    with refuses(TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(LinearSVC"):
         SelectiveClassifier(LinearSVC()).fit(P[:, None], Y)
     with refuses(ValueError, value="one class"):
         SelectiveClassifier(LogisticRegression()).fit(P[:, None], np.zeros(200))
-    with refuses(ValueError, rule=r"labels among \[0, 1\]"):
+    with refuses(ValueError, expected=r"labels among \[0, 1\]"):
         selective(P, Y + 1)
 
 
@@ -249,7 +249,7 @@ def test_curve():
     for y in (Y, 1 - Y):
         certain = risk_coverage_curve(y, Y.astype(float), labels=[0, 1])
         assert certain.area == certain.perfect_area == (1.0 if y is not Y else 0.0)
-    with refuses(ValueError, where="risk_coverage_curve", rule="a level"):
+    with refuses(ValueError, expected="a level"):
         risk_coverage_curve(Y, P, level=0)
 
 
@@ -327,13 +327,15 @@ def test_groups_of_other_rows():
     with pytest.warns(CalibrationWarning, match=r"groups that fit has seen, got c in 2 rows"):
         found = model.predict([[0.99], [0.99], [0.99]], groups=["c", "a", "c"])
     assert found.tolist() == [None, 1, None]
-    with refuses(ValueError, where="SelectiveClassifier.predict", rule="the groups of"):
+    with refuses(ValueError, expected="the groups of"):
         model.predict(p[:, None])
-    with refuses(ValueError, rule=".*one group for each of the 200 rows", value=r"shape \(2,\)"):
+    with refuses(
+        ValueError, expected=".*one group for each of the 200 rows", value=r"shape \(2,\)"
+    ):
         model.predict(p[:, None], groups=["a", "b"])
-    with refuses(ValueError, rule=".*a group in every row", value="none", row=1):
+    with refuses(ValueError, expected=".*a group in every row", value="none", row=1):
         model.predict([[0.9], [0.9]], groups=["a", None])
-    with refuses(ValueError, rule="no groups, as fit had none"):
+    with refuses(ValueError, expected="no groups, as fit had none"):
         selective(P, Y, coverage=0.5).score(P[:, None], Y, groups=np.zeros(200))
     few = group.astype(object)
     few[:3] = "few"
@@ -359,7 +361,7 @@ def test_groups_are_split_with_the_rows():
     ],
 )
 def test_bad_coverage(options, said):
-    with refuses(ValueError, where="SelectiveClassifier.fit", **fields_of(said)):
+    with refuses(ValueError, **fields_of(said)):
         selective(P, Y, **options)
 
 

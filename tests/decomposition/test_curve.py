@@ -76,7 +76,7 @@ def test_paired_standard_errors_and_the_earliest_stage(staged):
     close = curve.criterion <= curve.criterion[best] + curve.standard_error
     assert early == np.flatnonzero(close)[0] <= best
     assert curve.unit == "epochs"
-    with refuses(ValueError, rule="rule among minimum, one_standard_error"):
+    with refuses(ValueError, expected="rule among minimum, one_standard_error"):
         curve.best("median")
 
 
@@ -127,11 +127,11 @@ def test_standard_errors_from_a_sample_of_the_rows():
 
 def test_bad_input(staged):
     proba, y = staged
-    with refuses(ValueError, rule="at least one stage", value="0 arrays"):
+    with refuses(ValueError, expected="at least one stage", value="0 arrays"):
         refinement_curve(y, [])
-    with refuses(ValueError, rule="2 stages, as in stages=", value="6 arrays"):
+    with refuses(ValueError, expected="2 stages, as in stages=", value="6 arrays"):
         refinement_curve(y, proba, stages=[1, 2])
-    with refuses(ValueError, where="refinement_curve"):
+    with refuses(ValueError):
         refinement_curve(y, [proba[0], proba[1][:10]])
-    with refuses(ValueError, where="refinement_curve", rule="3 columns"):
+    with refuses(ValueError, expected="3 columns"):
         refinement_curve(y, [proba[0], np.full((len(y), 2), 0.5)])

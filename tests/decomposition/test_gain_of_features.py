@@ -163,15 +163,15 @@ def test_columns_that_say_nothing(column):
 )
 def test_refused(rows, features, message):
     y, p, _ = regions(rows)
-    with refuses(ValueError, where="decompose_loss", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         decompose_loss(y, p, features=features)
 
 
 def test_refused_folds_and_one_class():
     y, p, table = regions(60)
-    with refuses(ValueError, rule="folds that test each row once"):
+    with refuses(ValueError, expected="folds that test each row once"):
         decompose_loss(y, p, features=table, cv=[(np.arange(30), np.arange(30, 60))])
-    with refuses(ValueError, rule=".*5 of each of two classes"):
+    with refuses(ValueError, expected=".*5 of each of two classes"):
         decompose_loss(np.r_[np.zeros(57, int), 1, 1, 1], p, features=table)
 
 

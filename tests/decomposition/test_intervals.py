@@ -184,10 +184,10 @@ def test_ends_of_an_interval_by_search():
 def test_refused():
     proba, y = make_overconfident(2)
     parts = decompose_loss(y, proba)
-    with refuses(ValueError, rule="term among risk, calibration, ", value="'resolut"):
+    with refuses(ValueError, expected="term among risk, calibration, ", value="'resolut"):
         parts.interval("resolution")
     for level in (95, 1.5, 1, 0, -0.5):
-        with refuses(ValueError, rule="a level between 0 and 1", value=f"{level}"):
+        with refuses(ValueError, expected="a level between 0 and 1", value=f"{level}"):
             parts.interval("risk", level)
 
 
@@ -198,10 +198,10 @@ def test_rows_of_one_prediction_as_one_entry(weighted):
     p = rng.integers(1, 20, 3000) / 20
     y = (rng.random(3000) < p**1.3).astype(int)
     weight = rng.choice([1.0, 3.0], 3000) if weighted else np.ones(3000)
-    rows = canonical_case("rows", y, p, weight)
+    rows = canonical_case(y, p, weight)
     groups = np.column_stack([p, y, weight])
     found, counts = np.unique(groups, axis=0, return_counts=True)
-    cells = canonical_case("cells", found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
+    cells = canonical_case(found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
     for loss in ("log", "brier"):
         whole = decompose_case(rows, loss)
         pooled = decompose_case(cells, loss, squares=found[:, 2] ** 2 * counts)

@@ -158,7 +158,7 @@ def test_derivatives(k, loss):
     scores = np.array([slope(codes, "log") for codes in every]).T
     slopes = np.array([slope(codes, loss) for codes in every]).T
     for codes in every:
-        case = canonical_case("case", codes, canonical_proba(log, kind="logits"), None, range(k))
+        case = canonical_case(codes, canonical_proba(log, kind="logits"), None, range(k))
         found = _derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),

@@ -150,9 +150,9 @@ def test_refused(options, message):
 
 
 def test_a_single_row_and_levels_are_refused():
-    with refuses(ValueError, rule="at least three rows"):
+    with refuses(ValueError, expected="at least three rows"):
         variational_calibration_interval([1], [0.4], labels=[0, 1])
-    with refuses(ValueError, rule=".*level"):
+    with refuses(ValueError, expected=".*level"):
         variational_calibration_interval([0, 1], [0.4, 0.6], level=1.5)
 
 
@@ -194,7 +194,7 @@ def test_terms_of_the_interval_know_earlier_folds_alone():
     pairs = [(np.delete(np.arange(200), rows), rows) for rows in np.arange(200).reshape(4, 50)]
     changed = np.r_[y[:150], 1 - y[150:]]
     one, other = (
-        _sequential(canonical_case("x", labels, f), "auto", 1.0, "isotonic", pairs, None)[0]
+        _sequential(canonical_case(labels, f), "auto", 1.0, "isotonic", pairs, None)[0]
         for labels in (y, changed)
     )
     assert len(one) == 150  # the first fold has no terms

@@ -72,7 +72,7 @@ def test_from_estimator_passes_options_on(rows):
     np.testing.assert_array_equal(display.instability.low, given.low)
     np.testing.assert_array_equal(display.instability.changed, given.changed)
     assert display.axes_[0] is axes[0]
-    with refuses(ValueError, rule="4 axes, one per panel", value="1"):
+    with refuses(ValueError, expected="4 axes, one per panel", value="1"):
         display.plot(ax=axes[0])
 
 

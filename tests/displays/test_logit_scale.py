@@ -208,9 +208,9 @@ def test_axes_of_a_second_display_have_room_for_both(rare):
 def test_scales_do_not_mix(rare):
     p, y = rare
     first = draw(y, p, n_resamples=0)
-    with refuses(ValueError, rule=".*scale='logit'", value="axes with a display of scale='lin"):
+    with refuses(ValueError, expected=".*scale='logit'", value="axes with a display of scale='lin"):
         draw(y, p, n_resamples=0, scale="logit", ax=first.axes_)
-    with refuses(ValueError, rule="scale among auto"):
+    with refuses(ValueError, expected="scale among auto"):
         first.plot(scale="log")
 
 

@@ -111,13 +111,13 @@ def test_scale_of_the_thresholds(rows):
 
 def test_what_murphy_diagrams_refuse(rows):
     p, y = rows
-    with refuses(ValueError, rule="at least two models for difference=True", value="1"):
+    with refuses(ValueError, expected="at least two models for difference=True", value="1"):
         murphy(y, p, difference=True)
-    with refuses(ValueError, rule="scale among auto"):
+    with refuses(ValueError, expected="scale among auto"):
         murphy(y, p, scale="log")
     three, y3 = make_overconfident(3, 30)
     with refuses(
-        ValueError, rule=".*two classes", value="3", cure="Pass one class against the others"
+        ValueError, expected=".*two classes", value="3", hint="Pass one class against the others"
     ):
         murphy(y3, three)
 
@@ -159,9 +159,9 @@ def test_models_in_the_plane(rows):
         x, d = line.get_xydata().T
         np.testing.assert_allclose(parts.uncertainty + x - d, loss, atol=1e-9)
     ax.figure.canvas.draw()
-    with refuses(ValueError, rule="kind among bars, plane", value="'line'"):
+    with refuses(ValueError, expected="kind among bars, plane", value="'line'"):
         DecompositionDisplay.from_predictions(y, p, kind="line")
-    with refuses(ValueError, rule="kind among bars, plane", value="'line'"):
+    with refuses(ValueError, expected="kind among bars, plane", value="'line'"):
         DecompositionDisplay(display.parts, "line").plot()
 
 

@@ -86,7 +86,7 @@ def test_witness_under_the_reliability_curve():
     assert display.error == error
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
-    with refuses(ValueError, rule="2 axes, one per panel", value="3"):
+    with refuses(ValueError, expected="2 axes, one per panel", value="3"):
         display.plot(ax=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
@@ -142,11 +142,11 @@ def test_calibrating_functions():
     alone = CalibratingFunctionDisplay.from_recalibrators(PlattScaling().fit(proba, y))
     assert alone.curve is None
     assert len(alone.axes_) == 1
-    with refuses(ValueError, rule="recalibrators of two classes"):
+    with refuses(ValueError, expected="recalibrators of two classes"):
         CalibratingFunctionDisplay.from_predictions(
             *make_overconfident(3, 90)[::-1], ["temperature"]
         )
-    with refuses(ValueError, rule="at least one recalibrator"):
+    with refuses(ValueError, expected="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
-    with refuses(ValueError, rule="3 axes, one per panel", value="1"):
+    with refuses(ValueError, expected="3 axes, one per panel", value="1"):
         display.plot(ax=[display.axes_[0]])

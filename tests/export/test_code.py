@@ -208,7 +208,7 @@ def test_names_are_identifiers(name):
     for language in ("c", "javascript", "python"):
         if name == "exp" and language != "c":
             continue
-        with refuses(ValueError, where="to_code", rule="a name of ASCII letters"):
+        with refuses(ValueError, expected="a name of ASCII letters"):
             to_code(fitted("platt", 2), language, name)
 
 
@@ -223,11 +223,11 @@ def test_python_needs_two_modules_of_its_library():
 
 
 def test_refusals(monkeypatch):
-    with refuses(ValueError, rule="a language among c, javascript, python", value="'rust'"):
+    with refuses(ValueError, expected="a language among c, javascript, python", value="'rust'"):
         to_code(fitted("platt", 2), "rust")
     monkeypatch.setattr(code_module, "_MOST", 20)
     with refuses(
-        ValueError, rule=".*a map of at most 20 operations", value=r"\d+", cure="Use to_json"
+        ValueError, expected=".*a map of at most 20 operations", value=r"\d+", hint="Use to_json"
     ):
         to_code(fitted("platt", 2))
 

@@ -88,7 +88,7 @@ def test_labels_come_back(labels, kind):
 
 
 def test_labels_of_other_types_are_refused():
-    with refuses(TypeError, rule=".*text, integers, floats, booleans or bytes", value="date"):
+    with refuses(TypeError, expected=".*text, integers, floats, booleans or bytes", value="date"):
         to_dict(labelled(np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")))
 
 
@@ -305,7 +305,7 @@ def test_damaged_trees_are_refused_where_they_are_damaged(tree, words):
 def test_the_number_of_nodes_is_bounded(monkeypatch):
     monkeypatch.setattr("sklearn_calib.maps._reading.MAX_NODES", 1000)
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {"map": doubled(40)}
-    with refuses(ValueError, rule="at most 1000 nodes"):
+    with refuses(ValueError, expected="at most 1000 nodes"):
         from_dict(document)
 
 
@@ -343,7 +343,7 @@ def test_damaged_documents_are_refused(change, words):
 def test_missing_entries_are_named(name):
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
     del document[name]
-    with refuses(ValueError, where=f"{name}", rule="a value", value="nothing"):
+    with refuses(ValueError, expected="a value", value="nothing"):
         from_dict(document)
 
 
@@ -356,7 +356,7 @@ def test_a_map_that_changed_its_meaning_is_noticed():
     rounded = copy.deepcopy(document)
     rounded["map"]["parts"][1]["coef"] = np.round(document["map"]["parts"][1]["coef"], 6).tolist()
     for changed in (swapped, rounded):
-        with refuses(ValueError, where=r"check\[\d\]", rule="the result that the document"):
+        with refuses(ValueError, expected="the result that the document"):
             from_dict(changed)
 
 
@@ -410,7 +410,7 @@ def test_files_are_bounded(monkeypatch, tmp_path):
     path = tmp_path / "map.json"
     to_json(fitted("platt", 2), path)
     monkeypatch.setattr("sklearn_calib.export._exported.MAX_BYTES", 100)
-    with refuses(ValueError, where=r"map\.json", rule=r"at most 1e\+02 bytes"):
+    with refuses(ValueError, expected=r"at most 1e\+02 bytes"):
         from_json(path)
 
 
@@ -453,7 +453,7 @@ def test_steps_are_as_few_as_possible(tolerance, pieces):
 
 def test_tolerances_are_checked():
     for tolerance in (0, -1e-3, 0.5, "1e-3"):
-        with refuses(ValueError, where="simplify", rule="a tolerance above 0"):
+        with refuses(ValueError, expected="a tolerance above 0"):
             simplify(fitted("isotonic", 2), tolerance)
 
 

@@ -76,7 +76,7 @@ def test_contract(check):
     ],
 )
 def test_bad_rows_are_refused(rows, words):
-    with refuses(ValueError, rule=f".*{words}"):
+    with refuses(ValueError, expected=f".*{words}"):
         exported(2).predict_proba(rows)
 
 
@@ -193,14 +193,14 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
     assert set(sio.get_untrusted_types(data=data)) <= set(skops_trusted)
     again = sio.loads(data, trusted=skops_trusted)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    with refuses(TypeError, value="CalibratedModel", cure=r"Pass .*\(model\.recalibrator_\)"):
+    with refuses(TypeError, value="CalibratedModel", hint=r"Pass .*model\.recalibrator_"):
         to_dict(model)
     many = CalibratedModel(LogisticRegression(), ensemble=True).fit(X, X[:, 0] > 0)
-    with refuses(TypeError, cure=r".*model\.calibrated_pairs_\[0\]\.recalibrator"):
+    with refuses(TypeError, hint=r".*model\.calibrated_pairs_\[0\]\.recalibrator"):
         to_dict(many)
     texts = CalibratedModel(LogisticRegression()).fit(X, np.where(X[:, 0] > 0, b"yes", b"no"))
     pytest.importorskip("skl2onnx")
-    with refuses(TypeError, value="bytes", cure=r".*y\.astype\(str\)"):
+    with refuses(TypeError, value="bytes", hint=r".*y\.astype\(str\)"):
         to_onnx(texts, X)
 
 

@@ -331,11 +331,11 @@ def test_names_of_stages_give_way():
     ],
 )
 def test_refusals(name, k, kwargs, words):
-    with refuses(ValueError, where="to_sql", **fields_of(words)):
+    with refuses(ValueError, **fields_of(words)):
         to_sql(fitted(name, k), **kwargs)
 
 
 def test_long_expressions_are_refused(monkeypatch):
     monkeypatch.setattr(sql_text, "_LONGEST", 5000)
-    with refuses(ValueError, rule=".*at most 5,000 characters", cure=".*into='table'"):
+    with refuses(ValueError, expected=".*at most 5,000 characters", hint=".*into='table'"):
         to_sql(fitted("venn_abers", 2))

@@ -121,12 +121,8 @@ def test_every_method_describes_itself_or_says_why_not():
 @pytest.mark.parametrize(
     ("cls", "error", "words"),
     [
-        (
-            Mute,
-            NotImplementedError,
-            "Mute._make_map: expected a recalibrator that describes its map",
-        ),
-        (Excused, ValueError, "got Excused .fitted.. It asks an oracle; take 'platt'"),
+        (Mute, NotImplementedError, "expected a recalibrator that describes its map"),
+        (Excused, ValueError, "got Excused for fitted. It asks an oracle; take 'platt'"),
         (Wrong, RuntimeError, "nodes that give what Wrong.predict_proba gives, got a difference"),
     ],
 )
@@ -139,7 +135,9 @@ def test_foreign_parts_are_named():
     from sklearn.linear_model import LogisticRegression
 
     method = OneVsRest(LogisticRegression()).fit(*make_overconfident(2, 100))
-    with refuses(TypeError, rule=".*a recalibrator of this package", value="LogisticRegression"):
+    with refuses(
+        TypeError, expected=".*a recalibrator of this package", value="LogisticRegression"
+    ):
         to_dict(method)
 
 
@@ -193,11 +191,11 @@ def test_rounding_by_arithmetic():
 def test_tables_are_asked_for():
     method = fitted("adaptive", 2)
     with refuses(
-        ValueError, rule=".*finite form", value="AdaptiveCalibration", cure="Pass tabulate="
+        ValueError, expected=".*finite form", value="AdaptiveCalibration", hint="Pass tabulate="
     ):
         to_dict(method)
     for bound in (0, 1e-12, 0.5):
-        with refuses(ValueError, rule=r"tabulate from 1e-09 to 0\.1"):
+        with refuses(ValueError, expected=r"tabulate from 1e-09 to 0\.1"):
             to_dict(method, tabulate=bound)
 
 

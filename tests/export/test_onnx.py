@@ -260,27 +260,25 @@ def test_float64_states_no_error():
     ],
 )
 def test_wrong_options_are_named(options, words):
-    with refuses(ValueError, rule=words):
+    with refuses(ValueError, expected=words):
         to_onnx(fitted("platt", 2), **options)
 
 
 def test_methods_without_a_finite_form_ask_for_tables():
-    with refuses(ValueError, cure="Pass tabulate=1e-6"):
+    with refuses(ValueError, hint="Pass tabulate=1e-6"):
         to_onnx(fitted("adaptive", 2))
 
 
 def test_unfitted_and_foreign():
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(PlattScaling())
-    with refuses(TypeError, rule="a recalibrator of this package"):
+    with refuses(TypeError, expected="a recalibrator of this package"):
         to_onnx(object())
 
 
 def test_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    words = (
-        r"to_onnx: expected onnx, got no such package. Run: pip install 'sklearn-calib\[export\]'"
-    )
+    words = r"expected onnx, got no such package. Run: pip install 'sklearn-calib\[export\]'"
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(fitted("platt", 2))
 

@@ -382,7 +382,7 @@ def test_refined_models():
 def test_angular_models_become_tables():
     X, y, new = data()
     model = AngularCalibratedClassifier(LogisticRegression(C=10)).fit(X, y)
-    with refuses(ValueError, cure="Pass tabulate=1e-6"):
+    with refuses(ValueError, hint="Pass tabulate=1e-6"):
         to_onnx(model, new)
     got = run(to_onnx(model, new, tabulate=1e-6), new)[1]
     assert np.abs(got - model.predict_proba(new)).max() <= 1e-6
@@ -455,14 +455,14 @@ def test_probabilities_instead_of_raw_scores():
 def test_labels_with_characters_that_utf8_lacks_are_refused():
     X, y, _ = data()
     model = CalibratedModel(GaussianNB(), "platt", cv=2).fit(X, np.array(["a", "b\udc80"])[y])
-    with refuses(ValueError, rule="labels whose characters UTF-8 has", value=r".*b\\udc80.*"):
+    with refuses(ValueError, expected="labels whose characters UTF-8 has", value=r".*b\\udc80.*"):
         to_onnx(model, X)
 
 
 def test_rows_are_needed():
     X, y, _ = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
-    with refuses(ValueError, rule=r"some rows X for a classifier"):
+    with refuses(ValueError, expected=r"some rows X for a classifier"):
         to_onnx(model)
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(CalibratedModel(LogisticRegression()), X)
@@ -486,7 +486,7 @@ def test_categories_of_hist_gradient_boosting():
     X[:, 0], new[:, 0] = np.abs(X[:, 0]).round(), np.abs(new[:, 0]).round()
     inner = HistGradientBoostingClassifier(max_iter=3, categorical_features=[0])
     model = CalibratedModel(inner, "platt", cv=2).fit(X, y)
-    with refuses(ValueError, rule=".*without categorical features"):
+    with refuses(ValueError, expected=".*without categorical features"):
         to_onnx(model, new)
 
 
@@ -496,9 +496,7 @@ def test_what_to_install(monkeypatch, package):
     model = CalibratedModel(boosted("xgboost"), "platt", cv=2).fit(X, y)
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.setitem(sys.modules, name, None)
-    words = (
-        rf"to_onnx: expected {package}, got no such package. Run: pip install 'sklearn-calib\[exp"
-    )
+    words = rf"expected {package}, got no such package. Run: pip install 'sklearn-calib\[exp"
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(model, new)
 

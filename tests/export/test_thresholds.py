@@ -121,7 +121,7 @@ def test_every_method(name):
     rng = np.random.default_rng(3)
     map_ = fitted(name, 2)
     if name in NO_TABLE:
-        with refuses(ValueError, cure=r".*tabulate=1e-6.*threshold"):
+        with refuses(ValueError, hint=r".*tabulate=1e-6.*threshold"):
             map_.threshold(0.5)
         map_ = from_dict(to_dict(map_, tabulate=1e-3))
     bits = OF_INTEGRALS if name.startswith("angular") else LAST_BITS
@@ -277,12 +277,15 @@ def test_bad_targets(target, options, match):
 def test_several_classes_are_refused_with_the_way():
     map_ = PlattScaling().fit(*make_overconfident(3, 200))
     with refuses(
-        ValueError, rule=".*two classes", value="3 classes", cure=r".*fit\(proba\[:, c\], y == c"
+        ValueError,
+        expected=".*two classes",
+        value="3 classes",
+        hint=r".*fit\(proba\[:, c\], y == c",
     ):
         map_.threshold(0.5)
-    with refuses(ValueError, rule=".*two classes"):
+    with refuses(ValueError, expected=".*two classes"):
         from_dict(to_dict(map_)).threshold(0.5)
-    with refuses(ValueError, cure=".*tabulate"):
+    with refuses(ValueError, hint=".*tabulate"):
         AdaptiveCalibration().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).threshold(0.5)
 
 
@@ -328,7 +331,7 @@ def test_texts_of_bands_are_data():
     "bands", [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}]
 )
 def test_bad_bands(bands):
-    with refuses(ValueError, rule=".*increasing probabilities"):
+    with refuses(ValueError, expected=".*increasing probabilities"):
         to_sql(fitted("platt", 2), "p", bands=bands)
-    with refuses(ValueError, rule="one column where there are bands"):
+    with refuses(ValueError, expected="one column where there are bands"):
         to_sql(fitted("platt", 2), ["p", "q"], bands=[0.5])

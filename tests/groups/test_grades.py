@@ -199,7 +199,7 @@ def test_counts_of_more_than_a_billion_rows():
     assert found.order_p_value == 1 and found.p_value == 1
     fallen = grade_calibration(y, p, [0.05], counts=[2 * 10**8, 8 * 10**8, *counts[:2]])
     assert fallen.order_p_value == 0.001
-    with refuses(ValueError, rule=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"):
+    with refuses(ValueError, expected=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"):
         grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
 
 
@@ -266,7 +266,7 @@ def test_quantiles():
     assert np.abs(np.bincount(grades.transform(p)) - 200).max() <= 1
     tied = Grades.from_quantiles(np.repeat([0.1, 0.2], [90, 10]), 4, names=["low", "high"])
     assert tied.edges == (0.2,) and tied.names == ("low", "high")
-    with pytest.raises(ValueError, match=r"Grades.from_quantiles: .*none that differ"):
+    with pytest.raises(ValueError, match=r".*none that differ"):
         Grades.from_quantiles([0.3, 0.3])
 
 
@@ -389,7 +389,7 @@ def test_summaries_and_cells_across_edges():
         apart = [abs(a.n_rows - b.n_rows) for a, b in zip(found.rows, direct.rows, strict=True)]
         assert max(itertools.accumulate(apart, max)) <= unsure < 300
     assert CalibrationSummary(4096).update(y, p).rows_across([0.999]) <= 3
-    with refuses(ValueError, rule=".*two classes"):
+    with refuses(ValueError, expected=".*two classes"):
         CalibrationSummary().update([0, 1, 2], np.eye(3)).rows_across([0.5])
 
 

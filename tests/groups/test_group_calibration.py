@@ -300,7 +300,7 @@ def test_exact_logits_far_out():
 def test_bad_input(change, message):
     y, p, _ = weighted_set()
     given = {"y_true": y, "y_proba": p, "groups": {"a": y}, **change}
-    with refuses(ValueError, where="group_calibration", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         group_calibration(**given)
 
 
@@ -344,7 +344,7 @@ def test_wrong_groups_are_found_and_worst_first():
 def test_columns_of_one_name_are_refused():
     y, p = golden_set()
     groups = pd.DataFrame([["a", "b"], ["a", "c"]] * 100, columns=["g", "g"])
-    with refuses(ValueError, rule=".*different names of columns", value="'g' twice"):
+    with refuses(ValueError, expected=".*different names of columns", value="'g' twice"):
         group_calibration(y, p, groups)
 
 

@@ -170,7 +170,7 @@ def test_bad_groups(groups, message):
 
 @pytest.mark.parametrize("option", [{"depth": 3}, {"n_bins": 1}, {"min_rows": 0}, {"depth": True}])
 def test_bad_options(option):
-    with refuses(ValueError, rule=f".*{next(iter(option))} "):
+    with refuses(ValueError, expected=f".*{next(iter(option))} "):
         find_groups({"a": np.arange(N)}, N, **option)
 
 
@@ -228,7 +228,7 @@ def test_durations_are_told_in_days():
 
 def test_records_and_lists():
     records = np.array([(1, "x"), (2, "y")], dtype=[("a", int), ("b", "U1")])
-    with refuses(ValueError, rule=".*one value for each row", value="records in column group"):
+    with refuses(ValueError, expected=".*one value for each row", value="records in column group"):
         find_groups(records, 2)
     lists = pl.DataFrame({"tags": [[1, 2], [3]]})
     assert find_groups(lists, 2, min_rows=1).names[1:] == ["tags = [1 2]", "tags = [3]"]

@@ -80,7 +80,7 @@ def test_the_confidence_of_several_classes():
     found = group_calibration(groups, groups="site", n_resamples=39)
     assert found.rows[0].event == "confidence"
     np.testing.assert_allclose(numbers_of(found), numbers_of(rows), rtol=1e-9)
-    with refuses(ValueError, cure=".*drawn together need the rows: pass y_proba"):
+    with refuses(ValueError, hint=".*drawn together need the rows: pass y_proba"):
         group_calibration(groups, groups="site", multiclass="classwise")
 
 
@@ -141,5 +141,5 @@ def test_names_of_the_columns():
     ],
 )
 def test_bad_input(given, options, message):
-    with refuses(ValueError, where="group_calibration", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         group_calibration(given, **options)

@@ -185,15 +185,15 @@ def test_required_rows():
         far = CalibrationTester(0.1, tolerance=0.02, delta=delta, method="distance")
         assert far.sample_size() == np.ceil((root / 0.04) ** 2)
     assert CalibrationTester(0.1).sample_size() > CalibrationTester(0.2).sample_size()
-    with refuses(ValueError, rule="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"):
+    with refuses(ValueError, expected="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"):
         CalibrationTester(0.1, tolerance=0.05).sample_size()
-    with refuses(ValueError, rule="0 < delta < 1"):
+    with refuses(ValueError, expected="0 < delta < 1"):
         CalibrationTester(0.1, delta=0).sample_size()
-    with refuses(ValueError, rule="an odd n_parts"):
+    with refuses(ValueError, expected="an odd n_parts"):
         CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, rule="method among smooth, distance"):
+    with refuses(ValueError, expected="method among smooth, distance"):
         CalibrationTester(0.1, method="slow").test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, rule="at least 5 rows", value="2"):
+    with refuses(ValueError, expected="at least 5 rows", value="2"):
         CalibrationTester(0.1, n_parts=5).test([0, 1], [0.2, 0.4])
 
 

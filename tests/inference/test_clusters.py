@@ -99,7 +99,7 @@ def test_groups_matter_everywhere():
     assert with_["ICI"].if_calibrated > 1.5 * without["ICI"].if_calibrated
     assert with_["Cox chi-square"].pvalue > without["Cox chi-square"].pvalue
     spread = [
-        bootstrap_distribution(canonical_case("t", y, p), brier_loss.of_case, 60, groups=g).std()
+        bootstrap_distribution(canonical_case(y, p), brier_loss.of_case, 60, groups=g).std()
         for g in (groups, None)
     ]
     assert spread[0] > 1.5 * spread[1]
@@ -249,7 +249,7 @@ def test_tests_of_clusters(test):
     assert many.pvalue > 1.1 * alone.pvalue
     off = expit(logit(p) + 1.5)
     assert test(y, off, groups=groups, **how).pvalue <= 0.02
-    with refuses(ValueError, rule="at least two groups"):
+    with refuses(ValueError, expected="at least two groups"):
         test(y, p, groups=np.zeros(len(y)))
 
 
@@ -287,9 +287,9 @@ def test_draws_of_tests_are_options():
     for test in (cumulative_test, hosmer_lemeshow_test):
         found = {test(y, p, groups=groups, random_state=s, n_resamples=49).pvalue for s in range(5)}
         assert len(found) > 1 and all(round(50 * one) == pytest.approx(50 * one) for one in found)
-        with refuses(ValueError, rule=".*n_resamples"):
+        with refuses(ValueError, expected=".*n_resamples"):
             test(y, p, groups=groups, n_resamples=0)
-    with refuses(ValueError, rule="held_out=True, with groups or soft labels"):
+    with refuses(ValueError, expected="held_out=True, with groups or soft labels"):
         hosmer_lemeshow_test(y, p, groups=groups, held_out=False)
 
 
@@ -363,7 +363,7 @@ def test_resampled_differences_are_made_longer():
     y = (rng.random(68) < p).astype(int)
     measure, given = "area_under_risk_coverage", {"n_resamples": 50, "groups": groups}
     found = paired_difference(y, p, p**2, measure, **given)
-    cases = [canonical_case("test", y, q) for q in (p, p**2)]
+    cases = [canonical_case(y, q) for q in (p, p**2)]
     of_case = all_metrics()[measure].of_case
     one, two = (bootstrap_distribution(case, of_case, 50, groups=groups) for case in cases)
     plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
@@ -382,13 +382,13 @@ def test_paired_losses_against_the_definition():
     found = sums.difference("loss", 0.9)
     mean, error, degrees = left_out(two - one, weight, groups)
     assert found.high - mean == pytest.approx(stats.t.ppf(0.95, degrees) * error)
-    with refuses(ValueError, rule=".*groups in all blocks or in none", value="groups in some"):
+    with refuses(ValueError, expected=".*groups in all blocks or in none", value="groups in some"):
         sums.add(one, two)
 
 
 def test_draws_of_clusters():
     groups, y, p, *_ = copies(40, seed=3)
-    case = canonical_case("t", y, p)
+    case = canonical_case(y, p)
     (problem,) = case.problems()
     sample = ClusterSample(problem, groups)
     rng = np.random.default_rng(0)
@@ -409,7 +409,7 @@ def test_draws_of_clusters():
         smooth_calibration_error.of_case(case)
     )
     score = rng.random(2000)
-    (problem,) = canonical_case("t", rng.random(2000) < score, score).problems()
+    (problem,) = canonical_case(rng.random(2000) < score, score).problems()
     few = ClusterSample(problem, np.arange(2000) % 50, 256)
     assert 64 < len(few.proba) <= 256 and few.weight.sum() == 2000
     assert few.weight.sum(axis=1) @ few.proba[:, 1] == pytest.approx(score.sum())
@@ -418,12 +418,12 @@ def test_draws_of_clusters():
 def test_share_intervals():
     """Korn and Graubard's: of copies Clopper and Pearson's of the few."""
     groups, y, _p, few, _scores = copies(50, seed=4)
-    (problem,) = canonical_case("t", y, np.full(len(y), 0.5)).problems()
+    (problem,) = canonical_case(y, np.full(len(y), 0.5)).problems()
     ends = ClusterSample(problem, groups).share_intervals(np.zeros(1, dtype=int), 1, 0.9)
     exact = stats.binomtest(int(few.sum()), 50).proportion_ci(0.9, "exact")
     assert ends[0][0] == pytest.approx(exact.low, abs=0.01)
     assert ends[1][0] == pytest.approx(exact.high, abs=0.01)
-    (problem,) = canonical_case("t", np.ones(100, int), np.full(100, 0.9), labels=[0, 1]).problems()
+    (problem,) = canonical_case(np.ones(100, int), np.full(100, 0.9), labels=[0, 1]).problems()
     ends = ClusterSample(problem, np.arange(100) // 5).share_intervals(np.zeros(1, int), 1, 0.9)
     assert 0.8 < ends[0][0] <= 0.05 ** (1 / 20) and ends[1][0] == 1
 
@@ -447,22 +447,22 @@ def test_weights_and_rows_of_weight_zero():
 
 def test_refusals():
     groups, y, p, *_ = copies(20)
-    with refuses(ValueError, rule="groups: one value for each of the 100 rows"):
+    with refuses(ValueError, expected="groups: one value for each of the 100 rows"):
         calibration_test(y, p, groups=groups[:-1])
-    with refuses(ValueError, rule=".*at least two groups, which are drawn", value="one"):
+    with refuses(ValueError, expected=".*at least two groups, which are drawn", value="one"):
         spiegelhalter_test(y, p, groups=np.zeros(100))
-    with refuses(ValueError, rule=".*at least three groups", value="2"):
+    with refuses(ValueError, expected=".*at least three groups", value="2"):
         validation_summary(y, p, groups=groups % 2)
-    with refuses(ValueError, rule="smoother='loess' with groups"):
+    with refuses(ValueError, expected="smoother='loess' with groups"):
         validation_summary(y, p, groups=groups, smoother="isotonic")
-    with refuses(ValueError, rule="a calibration error or a proper loss"):
+    with refuses(ValueError, expected="a calibration error or a proper loss"):
         calibration_test(y, p, groups=groups, statistic=lambda y, p: 0.0)
-    with refuses(ValueError, rule="a calibration error with its default options"):
+    with refuses(ValueError, expected="a calibration error with its default options"):
         confidence_interval(y, p, "averaged_two_bin_error", groups=groups, debias=True)
-    with refuses(ValueError, rule="a calibration error for method 'inversion'"):
+    with refuses(ValueError, expected="a calibration error for method 'inversion'"):
         confidence_interval(y, p, "brier_loss", method="inversion", groups=groups)
     summary = CalibrationSummary().update(y, p)
-    with refuses(ValueError, cure=".*groups need the rows"):
+    with refuses(ValueError, hint=".*groups need the rows"):
         confidence_interval(summary, groups=groups)
     with refuses(ValueError, value="summaries, which know of none"):
         measure = "smooth_calibration_error"

@@ -92,7 +92,7 @@ def test_other_proper_losses_by_the_bootstrap():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"measure": "auc"}, r"paired_difference: expected a measure among accuracy, .*got 'auc'"),
+        ({"measure": "auc"}, r"expected a measure among accuracy, .*got 'auc'"),
         ({"level": 95}, r"expected a level between 0 and 1, got 95\. Pass for instance 0\.95"),
     ],
 )
@@ -180,9 +180,9 @@ def test_losses_that_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         sums.add(*given)
     assert sums.n_samples == 0
-    with refuses(ValueError, rule=".*rows of positive weight", value="none"):
+    with refuses(ValueError, expected=".*rows of positive weight", value="none"):
         sums.add([0.1], [0.2], [0.0]).difference("loss")
-    with refuses(ValueError, rule=".*level"):
+    with refuses(ValueError, expected=".*level"):
         sums.difference("loss", 1.0)
 
 
@@ -228,11 +228,11 @@ def test_what_summaries_do_not_have():
             paired_difference(None, one, two, measure)
     with refuses(ValueError, value="also scores, weights or labels"):
         confidence_interval(one, p)
-    with refuses(ValueError, rule="a measure of one two-class problem"):
+    with refuses(ValueError, expected="a measure of one two-class problem"):
         confidence_interval(one, None, "variational_calibration_error")
     several = CalibrationSummary(classes=[0, 1, 2])
     several.update([0, 1, 2, 2], [[0.5, 0.3, 0.2]] * 4)
-    with refuses(ValueError, rule="a measure of one two-class problem"):
+    with refuses(ValueError, expected="a measure of one two-class problem"):
         confidence_interval(several, None, "log_loss")
     found = confidence_interval(several, None, "expected_calibration_error", n_resamples=20)
     assert found.on_these_rows == pytest.approx(0.25)

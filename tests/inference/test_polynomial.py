@@ -175,7 +175,7 @@ def test_few_different_predictions():
     two = polynomial_test([0, 1, 1, 0, 0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7] * 2)
     assert two.degree == 1
     with refuses(
-        ValueError, rule=".*at least 3 different predictions ", value="2", cure="On fewer"
+        ValueError, expected=".*at least 3 different predictions ", value="2", hint="On fewer"
     ):
         polynomial_test([0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7], held_out=False)
 
@@ -206,5 +206,5 @@ def test_certain_predictions():
     ],
 )
 def test_what_is_refused(call, message):
-    with refuses(ValueError, where="PolynomialTest.belt", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         call(polynomial_test(*golden_set(60)))

@@ -66,7 +66,7 @@ def test_rows_drawn_in_a_cell_are_different_and_none_is_favoured():
 def test_cells_hold_all_rows(weighted):
     y, p = draw(0, 20_000)
     weight = np.random.default_rng(0).gamma(2.0, size=20_000) if weighted else None
-    case = canonical_case("test", y, p, weight)
+    case = canonical_case(y, p, weight)
     pooled = pooled_rows(case)
     cells = pooled.case
     assert 1000 < len(cells.codes) / 2 <= MOST_CELLS
@@ -88,17 +88,17 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
     p = rng.integers(0, 11, 2000) / 10
     y = (rng.random(2000) < p**1.1).astype(int)
     result = calibration_test(y, p, statistic="smooth", n_resamples=99)
-    assert len(pooled_rows(canonical_case("test", y, p)).case.codes) == 22
+    assert len(pooled_rows(canonical_case(y, p)).case.codes) == 22
     assert result.ranked == pytest.approx(result.statistic, abs=1e-14)
-    certain = canonical_case("test", [0, 1] * 50, [0.0, 1.0] * 50)
+    certain = canonical_case([0, 1] * 50, [0.0, 1.0] * 50)
     assert brier_loss.of_case(pooled_rows(certain).relabelled(rng)) == 0
 
 
 def test_where_cells_are_not_used():
     y, p = draw(0, 5000)
-    assert pooled_rows(canonical_case("test", y, p)) is None  # too few rows to save anything
+    assert pooled_rows(canonical_case(y, p)) is None  # too few rows to save anything
     logits = canonical_proba(np.random.default_rng(0).normal(0, 900, 50_000), kind="logits")
-    case = canonical_case("test", np.arange(50_000) % 2, logits)
+    case = canonical_case(np.arange(50_000) % 2, logits)
     assert pooled_rows(case) is None  # cells do not tell 1 - 1e-300 from 1
     y, p = draw(0, 10_000)
     by_rows = calibration_test(
@@ -113,7 +113,7 @@ def test_cells_give_the_statistic_and_its_law(name, n_resamples=199):
     """Pooling changes a statistic by less than a tenth of what chance does."""
     y, p = draw(1, 10_000, 1.02)
     found = calibration_test(y, p, statistic=name, n_resamples=n_resamples)
-    case = canonical_case("test", y, p)
+    case = canonical_case(y, p)
     rows = null_distribution(case, all_metrics()[name].of_case, n_resamples, 1)
     spread = rows.std()
     moved = abs(found.ranked - found.statistic)

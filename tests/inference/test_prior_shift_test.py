@@ -115,17 +115,17 @@ def test_level(n, m, rate):
 
 def test_refused():
     p, y = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]
-    with refuses(ValueError, rule=".*n_resamples >= 1"):
+    with refuses(ValueError, expected=".*n_resamples >= 1"):
         prior_shift_test(p, y, p, n_resamples=0)
-    with refuses(ValueError, rule=".*n_resamples >= 1", value=r"9\.5"):
+    with refuses(ValueError, expected=".*n_resamples >= 1", value=r"9\.5"):
         prior_shift_test(p, y, p, n_resamples=9.5)
-    with refuses(ValueError, rule=".*labels of 2 classes", value="1 classes"):
+    with refuses(ValueError, expected=".*labels of 2 classes", value="1 classes"):
         prior_shift_test(p, [1, 1, 1, 1], p)
-    with refuses(ValueError, where="proba_target", rule="2 columns"):
+    with refuses(ValueError, argument="proba_target", expected="2 columns"):
         prior_shift_test(p, y, np.full((3, 3), 1 / 3))
-    with refuses(ValueError, where="proba_source", rule="finite"):
+    with refuses(ValueError, argument="proba_source", expected="finite"):
         prior_shift_test([np.nan, *p[1:]], y, p)
-    with refuses(ValueError, rule="as many labels"):
+    with refuses(ValueError, expected="as many labels"):
         prior_shift_test(p, y[:3], p)
 
 

@@ -92,7 +92,7 @@ def test_the_global_generator_is_not_drawn_from():
 @pytest.mark.parametrize("distribution", [null_distribution, bootstrap_distribution])
 def test_threads_change_nothing(distribution):
     proba, y = make_overconfident(3, 200)
-    case = canonical_case("case", y, proba)
+    case = canonical_case(y, proba)
     alone = distribution(case, brier_loss.of_case, 100, 5)
     assert len(np.unique(alone)) == 100
     np.testing.assert_array_equal(alone, distribution(case, brier_loss.of_case, 100, 5, n_jobs=2))
@@ -105,7 +105,7 @@ def test_threads_change_nothing(distribution):
 def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
     proba, y = make_overconfident(2, 400)
     weight = np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
-    case = canonical_case("case", y, proba, weight)
+    case = canonical_case(y, proba, weight)
     values = bootstrap_distribution(case, brier_loss.of_case, 2000, 0)
     rows = (case.codes - case.second) ** 2
     mean = weight @ rows / weight.sum()
@@ -117,7 +117,7 @@ def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
 def test_the_null_distribution_is_that_of_the_predictions():
     """Mean and spread of the Brier loss are known, whatever the labels were."""
     p = np.random.default_rng(0).random(200)
-    case = canonical_case("case", np.arange(200) % 2, p)
+    case = canonical_case(np.arange(200) % 2, p)
     values = null_distribution(case, brier_loss.of_case, 2000, 0)
     error = np.sqrt((p * (1 - p) * (1 - 2 * p) ** 2).sum()) / 200
     assert values.mean() == pytest.approx((p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000))
@@ -129,8 +129,10 @@ def test_the_null_distribution_is_that_of_the_predictions():
 
 def test_summaries_are_told_where_to_go():
     summary = CalibrationSummary().update([0, 1], [0.2, 0.7])
-    with refuses(TypeError, value="a summary", cure="Call its method test"):
+    with refuses(TypeError, value="a summary", hint="Call its method test"):
         calibration_test(summary)
     for function in (confidence_interval, calibration_test):
-        with refuses(TypeError, rule=".*labels and probabilities of rows", value="labels alone"):
+        with refuses(
+            TypeError, expected=".*labels and probabilities of rows", value="labels alone"
+        ):
             function([0, 1])

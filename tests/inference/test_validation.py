@@ -337,12 +337,12 @@ def test_tiny(n):
     ],
 )
 def test_what_is_refused(options, message):
-    with refuses(ValueError, where="validation_summary", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         validate([0, 1, 0, 1], [0.2, 0.4, 0.5, 0.9], **options)
 
 
 def test_nothing_expected():
-    with refuses(ValueError, rule=".*a prediction above 0", value=r"0 in all rows \(class 1\)"):
+    with refuses(ValueError, expected=".*a prediction above 0", value=r"0 in all rows \(class 1\)"):
         validate([0, 1, 0], np.zeros(3), **FAST)
 
 
@@ -363,9 +363,9 @@ def test_one_table_per_problem():
         )
     frame = found.to_frame()
     assert len(frame) == 3 * len(ROWS) and frame["problem"].nunique() == 3
-    with refuses(KeyError, rule="one table", value="3 tables"):
+    with refuses(KeyError, expected="one table", value="3 tables"):
         found["slope"]
-    with refuses(KeyError, rule="one table", value="3 tables"):
+    with refuses(KeyError, expected="one table", value="3 tables"):
         list(found)
     (confidence,) = validate(y, proba, **FAST).tables
     assert confidence.problem == "confidence"

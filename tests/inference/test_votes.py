@@ -36,7 +36,7 @@ def test_copies_are_drawn_as_the_rows_they_are_copies_of(times, statistic):
 
 
 def sample_of(y, p, groups=None, **options):
-    case = canonical_case("t", y, p, **options)
+    case = canonical_case(y, p, **options)
     (problem,) = case.problems()
     groups = np.arange(len(p)) if groups is None else groups
     items = case.items

@@ -143,7 +143,7 @@ def test_a_damaged_cache_is_said_and_mended(kept, tmp_path, ending, content):
     damaged.write_bytes(content)
     with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR") as said:
         assert kept().double(3) == 6
-    assert len(said) == 1 and "compiled code: expected a cache" in str(said[0].message)
+    assert len(said) == 1 and "expected a cache" in str(said[0].message)
     again = kept()
     assert again.double(3) == 6 and sum(again.double.stats.cache_hits.values()) == 1
 

@@ -260,20 +260,20 @@ def test_bad_input():
     X, y, truth = make_high_dimensional(100, 60, random_state=0)
     S = truth.covariance
     with refuses(
-        ValueError, rule=".*with an intercept", value="fit_intercept=False", cure=".*assume_cen"
+        ValueError, expected=".*with an intercept", value="fit_intercept=False", hint=".*assume_cen"
     ):
         estimate_angle(fitted(X, y, fit_intercept=False), X, y, S)
     liblinear = fitted(X, y, solver="liblinear")
-    with refuses(ValueError, rule="an intercept without penalty"):
+    with refuses(ValueError, expected="an intercept without penalty"):
         estimate_angle(liblinear, X, y, S)
-    with refuses(ValueError, rule="rows without weights"):
+    with refuses(ValueError, expected="rows without weights"):
         estimate_angle(fitted(X, y, class_weight={0: 1, 1: 2}), X, y, S)
-    with refuses(ValueError, rule="rows without weights"):
+    with refuses(ValueError, expected="rows without weights"):
         AngularCalibratedClassifier(LogisticRegression()).fit(X, y, sample_weight=np.ones(100))
     iris = load_iris(return_X_y=True)
-    with refuses(ValueError, rule="two classes", value="3"):
+    with refuses(ValueError, expected="two classes", value="3"):
         estimate_angle(fitted(*iris), *iris)
-    with refuses(ValueError, rule=".*Only binary classification is supported"):
+    with refuses(ValueError, expected=".*Only binary classification is supported"):
         AngularCalibratedClassifier(LogisticRegression()).fit(*iris)
     wide = make_high_dimensional(60, 90, random_state=0)[:2]
     with pytest.warns(CalibrationWarning, match="product of cosine and slope only"):

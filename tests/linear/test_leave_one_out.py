@@ -148,7 +148,7 @@ def test_sgd_where_converged():
     same = logistic(C=1 / (0.05 * 60)).fit(X, y)
     assert_allclose(found, approximate_leave_one_out(same, X, y), atol=1e-6)
     hurried = clone(model).set_params(max_iter=5, tol=None, eta0=0.1, learning_rate="constant")
-    with refuses(ValueError, rule="a converged fit of these rows"):
+    with refuses(ValueError, expected="a converged fit of these rows"):
         approximate_leave_one_out(hurried.set_params(average=False).fit(X, y), X, y)
 
 
@@ -208,12 +208,12 @@ def test_bad_input():
         with pytest.raises(ValueError, match=message):
             approximate_leave_one_out(model, rows, labels, weight)
     for model in (GaussianNB().fit(X, y), LogisticRegressionCV(Cs=2, cv=2).fit(X, y)):
-        with refuses(TypeError, rule="a fitted LogisticRegression, RidgeClass"):
+        with refuses(TypeError, expected="a fitted LogisticRegression, RidgeClass"):
             approximate_leave_one_out(model, X, y)
-    with refuses(ValueError, rule="a fitted model"):
+    with refuses(ValueError, expected="a fitted model"):
         approximate_leave_one_out(logistic(), X, y)
     X, y = data(20, 30)
-    with refuses(ValueError, rule=".*row is left out", cure="Add a penalty"):
+    with refuses(ValueError, expected=".*row is left out", hint="Add a penalty"):
         approximate_leave_one_out(RidgeClassifier(alpha=1e-14).fit(X, y), X, y)
 
 
@@ -281,7 +281,7 @@ def test_text(monkeypatch):
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
     monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_ROWS", 100)
-    with refuses(ValueError, rule=".*Hessian of at most 100 rows ", value="240"):
+    with refuses(ValueError, expected=".*Hessian of at most 100 rows ", value="240"):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 
 
@@ -297,14 +297,14 @@ def test_bytes_as_labels():
 
 def test_calibrated_model_bad_input():
     X, y = data(80, 20)
-    with refuses(ValueError, rule=".*cv='alo'", value="ensemble=True", cure=".*Leave both out"):
+    with refuses(ValueError, expected=".*cv='alo'", value="ensemble=True", hint=".*Leave both out"):
         CalibratedModel(logistic(), cv="alo", ensemble=True).fit(X, y)
-    with refuses(ValueError, rule=".*cv='alo'", value=".*'predict_proba'"):
+    with refuses(ValueError, expected=".*cv='alo'", value=".*'predict_proba'"):
         CalibratedModel(logistic(), cv="alo", response_method="predict_proba").fit(X, y)
-    with refuses(TypeError, rule="a fitted LogisticRegression"):
+    with refuses(TypeError, expected="a fitted LogisticRegression"):
         CalibratedModel(GaussianNB(), cv="alo").fit(X, y)
     frozen = FrozenEstimator(logistic().fit(X, y))
-    with refuses(ValueError, rule=".*converged fit of these rows"):
+    with refuses(ValueError, expected=".*converged fit of these rows"):
         CalibratedModel(frozen, cv="alo").fit(*data(60, 20, seed=1))
 
 

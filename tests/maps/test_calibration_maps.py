@@ -140,8 +140,8 @@ def test_maps_with_a_table_are_not_arithmetic():
 
 
 def test_a_kind_without_turning_points_has_no_thresholds():
-    rest = maps.Ranges(0.0, 1.0, "float64", "here")
-    with refuses(ValueError, rule=".*turning points are known", value="top_label"):
+    rest = maps.Ranges(0.0, 1.0, "float64")
+    with refuses(ValueError, expected=".*turning points are known", value="top_label"):
         maps.TopLabel(parts=[PLATT], rest=1.0).cut(rest, Rows.from_canonical)
 
 
@@ -195,7 +195,7 @@ def test_an_override_of_predictions_has_no_map():
         fitted = cls().fit(proba, y)
         plain = PlattScaling().fit(proba, y).predict_proba(proba)
         np.testing.assert_allclose(fitted.predict_proba(proba)[:, 1], plain[:, 1] / 2)
-    with refuses(NotImplementedError, rule="a recalibrator that describes its map"):
+    with refuses(NotImplementedError, expected="a recalibrator that describes its map"):
         to_dict(Halved().fit(proba, y))
     assert to_dict(HalvedMap().fit(proba, y))["map"]["node"] == "chain"
     stack = StackedCalibration({"one": Halved()}, alpha=50).fit(proba, y)
@@ -242,7 +242,7 @@ def test_parts_without_a_map_predict_by_themselves(combined):
     found = fitted.predict_proba(proba)
     raised = fitted._check_predict(proba, "predict_proba")
     np.testing.assert_allclose(found, fitted._predict_by_parts(raised), atol=1e-14)
-    with refuses(TypeError, rule="a recalibrator of this package", value="LogisticRegression"):
+    with refuses(TypeError, expected="a recalibrator of this package", value="LogisticRegression"):
         to_dict(fitted)
 
 

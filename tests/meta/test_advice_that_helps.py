@@ -20,5 +20,5 @@ def test_early_stopping_inside_a_refined_model_is_to_be_left_out():
 
 
 def test_an_empty_list_of_folds_is_refused():
-    with refuses(ValueError, rule="at least one fold", value=r"\[\]"):
+    with refuses(ValueError, expected="at least one fold", value=r"\[\]"):
         CalibratedModel(LogisticRegression(), cv=[]).fit(X, Y)

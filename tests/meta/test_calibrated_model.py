@@ -131,7 +131,7 @@ def test_frozen_knows_classes_that_the_calibration_set_misses():
     kept = y != 2
     model = CalibratedModel(FrozenEstimator(base)).fit(X[kept], y[kept])
     assert model.classes_.tolist() == [0, 1, 2]
-    with refuses(ValueError, rule=r"labels among \[0, 1, 2\]", value=".*7"):
+    with refuses(ValueError, expected=r"labels among \[0, 1, 2\]", value=".*7"):
         model.fit(X, np.where(y == 0, 7, y))
 
 
@@ -194,7 +194,7 @@ def test_extreme_decision_values():
         model = CalibratedModel(FrozenEstimator(base), recalibrator)
         with warnings.catch_warnings():
             if recalibrator == "temperature":  # it cannot move the base rate
-                warnings.filterwarnings("ignore", "CalibratedModel.fit: .*standard errors")
+                warnings.filterwarnings("ignore", ".*standard errors")
             model.fit(X, y)
         assert log_loss(y, model.predict_proba(X)) < 0.35
 
@@ -433,13 +433,13 @@ def test_refused_parameters(model, error, message):
 def test_refused_data():
     X, y = make_classification(60, random_state=0)
     model = CalibratedModel(LogisticRegression())
-    with refuses(ValueError, rule="labels of at least two classes", value="one class"):
+    with refuses(ValueError, expected="labels of at least two classes", value="one class"):
         model.fit(X, np.zeros(60))
-    with refuses(ValueError, rule="sample_weight >= 0"):
+    with refuses(ValueError, expected="sample_weight >= 0"):
         model.fit(X, y, sample_weight=-np.ones(60))
-    with refuses(ValueError, rule="class labels", value="fractions"):
+    with refuses(ValueError, expected="class labels", value="fractions"):
         model.fit(X, X[:, 0])
-    with refuses(ValueError, rule="calibration rows in every fold"):
+    with refuses(ValueError, expected="calibration rows in every fold"):
         CalibratedModel(GaussianNB(), cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]).fit(
             X, y
         )
@@ -498,7 +498,9 @@ def test_folds_of_a_few_rows_share_one_recalibrator(name, frozen):
     estimator = LogisticRegression()
     if frozen:
         estimator = FrozenEstimator(estimator.fit(X, y))
-    with refuses(ValueError, rule="at least 10 rows and two classes", cure=r"Pass ensemble=False"):
+    with refuses(
+        ValueError, expected="at least 10 rows and two classes", hint=r"Pass ensemble=False"
+    ):
         CalibratedModel(estimator, "platt", cv=cv, ensemble=True).fit(X, y)
 
 

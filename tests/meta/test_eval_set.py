@@ -116,14 +116,14 @@ def test_callbacks_stop_too():
     xgboost = imported("xgboost")
     callbacks = [xgboost.callback.EarlyStopping(rounds=3)]
     model = learner("xgboost", early_stopping_rounds=None, callbacks=callbacks)
-    with refuses(ValueError, rule="an eval_set ", value="EarlyStopping without one"):
+    with refuses(ValueError, expected="an eval_set ", value="EarlyStopping without one"):
         CalibratedModel(model).fit(X, Y)
     done = fitted(model, 2 * Y - 1, eval_set=[(X_EVAL, 2 * Y_EVAL - 1)])
     reference = fitted(learner("xgboost"), Y, eval_set=[(X_EVAL, Y_EVAL)])
     assert rounds(done) == rounds(reference)
     lightgbm = imported("lightgbm")
     model = learner("lightgbm", early_stopping_rounds=None)
-    with refuses(ValueError, rule="an eval_set ", value="_EarlyStoppingCallback"):
+    with refuses(ValueError, expected="an eval_set ", value="_EarlyStoppingCallback"):
         CalibratedModel(model).fit(X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)])
 
 
@@ -165,16 +165,18 @@ def test_a_class_that_a_fold_misses_is_not_judged(package):
     found = stopped(X_EVAL, y_eval, weight)
     assert found == stopped(X_EVAL[kept], y_eval[kept], weight[kept])
     assert found[1] == [0, 1]
-    with refuses(ValueError, rule=".*class that the fold is trained on", value=r"classes \['rar"):
+    with refuses(
+        ValueError, expected=".*class that the fold is trained on", value=r"classes \['rar"
+    ):
         stopped(X_EVAL[:5], np.full(5, 2), weight[:5])
 
 
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
 def test_labels_that_no_row_has(package):
-    message = r"CalibratedModel.fit, labels of eval_set: expected labels among \[0, 1\], got .*3"
+    message = r"expected labels among \[0, 1\], got .*3"
     with pytest.raises(ValueError, match=message):
         fitted(learner(package), Y, eval_set=[(X_EVAL, np.full(len(X_EVAL), 3))])
-    with refuses(ValueError, where="labels of eval_set", rule="as many labels as rows"):
+    with refuses(ValueError, expected="as many labels as rows"):
         fitted(learner(package), Y, eval_set=[(X_EVAL, Y_EVAL[1:])])
 
 
@@ -235,7 +237,9 @@ def test_forms_that_cannot_be_coded():
     pool = object()
     model = CalibratedModel(Pooled(), "platt", cv=2).fit(X, Y, eval_set=pool)
     assert all(pair.estimator.given_ is pool for pair in model.calibrated_pairs_)
-    with refuses(ValueError, rule=".*eval_set as pairs ", value="object", cure=r"Pass eval_set=\["):
+    with refuses(
+        ValueError, expected=".*eval_set as pairs ", value="object", hint=r"Pass eval_set=\["
+    ):
         CalibratedModel(Pooled(), "platt").fit(X, np.array([b"a", b"b"])[Y], eval_set=[pool])
 
 

@@ -144,7 +144,7 @@ def test_logits_are_taken_where_there_are_some(data):
     logits = [canonical_proba(z, kind="logits") for z in svm.decision_function(X_test).T]
     wanted = MultilabelCalibration().fit(logits, Y_test).predict_proba(logits)
     np.testing.assert_array_equal(model.predict_proba(X_test), table(wanted))
-    with refuses(TypeError, rule="an estimator with decision_function"):
+    with refuses(TypeError, expected="an estimator with decision_function"):
         CalibratedModel(NB, response_method="decision_function").fit(X, Y)
 
 
@@ -195,7 +195,7 @@ def test_weights_are_repetition(data):
     np.testing.assert_allclose(
         table(one.predict_proba(X_test)), table(two.predict_proba(X_test)), atol=1e-8
     )
-    with refuses(ValueError, rule="sample_weight >= 0"):
+    with refuses(ValueError, expected="sample_weight >= 0"):
         CalibratedModel(NB).fit(X, Y, sample_weight=-weight)
 
 
@@ -228,20 +228,24 @@ def test_tables_of_labels(data):
 
 def test_errors(data):
     X, Y, _, _ = data
-    with refuses(ValueError, rule=".*many labels per row", value="LogisticRegression, which says"):
+    with refuses(
+        ValueError, expected=".*many labels per row", value="LogisticRegression, which says"
+    ):
         CalibratedModel(LogisticRegression()).fit(X, Y)
-    with refuses(ValueError, rule=r".*labels 0, 1 or NaN \(unknown\)", value="2", row=0, column=1):
+    with refuses(
+        ValueError, expected=r".*labels 0, 1 or NaN \(unknown\)", value="2", row=0, column=1
+    ):
         CalibratedModel(NB).fit(X, 2 * Y)
-    with refuses(TypeError, rule=".*numbers as labels", cure=r".*\(y == 'yes'\)"):
+    with refuses(TypeError, expected=".*numbers as labels", hint=r".*\(y == 'yes'\)"):
         CalibratedModel(NB).fit(X, np.where(Y == 1, "yes", "no").astype(object))
-    with refuses(ValueError, rule=".*folds for many labels", value="cv='alo'"):
+    with refuses(ValueError, expected=".*folds for many labels", value="cv='alo'"):
         CalibratedModel(NB, cv="alo").fit(X, Y)
-    with refuses(ValueError, rule="one label per row"):
+    with refuses(ValueError, expected="one label per row"):
         RefineThenCalibrateCV(LogisticRegression()).fit(X, Y)
-    with refuses(ValueError, rule="a fitted model in a FrozenEstimator"):
+    with refuses(ValueError, expected="a fitted model in a FrozenEstimator"):
         CalibratedModel(NB, cv="prefit").fit(X, Y)
     frozen = FrozenEstimator(clone(NB).fit(X, Y))
-    with refuses(ValueError, rule=".*scores of 2 labels", value="3"):
+    with refuses(ValueError, expected=".*scores of 2 labels", value="3"):
         CalibratedModel(frozen).fit(X, Y[:, :2])
     with pytest.warns(CalibrationWarning, match="not fitted yet"):
         CalibratedModel(clone(NB).fit(X, Y), cv=2).fit(X, Y)
@@ -340,7 +344,7 @@ def test_false_alarms_on_labels():
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             fitted = refit(np.arange(300))
-            warn_of_harm_to_labels("here", refit, fitted, pairs, y, np.ones(300))
+            warn_of_harm_to_labels(refit, fitted, pairs, y, np.ones(300))
         alarms += sum("labels without" in str(one.message) for one in said)
     low, high = binom.ppf([0.005, 0.995], 2500, 2 * norm.sf(3))
     assert low <= alarms <= high

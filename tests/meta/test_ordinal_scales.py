@@ -41,7 +41,7 @@ def test_the_order_of_a_classifiers_columns_is_no_scale():
     X = rng.normal(size=(120, 2))
     y = np.array(SCALE)[np.digitize(X[:, 0] + rng.normal(size=120), [-0.5, 0.5])]
     estimator = FrozenEstimator(OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, y))
-    with refuses(ValueError, rule="the order of a scale", cure="Pass order="):
+    with refuses(ValueError, expected="the order of a scale", hint="Pass order="):
         CalibratedModel(estimator, OrdinalCalibration()).fit(X, y)
     model = CalibratedModel(estimator, OrdinalCalibration(order=SCALE)).fit(X, y)
     assert model.recalibrator_.order_.tolist() == SCALE

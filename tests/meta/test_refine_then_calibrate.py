@@ -42,7 +42,7 @@ from sklearn_calib.metrics import BetaFamilyLoss
 from sklearn_calib.recalibrators import TemperatureScaling
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:RefineThenCalibrateCV.fit. expected at least 1000:"
+    "ignore:RefineThenCalibrateCV. expected at least 1000:"
     "sklearn_calib.exceptions.CalibrationWarning"
 )
 
@@ -172,7 +172,7 @@ def test_search_only(data):
     X, y = data
     model = RefineThenCalibrateCV(boosting(), refit=False).fit(X, y)
     assert model.best_stage_ >= 1
-    with refuses(AttributeError, rule=".*a model that was kept", value="refit=False"):
+    with refuses(AttributeError, expected=".*a model that was kept", value="refit=False"):
         model.predict_proba(X)
 
 
@@ -192,7 +192,7 @@ def test_frozen_model_is_truncated_and_left_alone(data):
     piped = make_pipeline(StandardScaler(), clone(fitted)).fit(X[:250], y[:250])
     again = RefineThenCalibrateCV(FrozenEstimator(piped)).fit(X[250:], y[250:])
     assert again.best_stage_ == model.best_stage_
-    with refuses(ValueError, rule="a param_grid of an estimator that can be"):
+    with refuses(ValueError, expected="a param_grid of an estimator that can be"):
         RefineThenCalibrateCV(FrozenEstimator(fitted), {"max_depth": [1]}).fit(X, y)
 
 
@@ -341,7 +341,7 @@ def test_a_training_part_of_one_class_says_nothing():
     )
     assert model.fit(X, y).predict_proba(X).shape == (200, 2)
     one_sided = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
-    with refuses(ValueError, rule="test rows of classes that the training part"):
+    with refuses(ValueError, expected="test rows of classes that the training part"):
         RefineThenCalibrateCV(GaussianNB(), cv=one_sided).fit(X, y)
 
 
@@ -396,7 +396,7 @@ def test_failing_fits(data):
     assert search.best_params_["C"] >= 1
     assert np.isnan(search.cv_results_["criterion"]).tolist() == [True, False, False]
     assert search.cv_results_["rank"][0] == 3
-    with refuses(ValueError, rule="one candidate that can be fitted"):
+    with refuses(ValueError, expected="one candidate that can be fitted"):
         RefineThenCalibrateCV(Fragile(), {"C": [0.1]}).fit(X, y)
     with pytest.raises(RuntimeError, match="too cold"):
         RefineThenCalibrateCV(Fragile(), {"C": [0.1, 1]}, error_score="raise").fit(X, y)
@@ -418,9 +418,9 @@ class Clueless(ClassifierMixin, BaseEstimator):
         ({"error_score": 0.0}, "expected error_score 'raise' or numpy.nan"),
         ({"estimator": Clueless()}, "The 'estimator' parameter"),
         ({"estimator": GaussianNB(), "stages": [1, 2]}, "expected a learner with stages"),
-        ({"loss": "hinge"}, "fit: expected a loss among brier, log, spherical, got 'hinge'"),
+        ({"loss": "hinge"}, "expected a loss among brier, log, spherical, got 'hinge'"),
         ({"loss": 1.0}, "The 'loss' parameter"),
-        ({"loss": BetaFamilyLoss(1, 4)}, "fit: expected 2 classes for beta_family, got 3"),
+        ({"loss": BetaFamilyLoss(1, 4)}, "expected 2 classes for beta_family, got 3"),
         ({"recalibrator": "isotonik"}, "isotonik"),
     ],
 )
@@ -432,7 +432,7 @@ def test_bad_input(options, message):
 
 
 def test_one_class():
-    with refuses(ValueError, rule="labels of at least two classes"):
+    with refuses(ValueError, expected="labels of at least two classes"):
         RefineThenCalibrateCV(boosting()).fit(np.zeros((5, 2)), np.zeros(5))
 
 

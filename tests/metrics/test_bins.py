@@ -122,5 +122,5 @@ def test_wherever_bins_are_taken():
 @pytest.mark.parametrize("n_bins", [0, 2.5, True, "fd"])
 def test_refused(n_bins):
     for function in (calibration_error, reliability_curve):
-        with refuses(ValueError, rule="n_bins >= 1, 'cube_root' or 'sweep'"):
+        with refuses(ValueError, expected="n_bins >= 1, 'cube_root' or 'sweep'"):
             function(Y, P, n_bins=n_bins)

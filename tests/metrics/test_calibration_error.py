@@ -105,7 +105,7 @@ def test_pos_label():
     labels = np.array(["no", "yes"])[y]
     flipped = calibration_error(labels, proba, pos_label="no")
     assert flipped == pytest.approx(calibration_error(y == 0, proba[:, 0]))
-    with refuses(ValueError, rule=r"pos_label among \['no', 'yes'\]", value="'maybe'"):
+    with refuses(ValueError, expected=r"pos_label among \['no', 'yes'\]", value="'maybe'"):
         calibration_error(labels, proba, pos_label="maybe")
 
 

@@ -151,7 +151,7 @@ def test_scorer():
     ],
 )
 def test_refused(call, message):
-    with refuses(ValueError, where="kernel_calibration_error", **fields_of(message)):
+    with refuses(ValueError, **fields_of(message)):
         call()
 
 
@@ -163,7 +163,7 @@ def test_linear_of_many_rows():
 @pytest.mark.parametrize("options", [{"multiclass": "canonical"}, {"estimator": "linear"}])
 def test_a_summary_has_no_rows(options):
     summary = CalibrationSummary().update((Y == 0).astype(int), P[:, 0])
-    with refuses(ValueError, rule="options that read weights of scores"):
+    with refuses(ValueError, expected="options that read weights of scores"):
         summary.measure("kernel_calibration_error", **options)
 
 

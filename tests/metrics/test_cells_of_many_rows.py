@@ -82,7 +82,7 @@ def test_weights_resamples_and_scores_outside_keep_their_order():
     assert np.array_equal(weighted.mass, weight[order])
     outside = BinaryProblem(p - 0.5, y.astype(float), np.ones(N)).cells
     assert np.array_equal(outside.score, np.sort(p - 0.5)) and outside.hits.sum() == y.sum()
-    case = canonical_case("test", y, p)
+    case = canonical_case(y, p)
     one, other = (case.with_labels(labels).problems()[0] for labels in (y, 1 - y))
     assert one.cells.score is other.cells.score  # what depends on the scores is made once
     assert np.array_equal(one.cells.hits, case.problems()[0].cells.hits)

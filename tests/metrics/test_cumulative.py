@@ -70,5 +70,5 @@ def test_the_exact_test_of_both_statistics():
 
 
 def test_refused():
-    with refuses(ValueError, rule=".*statistic among range, mad", value="'kuiper'"):
+    with refuses(ValueError, expected=".*statistic among range, mad", value="'kuiper'"):
         cumulative_calibration_error(Y, P, statistic="kuiper")

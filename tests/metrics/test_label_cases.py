@@ -75,14 +75,14 @@ def test_options_of_the_measure_work(data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"multilabel": None}, r"brier_loss: expected one label per row.*got labels of 3 columns"),
-        ({"multilabel": "mean"}, "brier_loss: expected multilabel 'macro' or 'micro', got 'mean'"),
-        ({"bins": 3}, "brier_loss: expected options among none, got 'bins'"),
-        ({"labels": ["a"]}, "brier_loss: expected 3 names as labels, got 1"),
+        ({"multilabel": None}, r"expected one label per row.*got labels of 3 columns"),
+        ({"multilabel": "mean"}, "expected multilabel 'macro' or 'micro', got 'mean'"),
+        ({"bins": 3}, "expected options of brier_loss among none, got 'bins'"),
+        ({"labels": ["a"]}, "expected 3 names as labels, got 1"),
         ({"y_true": [0, 1]}, r"labels of shape \(90, 3\).*got shape \(2,\)"),
         ({"y_true": np.full((90, 3), np.nan)}, "at least one known label"),
         ({"y_true": np.outer(np.ones(90), [np.nan, 1, 1])}, "known label in every column.*for 0"),
-        ({"y_proba": np.full((90, 3), 1.5)}, r"brier_loss, label 0: expected probabilities in"),
+        ({"y_proba": np.full((90, 3), 1.5)}, r"label 0: expected probabilities in"),
         ({"y_proba": [np.ones((90, 2)) / 2]}, r"labels of shape \(90, 1\), as many as scores"),
     ],
 )
@@ -95,13 +95,13 @@ def test_bad_input_is_refused(data, change, message):
 def test_cases_have_names(data):
     Y, P = data
     frame = pd.DataFrame(Y, columns=["rain", "hail", "snow"])
-    assert [t for t, _ in label_cases("x", frame, P, "macro")] == [
+    assert [t for t, _ in label_cases(frame, P, "macro")] == [
         "label rain",
         "label hail",
         "label snow",
     ]
-    named = label_cases("x", frame, P, "macro", labels=["a", "b", "c"])
-    assert named[1][0] == "label b" and named[1][1].where == "x, label b"
+    named = label_cases(frame, P, "macro", labels=["a", "b", "c"])
+    assert named[1][0] == "label b"
 
 
 def test_curves(data):

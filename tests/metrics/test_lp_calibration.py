@@ -121,24 +121,24 @@ def test_tables_are_taken_as_they_are():
     """No copy of floating-point tables of two columns or more; all else becomes probabilities."""
     _, P = softmax_data(50, 3)
     for table in (P, P.astype(np.float32), P[:, :2] / P[:, :2].sum(axis=1, keepdims=True)):
-        assert _unconverted(table, "here") is table
+        assert _unconverted(table) is table
     for other in (P.tolist(), P[:, 0], P[:, :1], P.astype(np.float16)):
-        found = _unconverted(other, "here")
+        found = _unconverted(other)
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     with refuses(ValueError, value=".*dimensions"):
-        _unconverted(P[None], "here")
+        _unconverted(P[None])
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
 
 
 def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
     checked = []
-    monkeypatch.setattr(_lp_calibration, "canonical_proba", lambda *args, **kw: checked.append(1))
+    monkeypatch.setattr(_lp_calibration, "read_proba", lambda *args, **kw: checked.append(1))
     monkeypatch.setattr(_lp_calibration, "_BLOCK_NUMBERS", 21)  # 7 rows
     _, P = softmax_data(50, 3)
-    assert _unconverted(P, "here") is P and not checked
+    assert _unconverted(P) is P and not checked
     P[49, 0] += 0.1
-    _unconverted(P, "here")
+    _unconverted(P)
     assert checked == [1]
 
 
@@ -155,7 +155,7 @@ def test_door():
     with pytest.raises(ValueError, match=r"a sum of 0\.5 in row 17"):
         lp_calibration_error(y, P)
     P[17] = np.nan
-    with refuses(ValueError, rule="finite scores", value="nan", row=17):
+    with refuses(ValueError, expected="finite scores", value="nan", row=17):
         lp_calibration_error(y, P.astype(np.float32))
     for options, message in (
         ({"p": 0.5}, "p from 1 to infinity, got 0.5"),
@@ -170,7 +170,7 @@ def test_door():
     ):
         with pytest.raises(ValueError, match=message):
             lp_calibration_error([0, 1], [0.2, 0.7], **options)
-    with refuses(ValueError, rule=".*n_resamples >= 1"):
+    with refuses(ValueError, expected=".*n_resamples >= 1"):
         lp_calibration_test([0, 1], [0.2, 0.7], n_resamples=0)
 
 
@@ -272,9 +272,9 @@ def test_bad_arguments():
         ({"p": 2, "epsilon": 0.1, "n_classes": 1}, "n_classes >= 2"),
         ({"p": 2, "epsilon": 0.1, "method": "exact"}, "method 'plugin' or 'paper'"),
     ):
-        with refuses(ValueError, rule=f".*{message}"):
+        with refuses(ValueError, expected=f".*{message}"):
             binning_sample_size(**options)
-    with refuses(ValueError, rule="p >= 2"):
+    with refuses(ValueError, expected="p >= 2"):
         lp_calibration_bound([0, 1], [0.2, 0.7], p=1.5)
-    with refuses(ValueError, rule=".*level between 0 and 1"):
+    with refuses(ValueError, expected=".*level between 0 and 1"):
         lp_calibration_bound([0, 1], [0.2, 0.7], level=95)

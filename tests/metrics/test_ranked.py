@@ -49,7 +49,7 @@ def test_an_ordered_categorical_is_a_scale():
         assert ranked_probability_score(given, moved) == pytest.approx(expected, abs=1e-15)
         found = ranked_probability_score(given, moved, labels=sorted(names))
         assert found == pytest.approx(expected, abs=1e-15)
-    with refuses(ValueError, rule="the order of a scale"):
+    with refuses(ValueError, expected="the order of a scale"):
         ranked_probability_score(pd.Categorical(names[y]), moved)
     swapped = pd.Categorical(y, [2, 0, 1], ordered=True)  # of numbers too
     found = ranked_probability_score(swapped, p)
@@ -66,7 +66,7 @@ def test_the_scorer_moves_columns_into_the_order_of_the_scale():
     for options in ({"order": names}, {"labels": names}):
         scorer = get_scorer("neg_ranked_probability_score", **options)
         assert scorer(model, p, names[y]) == pytest.approx(expected, abs=1e-6)
-    with refuses(ValueError, rule="the order of a scale"):
+    with refuses(ValueError, expected="the order of a scale"):
         plain(model, p, names[y])
 
 
@@ -83,12 +83,14 @@ def test_the_order_of_the_classes_matters_and_labels_name_it():
     assert found == pytest.approx(ranked_probability_score(y, p), abs=1e-15)
     moved = p[:, [1, 2, 0]]  # fair, good, poor
     assert ranked_probability_score(names[y], moved, order=names) == pytest.approx(found, abs=1e-15)
-    with refuses(ValueError, rule="the order of a scale", cure=r"Pass order=\['fair', 'good'"):
+    with refuses(ValueError, expected="the order of a scale", hint=r"Pass order=\['fair', 'good'"):
         ranked_probability_score(names[y], moved)
-    with refuses(ValueError, rule="the order of a scale"):  # classes_ of a classifier are sorted
+    with refuses(
+        ValueError, expected="the order of a scale"
+    ):  # classes_ of a classifier are sorted
         ranked_probability_score(names[y], moved, labels=sorted(names))
     for count in (2, 3):
-        with refuses(ValueError, rule="every class of"):
+        with refuses(ValueError, expected="every class of"):
             ranked_probability_score(names[y], moved, order=[*names[:2], "poor"][:count])
     reverse = ranked_probability_score(names[y], p[:, ::-1], labels=names[::-1])
     assert reverse == pytest.approx(found, abs=1e-14)  # nothing is lost upside down

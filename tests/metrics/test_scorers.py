@@ -150,5 +150,5 @@ def test_a_measure_that_is_passed_as_a_scorer():
         cross_val_score(LogisticRegression(), X, y, scoring=expected_calibration_error, **options)
     scorer = get_scorer("neg_expected_calibration_error")
     assert (cross_val_score(LogisticRegression(), X, y, scoring=scorer, **options) <= 0).all()
-    with refuses(TypeError, rule=".*two of them, y_true and y_proba", value="3 positional"):
+    with refuses(TypeError, expected=".*two of them, y_true and y_proba", value="3 positional"):
         brier_loss([0, 1], [0.2, 0.7], [1, 1])

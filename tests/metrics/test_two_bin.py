@@ -101,5 +101,5 @@ def test_the_picture_holds_what_is_averaged():
     error = averaged_two_bin_error(y, p)
     assert area == pytest.approx(error, abs=1e-14)
     assert f"{error:.3g}" in display.ax_.get_legend().get_title().get_text()
-    with refuses(ValueError, rule=".*axis among rows, score", value="'rank'"):
+    with refuses(ValueError, expected=".*axis among rows, score", value="'rank'"):
         CumulativeDifferenceDisplay.from_predictions(y, p, axis="rank")

@@ -352,7 +352,7 @@ def test_changed_counts_are_refused():
     for old, new in (('"rows": 3', '"rows": 4'), ("[95, 1, 0", "[95, 1, 2"), ("[[{", "[{")):
         assert old in text
         records = json.loads(text.replace(old, new) if old != "[[{" else text[1:-1])
-        with refuses(ValueError, rule=".*unchanged state"):
+        with refuses(ValueError, expected=".*unchanged state"):
             CalibrationMonitor.from_state_dict(state | {"records": records})
 
 
@@ -402,13 +402,13 @@ def test_groups_and_classes_by_name():
 def test_what_is_refused():
     monitor = CalibrationMonitor().update([0, 1], [0.2, 0.7])
     for level in (0, 1.0, "x"):
-        with refuses(ValueError, rule="a level between 0 and 1"):
+        with refuses(ValueError, expected="a level between 0 and 1"):
             monitor.region(level)
-    with refuses(ValueError, rule="since among"):
+    with refuses(ValueError, expected="since among"):
         monitor.region(since="yesterday")
-    with refuses(ValueError, rule=".*no stream, as there is only one", value="'a'"):
+    with refuses(ValueError, expected=".*no stream, as there is only one", value="'a'"):
         monitor.region(stream="a")
-    with refuses(ValueError, rule=".*has raised an alarm", value="none so far"):
+    with refuses(ValueError, expected=".*has raised an alarm", value="none so far"):
         monitor.diagnose()
 
 

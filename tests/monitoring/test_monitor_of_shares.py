@@ -56,9 +56,9 @@ def test_batches_and_single_rows_are_the_same():
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
     for own, theirs in zip(parts._records, at_once._records, strict=True):
         assert (own.settle().every == theirs.settle().every).all()
-    with refuses(ValueError, rule=r".*soft labels in \[0, 1\]", value="3", row=1):
+    with refuses(ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1):
         parts.update([0.5, 3], [0.5, 0.5], soft_labels=True)
-    with refuses(ValueError, cure=".*pass soft_labels=True"):
+    with refuses(ValueError, hint=".*pass soft_labels=True"):
         parts.update([0.5, 1], [0.5, 0.5])
     assert parts.n_samples_ == 40
 

@@ -59,9 +59,9 @@ def test_zeros_and_ones():
 
 
 def test_refused():
-    with refuses(ValueError, rule="at least 4 rows"):
+    with refuses(ValueError, expected="at least 4 rows"):
         safe_calibration_test([0, 1], [0.2, 0.4])
-    with refuses(ValueError, rule=".*n_splits"):
+    with refuses(ValueError, expected=".*n_splits"):
         safe_calibration_test([0, 1] * 3, [0.2, 0.4] * 3, n_splits=0)
 
 

@@ -127,7 +127,9 @@ def test_the_link_may_be_a_function():
         for link in ("logit", expit)
     )
     assert_allclose(named, given, atol=1e-9)
-    with refuses(ValueError, rule="a link", value=".* values from -1 to 1", cure=".*mean function"):
+    with refuses(
+        ValueError, expected="a link", value=".* values from -1 to 1", hint=".*mean function"
+    ):
         AngularCalibration(link=np.tanh).fit(scores(u), y)
     callable_link = AngularCalibration(link=expit).fit(scores(u), y)
     with pytest.raises(AttributeError, match="probit and logit"):

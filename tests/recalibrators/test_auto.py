@@ -222,23 +222,23 @@ def test_candidates_that_fail_are_left_out_and_named():
         assert list(stack.recalibrators_) == ["platt"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        with refuses(ValueError, rule="a candidate", value="none: RuntimeError: rows out"):
+        with refuses(ValueError, expected="a candidate", value="none: RuntimeError: rows out"):
             StackedCalibration([Failing(fewest=10_000)]).fit(p, y)
-        with refuses(ValueError, rule="a candidate", value="none: RuntimeError: rows out"):
+        with refuses(ValueError, expected="a candidate", value="none: RuntimeError: rows out"):
             StackedCalibration([Failing(most=260)]).fit(p, y)
 
 
 def test_refused_candidates():
     p, y = bent(100)
-    with refuses(TypeError, rule=".*a name or an instance with fit and predict_proba"):
+    with refuses(TypeError, expected=".*a name or an instance with fit and predict_proba"):
         StackedCalibration([LinearSVC()]).fit(p, y)
-    with refuses(TypeError, rule=".*a list of names and instances"):
+    with refuses(TypeError, expected=".*a list of names and instances"):
         StackedCalibration([]).fit(p, y)
-    with refuses(TypeError, rule=".*a list of names and instances"):
+    with refuses(TypeError, expected=".*a list of names and instances"):
         StackedCalibration("platt").fit(p, y)
-    with refuses(ValueError, rule="one of"):
+    with refuses(ValueError, expected="one of"):
         StackedCalibration(["plat"]).fit(p, y)
-    with refuses(ValueError, rule=".*declare that they are monotone", value="'quadratic'"):
+    with refuses(ValueError, expected=".*declare that they are monotone", value="'quadratic'"):
         StackedCalibration(["platt", "quadratic"], monotone=True).fit(p, y)
 
 

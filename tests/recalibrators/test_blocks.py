@@ -201,7 +201,7 @@ def test_labels_by_name():
     ts = TemperatureScaling().fit_blocks(cut(z, names[y]), classes=names)
     assert ts.classes_.tolist() == ["c", "a", "b"]
     assert ts.temperature_ == TemperatureScaling().fit_blocks(cut(z, y)).temperature_
-    with refuses(ValueError, where="block 0", rule=r"labels among \[0, 1, 2\]"):
+    with refuses(ValueError, expected=r"labels among \[0, 1, 2\]"):
         TemperatureScaling().fit_blocks(cut(z, names[y]))
 
 
@@ -259,7 +259,7 @@ def damaged(what):
 )
 def test_bad_blocks(make, what, said):
     estimator = make().fit_blocks(damaged("nothing"))
-    with pytest.raises((ValueError, TypeError), match=f"^{make.__name__}.fit_blocks, {said}"):
+    with pytest.raises((ValueError, TypeError), match=f"^{said}"):
         estimator.fit_blocks(damaged(what))
     assert not hasattr(estimator, "classes_") and not hasattr(estimator, "n_iter_")
 
@@ -306,7 +306,7 @@ def test_bad_arguments(make, blocks, options, said):
     ],
 )
 def test_bad_numbers(make, option):
-    with refuses(ValueError, rule=f"{next(iter(option))} > 0"):
+    with refuses(ValueError, expected=f"{next(iter(option))} > 0"):
         make().fit_blocks(cut(*problem(30, 3)), **option)
 
 
@@ -355,9 +355,9 @@ def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     close(mapped, whole)
     assert mapped.floor_ == pytest.approx(whole.floor_)
     assert most < p.size * 8  # the sample of 20,000 rows and labels: not once all in float64
-    with refuses(ValueError, where="TemperatureScaling.fit", rule="one class for each"):
+    with refuses(ValueError, expected="one class for each"):
         TemperatureScaling().fit(p, np.minimum(y, 3))
-    with pytest.raises(ValueError, match=r"TemperatureScaling.fit, block 0.*row 77777"):
+    with pytest.raises(ValueError, match=r"block 0: row 77777"):
         bad = np.memmap(f"{p.filename}b", np.float32, "w+", shape=p.shape)
         bad[:] = p
         bad[77_777] = 0.5

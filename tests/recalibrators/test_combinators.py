@@ -124,5 +124,5 @@ def test_any_classifier_is_a_recalibrator():
 @pytest.mark.parametrize("bad", [3, PlattScaling, None])
 def test_refused_recalibrators(bad):
     proba, y = make_overconfident(3)
-    with refuses(TypeError, rule="a recalibrator: a name or an instance"):
+    with refuses(TypeError, expected="a recalibrator: a name or an instance"):
         OneVsRest(bad).fit(proba, y)

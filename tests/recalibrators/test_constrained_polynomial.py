@@ -198,7 +198,7 @@ def test_one_score():
     rising = RestrictedPolynomialRegression(constraints=[("slope", 0.4, ">=", 1)])
     with (
         pytest.warns(CalibrationWarning, match="at least two different rows of scores"),
-        refuses(ValueError, rule=".*a constant, since all scores are equal, can fulfil"),
+        refuses(ValueError, expected=".*a constant, since all scores are equal, can fulfil"),
     ):
         rising.fit([0.4] * 4, [0, 0, 0, 1])
 
@@ -259,9 +259,11 @@ def test_what_is_refused(constraints, words):
 
 
 def test_what_options_refuse():
-    with refuses(ValueError, rule=".*strictly between 0 and 1 on the log-odds"):
+    with refuses(ValueError, expected=".*strictly between 0 and 1 on the log-odds"):
         fitted(ORIGIN, scale="logit")
-    with refuses(ValueError, rule=".*a solver of programs with constraints", value="solver='ipm'"):
+    with refuses(
+        ValueError, expected=".*a solver of programs with constraints", value="solver='ipm'"
+    ):
         fitted(ORIGIN, solver="ipm")
     with pytest.raises(ValueError, match="The 'constraints' parameter"):
         fitted("P(0) = 0")

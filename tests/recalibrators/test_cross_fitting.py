@@ -78,13 +78,13 @@ def test_the_decomposition_uses_it():
 
 def test_refuses():
     proba, y = make_overconfident(2, 60)
-    with refuses(ValueError, where="cross_fitted_proba", rule="folds that test every row"):
+    with refuses(ValueError, expected="folds that test every row"):
         cross_fitted_proba("platt", proba, y, cv=ShuffleSplit(1, random_state=0))
-    with refuses(ValueError, where="cross_fitted_proba", rule=".* rows"):
+    with refuses(ValueError, expected=".* rows"):
         cross_fitted_proba("platt", proba, y[:-1])
-    with refuses(ValueError, where="nobody"):
-        cross_fitted_proba("platt", 3 * proba, y, where="nobody")
-    with refuses(TypeError, where="cross_fitted_proba", rule="a recalibrator"):
+    with refuses(ValueError):
+        cross_fitted_proba("platt", 3 * proba, y)
+    with refuses(TypeError, expected="a recalibrator"):
         cross_fitted_proba(3, proba, y)
 
 

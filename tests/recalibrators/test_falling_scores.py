@@ -44,7 +44,7 @@ def test_no_method_returns_the_base_rate_in_silence(name):
 def test_what_the_warning_says_works():
     proba, y = falling()
     message = (
-        r"IsotonicCalibration.fit: expected scores that rise with the outcome, got scores that "
+        r"expected scores that rise with the outcome, got scores that "
         r"fall \(rank correlation about -0.5\).*1 - p.*'platt'"
     )
     with pytest.warns(CalibrationWarning, match=message) as caught:

@@ -70,7 +70,7 @@ def test_rows_of_0_and_1_do_not_move_and_bound_the_mean():
     for mean in (0.2, 0.1, 0.6, 0.8):
         with pytest.raises(ValueError, match=rf"of 1 above 0\.2 and below 0\.6 .*got {mean}\. Cho"):
             PriorShift(mean=mean).fit(p, y)
-    with refuses(ValueError, rule=r".*above 0\.5 and below 0\.5"):
+    with refuses(ValueError, expected=r".*above 0\.5 and below 0\.5"):
         PriorShift(mean=0.5).fit([0, 1], [0, 1])
 
 
@@ -106,9 +106,9 @@ def test_several_classes(k):
 def test_several_classes_out_of_reach():
     """Each class could have its mean, all of them together cannot: zeros stay."""
     rows = [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1], [0.2, 0, 0.8]]
-    with refuses(ValueError, rule=r".*of 2 above 0\.25 and below 0\.5", value=r"0\.6"):
+    with refuses(ValueError, expected=r".*of 2 above 0\.25 and below 0\.5", value=r"0\.6"):
         PriorShift(mean=[0.2, 0.2, 0.6]).fit(rows, [0, 1, 2, 2])
-    with refuses(ValueError, rule=r"means that these rows can have, not \[0\.1, 0\.45"):
+    with refuses(ValueError, expected=r"means that these rows can have, not \[0\.1, 0\.45"):
         PriorShift(mean=[0.1, 0.45, 0.4, 0.05]).fit(
             [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0, 0, 0.3, 0.7], [0, 0, 0.1, 0.9]], [0, 1, 2, 3]
         )
@@ -116,20 +116,20 @@ def test_several_classes_out_of_reach():
 
 @pytest.mark.parametrize("mean", [0, 1, 3.5, -0.1, float("nan"), True])
 def test_means_outside_0_to_1_are_refused(mean):
-    with refuses(ValueError, rule=".*a mean above 0 and below 1", cure="Divide percentages"):
+    with refuses(ValueError, expected=".*a mean above 0 and below 1", hint="Divide percentages"):
         PriorShift(mean=mean).fit(P, Y)
 
 
 def test_other_wrong_means_are_refused():
-    with refuses(ValueError, rule="numbers with sum 1 in mean", value=r"0\.4"):
+    with refuses(ValueError, expected="numbers with sum 1 in mean", value=r"0\.4"):
         PriorShift(mean=[0.2, 0.2]).fit(P, Y)
-    with refuses(ValueError, rule=".*a mean of 1 above 0 and below 1 ", value="0"):
+    with refuses(ValueError, expected=".*a mean of 1 above 0 and below 1 ", value="0"):
         PriorShift(mean=[1.0, 0.0]).fit(P, Y)
-    with refuses(ValueError, rule="3 numbers in mean"):
+    with refuses(ValueError, expected="3 numbers in mean"):
         PriorShift(mean=0.2).fit(*make_overconfident(3, 30))
     for other in ({"prior": 0.1}, {"prior": [0.9, 0.1]}, {"training_prior": 0.2}, {"strength": 2}):
         name = next(iter(other))
-        with refuses(ValueError, rule="mean alone", value=f"{name}="):
+        with refuses(ValueError, expected="mean alone", value=f"{name}="):
             PriorShift(mean=0.1, **other).fit(P, Y)
 
 
@@ -142,7 +142,7 @@ def test_adapt_meets_the_mean_on_rows_without_labels():
     assert mean == pytest.approx(0.1, rel=1e-14)
     assert fitted.offset_.tolist() == before != adapted.offset_.tolist()
     fitted.set_params(mean=None)
-    with refuses(ValueError, rule=".*a fit without mean", value="one with it"):
+    with refuses(ValueError, expected=".*a fit without mean", value="one with it"):
         fitted.adapt(P)
 
 
@@ -162,7 +162,7 @@ def test_it_is_a_map_like_others():
 def test_an_offset_beyond_the_smallest_probability_is_written_for_logits():
     rows = canonical_proba(np.linspace(99, 101, 20), kind="logits")
     shift = PriorShift(mean=0.03).fit(rows, np.arange(20) % 2)
-    with refuses(RuntimeError, cure=".*is written for logits, input='logits'"):
+    with refuses(RuntimeError, hint=".*is written for logits, input='logits'"):
         to_dict(shift)
     exported = from_dict(to_dict(shift, input="logits"))
     assert np.array_equal(exported.predict_proba(rows), shift.predict_proba(rows))

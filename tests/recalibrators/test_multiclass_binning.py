@@ -265,7 +265,7 @@ def test_paper():
         assert model.n_levels_ == {0.02: 50, 0.05: 20, 0.1: 200}[epsilon]
         error = lp_calibration_error(y, model.predict_proba(P), p=p, n_levels=model.n_levels_)
         assert error <= epsilon
-    with refuses(ValueError, rule=".*at most 5000 levels"):
+    with refuses(ValueError, expected=".*at most 5000 levels"):
         MulticlassBinning.paper(1.2, 0.05).fit(P, y)
 
 
@@ -280,7 +280,10 @@ def test_what_stands_for_an_absent_class_is_not_split():
     np.testing.assert_array_equal(found.bins_, expected.bins_)  # which the labels do not choose
     assert 0.1 < found.mass_in_bins_ == expected.mass_in_bins_ < 0.8
     assert abs(found.predict_proba(P)[:, 2].mean() - P[:, 2].mean()) < 0.03
-    with refuses(ValueError, rule="4 rows to split", value="3"), pytest.warns(CalibrationWarning):
+    with (
+        refuses(ValueError, expected="4 rows to split", value="3"),
+        pytest.warns(CalibrationWarning),
+    ):
         clone(method).fit(P[:3], [0, 1, 0], classes=range(3))
 
 
@@ -294,7 +297,7 @@ def test_pools_and_noise():
     assert np.abs(noisy.predict_proba(P) - plain.predict_proba(P)).max() > 0
     again = clone(noisy).fit(P, y)
     assert (again.predict_proba(P) == noisy.predict_proba(P)).all()
-    with refuses(ValueError, rule="pools='paper' with noise"):
+    with refuses(ValueError, expected="pools='paper' with noise"):
         MulticlassBinning(noise="laplace").fit(P, y)
 
 
@@ -328,7 +331,7 @@ def test_split_bound_holds():
         error = lp_calibration_error(y_new, model.predict_proba(P_new), p=p, n_levels=20)
         assert error < model.error_bound_ < (0.6 if p == 2 else 0.15)
     assert np.isnan(MulticlassBinning().fit(P, y).error_bound_)
-    with refuses(ValueError, rule="4 rows to split"):
+    with refuses(ValueError, expected="4 rows to split"):
         MulticlassBinning(split=True).fit([0.2, 0.4, 0.9], [0, 1, 1])
 
 

@@ -142,7 +142,7 @@ def test_without_share_rows_are_exchangeable_and_weights_repeat_them():
 def test_an_error_changes_nothing():
     proba, y = make_overconfident(3, 60)
     online = OnlineCalibration()
-    with refuses(ValueError, where="partial_fit", rule="labels of at least two classes"):
+    with refuses(ValueError, expected="labels of at least two classes"):
         online.partial_fit(proba[:1, :2] / proba[:1, :2].sum(), [0])
     assert not vars(online).keys() - {"share"}
     online.partial_fit(proba, y)
@@ -154,7 +154,7 @@ def test_an_error_changes_nothing():
         (((proba, y), {"sample_weight": -y - 1.0}), ">= 0"),
         (((proba * np.nan, y), {}), "finite"),
     ):
-        with refuses(ValueError, rule=f".*{said}"):
+        with refuses(ValueError, expected=f".*{said}"):
             online.partial_fit(*change[0], **change[1])
         assert np.array_equal(online.predict_proba(proba), before)
     with pytest.raises(ValueError, match="share"):
@@ -177,7 +177,7 @@ def test_export_by_a_small_table():
 
 def test_a_summary_has_no_order():
     proba, y = make_overconfident(2, 100)
-    with refuses(ValueError, rule=".*needs no order of the rows", value="OnlineCalibration"):
+    with refuses(ValueError, expected=".*needs no order of the rows", value="OnlineCalibration"):
         CalibrationSummary().update(y, proba).fit("online")
 
 
@@ -200,7 +200,7 @@ def test_a_model_in_production():
     assert_allclose(model.predict_proba(X), expected.predict_proba(q), atol=1e-12)
     weighted = model.partial_fit_recalibrator(X[:5], y[:5], sample_weight=np.ones(5))
     assert weighted is model
-    with refuses(ValueError, rule="labels among"):
+    with refuses(ValueError, expected="labels among"):
         model.partial_fit_recalibrator(X[:2], ["no", "maybe"])
 
 

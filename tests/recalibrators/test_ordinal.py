@@ -194,7 +194,7 @@ def test_bad_nodes_are_refused():
         ({"shifts": [0.0]}, "2 numbers"),
         ({"slope": -1.0}, ">= 0"),
     ):
-        with refuses(ValueError, rule=f".*{message}"):
+        with refuses(ValueError, expected=f".*{message}"):
             from_dict({**whole, "map": tree | change})
     assert "def " in to_code(whole, "python")
 
@@ -228,7 +228,7 @@ def test_order_is_that_of_the_scale():
 @pytest.mark.parametrize("order", [GRADES[:3], [*GRADES, "poor"], [*GRADES[:3], "bad"]])
 def test_order_names_every_class(order):
     _, _, proba, names = named_grades()
-    with refuses(ValueError, where="OrdinalCalibration.fit, order"):
+    with refuses(ValueError):
         OrdinalCalibration(order=order).fit(proba, names)
 
 
@@ -242,7 +242,7 @@ def test_classes_do_not_move_columns():
         assert caught[0].filename == __file__
         method.fit(P, names, classes=GRADES)  # warnings are errors: columns that are in that order
     PlattScaling().fit(proba, names)
-    with refuses(ValueError, where="OrdinalCalibration.fit, order", rule="the order of a scale"):
+    with refuses(ValueError, expected="the order of a scale"):
         OrdinalCalibration().fit(proba, names)  # sorted by the alphabet they are no scale
     with pytest.warns(CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"):
         ranked_probability_score(names, proba, labels=GRADES)
@@ -256,9 +256,9 @@ def test_an_ordered_categorical_is_the_scale():
     model = OrdinalCalibration().fit(proba, pd.Categorical(names, GRADES, ordered=True))
     assert model.order_.tolist() == GRADES.tolist()
     np.testing.assert_allclose(model.shifts_, numbered.shifts_, atol=1e-9)
-    with refuses(ValueError, rule="the order of a scale"):
+    with refuses(ValueError, expected="the order of a scale"):
         OrdinalCalibration().fit(proba, pd.Categorical(names))
-    with refuses(ValueError, rule="the order of a scale"):
+    with refuses(ValueError, expected="the order of a scale"):
         CalibratedModel(LogisticRegression(), OrdinalCalibration(), cv=2).fit(proba, names)
     ordered = OrdinalCalibration(order=GRADES)
     CalibratedModel(LogisticRegression(), ordered, cv=2).fit(proba, names)
@@ -275,5 +275,5 @@ def test_grades_that_fall():
 def test_too_many_classes():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 501, 2000)
-    with refuses(ValueError, rule=".*at most 500 classes, ", value="501"):
+    with refuses(ValueError, expected=".*at most 500 classes, ", value="501"):
         OrdinalCalibration().fit(rng.dirichlet(np.ones(501), 2000), y, classes=range(501))

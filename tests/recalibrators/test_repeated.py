@@ -120,5 +120,5 @@ def test_folds_of_cells_warn():
         CalibrationSummary().update(y, proba).cross_validate(["identity"], cv=2)
     for _, score, label in ties(rng, 600):  # a warning would be an error
         CalibrationSummary().update(label, score).cross_validate(["identity"], cv=2)
-    with refuses(ValueError, rule=".*at least 5 groups, one for each fold", value="3"):
+    with refuses(ValueError, expected=".*at least 5 groups, one for each fold", value="3"):
         cross_fitted_proba("platt", proba, y, groups=np.arange(600) % 3)

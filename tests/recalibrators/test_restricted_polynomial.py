@@ -226,5 +226,5 @@ def test_bad_parameters(options):
     ],
 )
 def test_bad_candidates(options, rule):
-    with refuses(ValueError, rule=rule):
+    with refuses(ValueError, expected=rule):
         RestrictedPolynomialRegression(**options).fit([0.1, 0.9], [0, 1])

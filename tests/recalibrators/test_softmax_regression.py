@@ -186,7 +186,7 @@ def test_dirichlet_where_temperature_has_no_optimum(labels):
 
 def test_dirichlet_two_ways_to_penalise():
     proba, y = make_overconfident(3, 100)
-    with refuses(ValueError, rule="intercept_penalty=None beside penalty='auto'"):
+    with refuses(ValueError, expected="intercept_penalty=None beside penalty='auto'"):
         DirichletCalibration(intercept_penalty=1.0).fit(proba, y)
 
 

@@ -207,5 +207,5 @@ def test_expectation_consistency_at_the_bounds():
     with pytest.warns(UserWarning, match="a calibration set that is all correct"):
         found = method.fit(p, [0, 1, 0, 1]).predict_proba(p).max(axis=1).mean()
     assert found == pytest.approx(1 - 0.5 / 5)  # an accuracy smoothed by 1 / (N + 1)
-    with refuses(ValueError, rule="criterion='log_loss' for blocks"):
+    with refuses(ValueError, expected="criterion='log_loss' for blocks"):
         method.fit_blocks([(p, [0, 1, 0, 1])])

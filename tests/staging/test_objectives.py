@@ -99,7 +99,7 @@ def test_xgboost_objectives_without_probabilities_are_refused(objective):
     xgboost = imported("xgboost")
     X, y = make_classification(300, random_state=0)
     learner = xgboost.XGBClassifier(objective=objective, n_estimators=ROUNDS, n_jobs=1)
-    message = rf"XGBClassifier: expected an objective .* got '{objective}'. Use .*binary:logistic"
+    message = rf"expected an objective .* got '{objective}'. Use .*binary:logistic"
     with pytest.raises(ValueError, match=message):
         RefineThenCalibrateCV(learner).fit(X, y)
     with pytest.raises(ValueError, match=message):

@@ -75,7 +75,7 @@ def data(request):
 
 def by_truncation(staging, fitted, X, n_classes, stage):
     shorter = staging.truncated(fitted, stage)
-    scores = classifier_scores(shorter, X, "auto", "test")
+    scores = classifier_scores(shorter, X, "auto")
     assert scores.shape == (len(X), n_classes)
     return scores
 
@@ -92,7 +92,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     assert staging.n_stages(learner) == STAGES or name(learner) == "XGBRFClassifier"
     fitted = staging.prepared(clone(learner))
     staging.fit(fitted, X[:200], y[:200])
-    before = classifier_scores(fitted, X, "auto", "test")
+    before = classifier_scores(fitted, X, "auto")
     n_stages = staging.n_stages(fitted)
     staged = [
         canonical_proba(scores, kind=kind, n_classes=n_classes)
@@ -105,7 +105,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
         np.testing.assert_allclose(staged[stage - 1], short, atol=1e-7 if single else 1e-12)
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
-    np.testing.assert_array_equal(classifier_scores(fitted, X, "auto", "test"), before)
+    np.testing.assert_array_equal(classifier_scores(fitted, X, "auto"), before)
     short = staging.truncated(fitted, 1)
     copy = pickle.loads(pickle.dumps(short))
     np.testing.assert_array_equal(copy.predict(X), short.predict(X))
@@ -129,8 +129,8 @@ def test_a_refit_reaches_the_stage(data, learner):
         assert staging.n_stages(limited) == STAGES  # later rounds rescale earlier trees
     atol = 1e-6 if name(learner).startswith("XGB") else 1e-10
     np.testing.assert_allclose(
-        classifier_scores(refitted, X, "auto", "test"),
-        classifier_scores(staging.truncated(whole, 5), X, "auto", "test"),
+        classifier_scores(refitted, X, "auto"),
+        classifier_scores(staging.truncated(whole, 5), X, "auto"),
         atol=atol,
     )
 
@@ -204,5 +204,5 @@ def test_registration():
 
     register_staging(Mine, MyStaging())
     assert staging_of(Mine()).unit == "turns"
-    with refuses(TypeError, rule="an instance of Staging", cure="Derive"):
+    with refuses(TypeError, expected="an instance of Staging", hint="Derive"):
         register_staging(Mine, MyStaging)

@@ -168,7 +168,7 @@ def test_tests_of_several_classes():
     found, expected = summary.test("spiegelhalter"), inference.spiegelhalter_test(y, proba)
     assert np.allclose(found, expected, rtol=1e-6)
     classwise = CalibrationSummary(multiclass="classwise").update(y, proba)
-    with refuses(ValueError, rule="one two-class problem", value="4"):
+    with refuses(ValueError, expected="one two-class problem", value="4"):
         classwise.test("smooth")
 
 
@@ -259,16 +259,19 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
     ("call", "message"),
     [
         (lambda: EXACT.fit("plat"), "plat"),
-        (lambda: EXACT.fit(3), "fit: expected a recalibrator"),
-        (lambda: CalibrationSummary().fit("platt"), "fit: expected a summary of at least one row"),
-        (lambda: THREE.fit("platt"), "fit: expected a summary of two classes, got one of 3"),
+        (lambda: EXACT.fit(3), "expected a recalibrator"),
+        (lambda: CalibrationSummary().fit("platt"), "expected a summary of at least one row"),
+        (lambda: THREE.fit("platt"), "expected a summary of two classes, got one of 3"),
         (lambda: THREE.cross_validate(["platt"]), "expected a summary of two classes"),
         (lambda: EXACT.cross_validate(cv=1), "cv as a number of folds, at least 2, got 1"),
         (lambda: EXACT.cross_validate(measures=["loss"]), "a measure among"),
         (lambda: CalibrationSummary().cross_validate(), "a summary of at least one row"),
         (lambda: EXACT.test("smoth"), "a statistic among smooth, spiegelhalter"),
         (lambda: EXACT.test("smooth", n_resamples=0), "n_resamples >= 1, got 0"),
-        (lambda: EXACT.test("smooth", bins=3), "expected options among multiclass, got 'bins'"),
+        (
+            lambda: EXACT.test("smooth", bins=3),
+            "expected options of smooth_calibration_error among multiclass, got 'bins'",
+        ),
         (lambda: EXACT.test("cox", n_bins=3), "no options of 'cox', got 'n_bins'"),
         (lambda: EXACT.test("hosmer_lemeshow", n_bins=0), "n_bins >= 1, got 0"),
         (
@@ -299,5 +302,5 @@ def test_measures_that_need_single_rows_are_refused():
         lambda: summary.cross_validate(["identity"], measures=["variational_calibration_error"]),
     )
     for ask in asked:
-        with refuses(ValueError, rule="a measure that cells are enough for"):
+        with refuses(ValueError, expected="a measure that cells are enough for"):
             ask()

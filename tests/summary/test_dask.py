@@ -91,11 +91,9 @@ def test_arrays(frame):
 def test_errors_name_the_partition(frame):
     frame.loc[15_500, "p"] = 1.5
     rows = dd.from_pandas(frame, npartitions=20)
-    with refuses(
-        ValueError, where="summarize", source="partition 15", rule="prob", value="1.5", row=500
-    ):
+    with refuses(ValueError, source="partition 15", expected="prob", value="1.5", row=500):
         summarize(rows, **COLUMNS)
-    with refuses(ValueError, rule="the column 'q'"):
+    with refuses(ValueError, expected="the column 'q'"):
         summarize(rows, label="y", prob="q")
 
 

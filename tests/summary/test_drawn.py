@@ -177,9 +177,9 @@ def test_other_readings(table):
     off = table.assign(**(0.7 * table[P]))
     off.loc[239, P] = 0.6 * table.loc[239, P]  # the farthest from 1, however sums are rounded
     np.testing.assert_allclose(drawn(off, tolerance=0.5).scores.sum(axis=1), 1)
-    with refuses(ValueError, rule=".*rows that sum to 1", value=r"a sum of 0\.6", row=239):
+    with refuses(ValueError, expected=".*rows that sum to 1", value=r"a sum of 0\.6", row=239):
         drawn(off)
-    with refuses(ValueError, rule="a group in every row", value="nan in row 4"):
+    with refuses(ValueError, expected="a group in every row", value="nan in row 4"):
         drawn(table.assign(g=table["g"].where(table.index != 4)), group="g")
     wrong = table.assign(p1=table["p1"].where(table.index != 1900, 7.0))
     with pytest.raises(ValueError, match="in row 1900"):

@@ -94,7 +94,7 @@ def test_tuples_in_the_order_of_the_arguments(table):
     options = COLUMNS | {"weight": "w", "by": "g"}
     given = table[["y", "p", "w", "g"]].itertuples(index=False, name=None)
     assert summarize(given, **options) == summarize(table, **options)
-    with refuses(ValueError, where="summarize", rule="tuples of 2, 'y', 'p'", value="one of 3"):
+    with refuses(ValueError, expected="tuples of 2, 'y', 'p'", value="one of 3"):
         summarize(iter([(1, 0.5, 2)]), **COLUMNS)
 
 
@@ -134,13 +134,13 @@ def test_counted_in_the_database(table, connection, address, monkeypatch):
         found = summarize(opened, query=query, in_database=True, **names)
         assert found == summarize(table, **COLUMNS)
     options = {"query": "SELECT y, NULL AS p FROM rows_", "in_database": True} | COLUMNS
-    with refuses(ValueError, where="summarize"):
+    with refuses(ValueError):
         summarize(connection, **options)
-    with refuses(ValueError, rule="query without drop_missing", value="drop_missing=True"):
+    with refuses(ValueError, expected="query without drop_missing", value="drop_missing=True"):
         summarize(connection, **options, drop_missing=True)
-    with refuses(ValueError, rule="query without drop_missing", value="no query"):
+    with refuses(ValueError, expected="query without drop_missing", value="no query"):
         summarize(table, **COLUMNS, in_database=True)
-    with refuses(ValueError, where="summarize", rule="at least one row"):
+    with refuses(ValueError, expected="at least one row"):
         empty = options | {"query": "SELECT y, p FROM rows_ WHERE i < 0"}
         summarize(connection, **empty)
 
@@ -153,9 +153,9 @@ def test_duckdb_answers_in_record_batches(table):
 
 def test_the_row_is_counted_over_all_pieces(table):
     wrong = table.assign(p=table["p"].where(table["i"] != 700, 1.5))
-    with refuses(ValueError, rule="probabilities in", value="1.5", row=700):
+    with refuses(ValueError, expected="probabilities in", value="1.5", row=700):
         summarize(wrong[["y", "p"]].itertuples(index=False, name=None), **COLUMNS)
-    with refuses(ValueError, rule="a number in every row", value="nan in rows 0, 1"):
+    with refuses(ValueError, expected="a number in every row", value="nan in rows 0, 1"):
         summarize(iter([wrong.assign(p=np.nan)]), **COLUMNS)
 
 
@@ -163,7 +163,7 @@ def test_decimals_and_missing_values(connection):
     query = "SELECT y, CASE WHEN i % 10 = 0 THEN NULL ELSE p END AS p FROM rows_"
     with pytest.warns(match="a value in every cell, got none in 100 rows"):
         assert summarize(connection, query=query, drop_missing=True, **COLUMNS).n_samples == 900
-    with refuses(ValueError, rule="numbers in column 'p'", value="for instance 'a' in row 0"):
+    with refuses(ValueError, expected="numbers in column 'p'", value="for instance 'a' in row 0"):
         summarize(connection, query="SELECT y, 'a' AS p FROM rows_", **COLUMNS)
 
 
@@ -182,20 +182,23 @@ class Broken:
 
 
 def test_what_breaks_off():
-    with refuses(OSError, rule="rows to the end", value="ConnectionResetError after 600 rows"):
+    with refuses(OSError, expected="rows to the end", value="ConnectionResetError after 600 rows"):
         summarize(Broken(), **COLUMNS)
 
 
 @pytest.mark.parametrize(
     ("query", "fields"),
     [
-        ("SELECT * FROM rows_ WHERE p > 2", {"rule": "at least one row", "value": "none"}),
-        ("SELECT * FROM others", {"rule": "a query that the", "value": "no such table: others"}),
-        ("SELECT y, p, p FROM rows_", {"rule": "columns of different", "value": "'p' twice"}),
-        ("SELECT y FROM rows_", {"rule": "a column 'p'|the column 'p'"}),
+        ("SELECT * FROM rows_ WHERE p > 2", {"expected": "at least one row", "value": "none"}),
+        (
+            "SELECT * FROM others",
+            {"expected": "a query that the", "value": "no such table"},
+        ),
+        ("SELECT y, p, p FROM rows_", {"expected": "columns of different", "value": "'p' twice"}),
+        ("SELECT y FROM rows_", {"expected": "a column 'p'|the column 'p'"}),
         (
             "CREATE TEMP TABLE more (i INT)",
-            {"rule": "a cursor with a result", "value": "one without"},
+            {"expected": "a cursor with a result", "value": "one without"},
         ),
     ],
 )
@@ -205,9 +208,9 @@ def test_queries_that_cannot_be_summarised(connection, query, fields):
 
 
 def test_no_rows_of_an_iterator(table):
-    with refuses(ValueError, rule="at least one row", value="none"):
+    with refuses(ValueError, expected="at least one row", value="none"):
         summarize(iter([]), **COLUMNS)
-    with refuses(TypeError, rule="the address, an engine or a connection", value="a DataFrame"):
+    with refuses(TypeError, expected="the address, an engine or a connection", value="a DataFrame"):
         summarize(table, query=QUERY, **COLUMNS)
 
 

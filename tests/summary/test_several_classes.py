@@ -24,7 +24,7 @@ def test_measures_of_rows_while_exact(kind, name, weighted):
     assert summary.measure(name) == pytest.approx(expected, abs=1e-10)
     assert summary.measure(name, multiclass=kind) == summary.measure(name)
     problems = summary.case().problems()
-    titles = [p.title for p in metrics.canonical_case("x", y, proba).problems(kind)]
+    titles = [p.title for p in metrics.canonical_case(y, proba).problems(kind)]
     assert [p.title for p in problems] == titles
 
 
@@ -86,17 +86,17 @@ def test_labels_of_many_classes():
     assert plain.classes.tolist() == [0, 1, 2]
     for name in ("log_loss", "smooth_calibration_error"):
         assert named.measure(name) == plain.measure(name)
-    with refuses(ValueError, rule=".*labels among .*0, 1, 2", value=".a", row=0):
+    with refuses(ValueError, expected=".*labels among .*0, 1, 2", value=".a", row=0):
         CalibrationSummary().update(words, proba)
-    with refuses(ValueError, rule="scores of 3 classes", value="2 columns"):
+    with refuses(ValueError, expected="scores of 3 classes", value="2 columns"):
         plain.update(y[:3] % 2, proba[:3, :1])
-    with refuses(ValueError, rule="scores of 2 classes", value="3 columns"):
+    with refuses(ValueError, expected="scores of 2 classes", value="3 columns"):
         CalibrationSummary(classes=[0, 1]).update(y, proba)
-    with refuses(ValueError, rule=".*pos_label with two classes", value="3 classes"):
+    with refuses(ValueError, expected=".*pos_label with two classes", value="3 classes"):
         CalibrationSummary(classes=[0, 1, 2], pos_label=1)
-    with refuses(ValueError, rule="summaries of the same classes"):
+    with refuses(ValueError, expected="summaries of the same classes"):
         plain + named
-    with refuses(ValueError, rule="summaries of one multiclass option"):
+    with refuses(ValueError, expected="summaries of one multiclass option"):
         plain + CalibrationSummary(multiclass="classwise")
 
 

@@ -136,8 +136,8 @@ def test_columns_that_are_neither_shares_nor_votes(first, said):
 @pytest.mark.parametrize("bad", [1.5, -0.1, np.nan])
 def test_a_batch_that_is_refused_changes_nothing(bad):
     summary = CalibrationSummary().update([0.5], [0.5], soft_labels=True)
-    with refuses(ValueError, rule=r"soft labels in \[0, 1\]"):
+    with refuses(ValueError, expected=r"soft labels in \[0, 1\]"):
         summary.update([0.5, bad], [0.5, 0.2], soft_labels=True)
     assert summary == CalibrationSummary().update([0.5], [0.5], soft_labels=True)
-    with refuses(ValueError, rule=".*all classes, for soft labels", value="pos_label alone"):
+    with refuses(ValueError, expected=".*all classes, for soft labels", value="pos_label alone"):
         CalibrationSummary(pos_label="yes").update([0.5], [0.5], soft_labels=True)

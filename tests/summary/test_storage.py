@@ -85,7 +85,7 @@ def saved(tmp_path):
 def test_truncated(tmp_path, kept):
     _, path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:kept])
-    with refuses(ValueError, where="from_parquet", rule=".*s.parquet", value="one that cannot"):
+    with refuses(ValueError, expected=".*s.parquet", value="one that cannot"):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
 
@@ -131,7 +131,7 @@ def test_other_metadata(tmp_path, change, message):
     parquet.write_table(table, tmp_path / "other.parquet")
     with pytest.raises(ValueError, match=r"(?s)(?=.*other.parquet).*" + message):
         CalibrationSummary.from_parquet(tmp_path / "other.parquet")
-    with pytest.raises(ValueError, match=r"(?s)from_arrow: (?=.*in the table).*" + message):
+    with pytest.raises(ValueError, match=r"(?s)(?=.*in the table).*" + message):
         CalibrationSummary.from_arrow(table)
 
 
@@ -153,7 +153,7 @@ def test_other_cells(tmp_path, change, message):
 def test_another_table(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
-    with refuses(ValueError, rule=".*summary in .*rows.parquet", value="a table without"):
+    with refuses(ValueError, expected=".*summary in .*rows.parquet", value="a table without"):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
     with pytest.raises(FileNotFoundError):
@@ -162,7 +162,7 @@ def test_another_table(tmp_path):
 
 def test_labels_that_no_file_can_hold():
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
-    with refuses(ValueError, rule="classes that are numbers, booleans or text"):
+    with refuses(ValueError, expected="classes that are numbers, booleans or text"):
         CalibrationSummary(classes=days).update(days, [0.1, 0.2]).to_arrow()
 
 
@@ -187,7 +187,7 @@ def test_other_tools_read_the_counts(tmp_path):
 
 def test_without_pyarrow(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with refuses(ModuleNotFoundError, cure=r".*pip install 'sklearn-calib\[cli\]'"):
+    with refuses(ModuleNotFoundError, hint=r".*pip install 'sklearn-calib\[cli\]'"):
         CalibrationSummary().to_arrow()
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_path_opens_no_file(value, tmp_path):
             CalibrationSummary.from_parquet,
             CalibrationSummary().to_parquet,
         ):
-            with refuses(TypeError, rule="the path of a file", value="the"):
+            with refuses(TypeError, expected="the path of a file", value="the"):
                 call(number)
         os.fstat(kept)
     finally:

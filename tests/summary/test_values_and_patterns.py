@@ -25,8 +25,8 @@ def cells_of(*parts, weighted):
     for part in parts:
         *given, weight = part
         other = PatternCells()
-        other.add(*given, weight if weighted else None, "test")
-        made.merge(other, "test")
+        other.add(*given, weight if weighted else None)
+        made.merge(other)
     return made
 
 
@@ -43,7 +43,7 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
     pattern, p, _, y, w = given
     w = w if weighted else np.ones(len(p))
     whole = PatternCells()
-    whole.add(*given[:4], w if weighted else None, "test")
+    whole.add(*given[:4], w if weighted else None)
     order = np.random.default_rng(1).permutation(len(p))
     parts = [taken(given, place) for place in np.array_split(order, 5)]
     found, merged = whole.sums(), cells_of(*parts, weighted=weighted).sums()

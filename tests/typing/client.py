@@ -229,7 +229,7 @@ def measures(y: Integers, p: Floats) -> list[float]:
         random_interval_calibration_error(y, p, width=0.2),
         lower_distance_to_calibration(y, p),
         lp_calibration_error(y, p, p=2.0),
-        brier_loss.of_case(canonical_case("example", y, p)),
+        brier_loss.of_case(canonical_case(y, p)),
         *[measure(y, p) for measure in all_metrics().values()],
     ]
 
@@ -259,7 +259,7 @@ def tests(y: Integers, p: Floats) -> list[float]:
     result = calibration_test(y, p, statistic="smooth", n_resamples=99, random_state=0)
     ends = confidence_interval(y, p, "brier_loss", level=0.9, n_jobs=2)
     verdict = CalibrationTester(0.1, tolerance=0.01, n_parts=3).test(y, p)
-    case = canonical_case("example", y, p)
+    case = canonical_case(y, p)
     drawn = null_distribution(case, mean_score, 99), bootstrap_distribution(case, mean_score, 99)
     print(ends.low, ends.high, verdict.calibrated, [values.mean() for values in drawn])
     print(

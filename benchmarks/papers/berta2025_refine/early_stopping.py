@@ -215,7 +215,7 @@ def one(name, seed):
 def scores_of(short, X):
     from sklearn_calib.meta._scores import classifier_scores
 
-    return classifier_scores(short, X, "auto", "benchmark")
+    return classifier_scores(short, X, "auto")
 
 
 def summary(rows):

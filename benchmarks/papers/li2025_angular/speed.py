@@ -27,15 +27,15 @@ def one(n, d):
     model = LogisticRegression(C=2 * d / n, tol=1e-10, max_iter=10_000)
     times = 5 if n * d < 1e7 else 3
     own = runner.seconds(lambda: model.fit(X, y), times)
-    fit = polished(read_linear(model, X, y, None, "speed")[0], "speed")
+    fit = polished(read_linear(model, X, y, None)[0])
 
     def angle():
-        psi, curvature, _, m = fit_leverages(fit, "speed")
+        psi, curvature, _, m = fit_leverages(fit)
         seen = observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
         return by_covariance(seen, quadratic_form(X, psi, truth.covariance), norm2)
 
-    leverage = runner.seconds(lambda: fit_leverages(fit, "speed"), times)
+    leverage = runner.seconds(lambda: fit_leverages(fit), times)
     both = runner.seconds(angle, times)
     whole = runner.seconds(lambda: approximate_leave_one_out(model, X, y), times)
     row = {

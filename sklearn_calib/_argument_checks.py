@@ -1,0 +1,215 @@
+"""Checks of arguments, each of which raises an error that names the argument."""
+
+import math
+from collections.abc import Iterable
+from importlib import import_module
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ._spelling import suggest_name
+from ._typing import FloatArray
+from .exceptions import InvalidInputError, invalid_input
+
+
+def unknown_name(
+    what: str,
+    name: object,
+    known: Iterable[object],
+    otherwise: str = "Check the spelling",
+    error: type[Exception] = ValueError,
+    *,
+    argument: str | None = None,
+) -> InvalidInputError:
+    """Return the error to raise for a name that is not known; it suggests the nearest one."""
+    names = [str(other) for other in known]
+    expected = f"{what} among {', '.join(names)}" if names else f"no {what}"
+    if argument is None and what.isidentifier():
+        argument = what
+    hint = suggest_name(name, names, otherwise)
+    got = repr(name)[:200]
+    return invalid_input(argument, expected=expected, got=got, hint=hint, error=error)
+
+
+def check_known(
+    what: str,
+    value: object,
+    known: Iterable[str],
+    otherwise: str = "Check the spelling",
+) -> None:
+    """Raise ValueError unless the value is one of the known names."""
+    if not (isinstance(value, str) and value in known):
+        raise unknown_name(what, value, known, otherwise)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number; True and a duration of numpy are not."""
+    return isinstance(value, Real) and type(value).__name__ not in ("bool", "timedelta64")
+
+
+def equals(value: object, known: object) -> bool:
+    """Return whether a value is this text or label; no array and no missing value is."""
+    try:  # an old numpy warns if an array is compared with a text
+        same: object = not getattr(value, "ndim", 0) and value == known
+    except (TypeError, ValueError):  # numbers of other libraries
+        return False
+    return type(same).__name__ in ("bool", "bool_") and bool(same)
+
+
+def number_or_nan(value: object) -> float:
+    """Return a number as a float, and NaN for anything else."""
+    return float(value) if is_number(value) else math.nan
+
+
+def check_level(level: object) -> None:
+    """Raise ValueError unless a confidence level is a number between 0 and 1."""
+    if not (is_number(level) and 0 < level < 1):
+        expected = "a level between 0 and 1"
+        raise invalid_input(
+            "level", expected=expected, got=repr(level), hint="Pass for instance 0.95"
+        )
+
+
+def check_between(
+    argument: str, value: object, low: float, high: float, *, expected: str, hint: str
+) -> None:
+    """Raise ValueError unless the value is a number strictly between two others."""
+    if not (is_number(value) and low < value < high):
+        raise invalid_input(argument, expected=expected, got=repr(value), hint=hint)
+
+
+def check_count(value: object, name: str, least: int = 1, hint: str = "Leave the default") -> int:
+    """Return a whole number of at least `least` as an int; raise ValueError for anything else.
+
+    Numbers of repetitions and of stored values also have an upper limit.
+    """
+    got = repr(value)[:60]
+    if not (is_number(value) and value < math.inf and least <= value == int(value)):
+        expected = f"a whole number {name} >= {least}"
+        raise invalid_input(name, expected=expected, got=got, hint=hint)
+    if value > _MAX_COUNTS.get(name, math.inf):
+        expected = f"a whole number {name} <= {_MAX_COUNTS[name]}"
+        raise invalid_input(name, expected=expected, got=got, hint=hint)
+    return int(value)
+
+
+#: Counts with which a call ends within a day.
+_MAX_COUNTS = {
+    "n_resamples": 10**6,
+    "n_splits": 1000,
+    "n_bins": 10**6,
+    "n_samples": 10**9,
+}
+
+
+def check_sizes(estimator: Any) -> None:
+    """Raise ValueError if a parameter is so large or so near 0 that arithmetic loses it."""
+    for name, value in estimator.get_params(deep=False).items():
+        got = repr(value)[:60]
+        if isinstance(value, Real) and not _is_python_or_numpy_number(value):
+            expected = f"{name} as a float or an int"
+            raise invalid_input(name, expected=expected, got=got, hint="Pass float(...) of it")
+        if name in ("mean", "error_score") or not is_number(value):
+            continue  # a probability has bounds of its own, and NaN stands for a failed fit
+        size = abs(float(value))
+        if not (size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE):
+            expected = (
+                f"{name} of 0, or from {_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g} in size"
+            )
+            raise invalid_input(name, expected=expected, got=got, hint="Take one of these")
+
+
+def _is_python_or_numpy_number(number):
+    """Return whether the number is of Python or numpy and, if it is whole, has 64 bits."""
+    known = type(number).__module__ in ("builtins", "numpy")
+    known &= isinstance(number, bool) or is_number(number)
+    return known and (not isinstance(number, int) or abs(number) < 2**63)
+
+
+#: The squares of these are still numbers.
+_MIN_PARAMETER_SIZE = 1e-100
+_MAX_PARAMETER_SIZE = 1e100
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Return True or False; None is False. Raise ValueError for anything else."""
+    if value is not None and type(value).__name__ not in ("bool", "bool_"):
+        raise invalid_input(
+            name,
+            expected=f"{name} as True or False",
+            got=repr(value)[:60],
+            hint="Pass one of the two, for all rows",
+        )
+    return bool(value)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Raise ValueError unless it is None or a whole number that can be one of processes."""
+    fits = n_jobs is None or (is_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES)
+    if not fits or (n_jobs is not None and n_jobs != int(n_jobs)):  # type: ignore[call-overload]
+        raise invalid_input(
+            "n_jobs",
+            expected="n_jobs as a whole number or None",
+            got=repr(n_jobs)[:60],
+            hint="Pass for instance n_jobs=2, or -1 for all cores",
+        )
+
+
+_MAX_PROCESSES = 2**15
+
+
+def check_progress(progress: object) -> None:
+    """Raise ValueError unless the callback of the progress can be called, or is None."""
+    if progress is not None and not callable(progress):
+        raise invalid_input(
+            "progress",
+            expected="progress that can be called",
+            got=repr(progress),
+            hint="Pass a function progress(done, total)",
+        )
+
+
+def require(module: str, extra: str) -> Any:
+    """Import a module of an extra; raise ModuleNotFoundError that tells how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or package).partition(".")[0] != package:
+            raise  # the package is there, and something of its own is missing
+        raise invalid_input(
+            package,
+            expected=package,
+            got="no such package",
+            hint=f"Run: pip install 'sklearn-calib[{extra}]'",
+            error=ModuleNotFoundError,
+        ) from error
+
+
+#: Above it, neighbouring whole numbers are one float64.
+_MAX_COUNT = 2.0**53
+_COUNT_TOLERANCE = 1e-6
+#: Weights that mostly show of which kind all are.
+_SAMPLE_WEIGHTS = 100
+
+
+def are_counts(weight: FloatArray) -> bool:
+    """Return whether all weights are whole numbers up to 2^53, or within 1e-6 of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib._argument_checks import are_counts
+    >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
+    (True, False, False)
+    """
+    if not (_is_whole(weight[:_SAMPLE_WEIGHTS]).all() and weight.max() <= _MAX_COUNT):
+        return False
+    return bool(_is_whole(weight).all())
+
+
+def _is_whole(weight):
+    """Return which weights are whole numbers up to rounding; a light row is not an absent one."""
+    near = np.rint(weight)
+    return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)

@@ -1,0 +1,168 @@
+"""Errors and warnings of the library, translated to the options of the command line."""
+
+import re
+import shlex
+from ast import literal_eval
+
+from ..exceptions import InvalidInputError, StructuredMessage, invalid_input
+
+#: What to add about labels that are text if some are missing.
+AS_MISSING = (
+    "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
+    "one of them is a label, write it in other words"
+)
+#: The option that sets an argument.
+OPTIONS = {
+    "bounds": "--bounds",
+    "check_columns": "--allow order",
+    "classes": "--classes",
+    "edited": "--allow edited",
+    "grades": "--grades",
+    "groups": "--cluster",
+    "labels": "--classes",
+    "pos_label": "--positive",
+    "recalibrator": "--recalibrator",
+    "sample_weight": "--weight",
+    "scale": "--scale",
+    "simplify": "--simplify",
+    "skip_rows": "--skip-rows",
+    "soft_labels": "--soft-labels",
+    "tabulate": "--tabulate",
+    "tolerance": "--tolerance",
+    "y_proba": "--prob",
+    "y_true": "--label",
+}
+#: Assignments that an option expresses in other words.
+_ASSIGNMENTS = {
+    "recalibrator=None": "--recalibrator none",
+    "sample_weight=None": "no --weight",
+    "scale=None": "--scale any",
+}
+_ONE_COLUMN_EACH = (
+    "Name one column per class with --prob, or all classes with --classes in the order of the "
+    "columns"
+)
+_OTHER_COLUMN = "Name the other class with --positive, or the other column with --prob"
+#: Hints that differ on the command line: (pattern of the library's hint, text) by topic.
+_HINTS = {
+    "all_classes": (r"Pass all classes", "Name all of them with --classes"),
+    "coarser_groups": (
+        r"lower min_rows, or pass coarser groups",
+        "name a column of larger groups with --by",
+    ),
+    "scale_order": (r"Pass order=\[.*?\], rearranged", "Name all of them with --classes"),
+    "csv_decimal": (r"csv=\{'decimal': ','\}", "--read decimal=,"),
+    "csv_header": (r"csv=\{'header': \[\.\.\.\]\}", "--read header=NAME,NAME"),
+    "csv_sep": (r"csv=\{'sep': \.\.\.\}", "--read sep=CHARACTER"),
+    "csv_encoding": (r"csv=\{'encoding': \.\.\.\}", "--read encoding=NAME"),
+    "skip_rows": (r"csv=\{'skip_rows': (?:\.\.\.|(\d+))\}", r"--skip-rows \1"),
+    "columns": (r"Pass one column per class", _ONE_COLUMN_EACH),
+    "ordered_columns": (r"Pass the columns in the order of classes_", _ONE_COLUMN_EACH),
+    "confidence": (
+        r"where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true",
+        "of a confidence in one predicted class name that class's column with --prediction",
+    ),
+    "exchange": (
+        r"pass 1 - p, or exchange the columns or the two names in classes=",
+        "name it with --positive, or exchange the columns of --prob or the two names in --classes",
+    ),
+    "fill": (
+        r"Fill them, or leave out such rows",
+        "Fill them, or leave out such rows with --missing drop",
+    ),
+    "folds": (
+        r"Pass fewer folds as cv, or groups that are finer",
+        "Name a column of more groups with --cluster",
+    ),
+    "linear_predictor": (r", or say their law by linear_predictor=\(mean, deviation\)", ""),
+    "many_labels": (r"see the page Many labels", "use the command labels"),
+    "missing_labels": (
+        r"(?:; an empty cell is a missing label|(labels must not hold NaN or infinity))",
+        rf"\1. {AS_MISSING}",
+    ),
+    "logits": (r", with canonical_proba\(scores, kind='logits'\)", ""),
+    "one_label": (
+        r"pass labels that are equal to it or not, y == label",
+        "add a column that says whether the label is the one whose share it is",
+    ),
+    "other_column": (r"(?:Pass|Summarise) the other column, or 1 - p", _OTHER_COLUMN),
+    "percentages": (
+        r"divide percentages by 100",
+        "add --scale percent for percentages, or --scale 0,10 for marks",
+    ),
+    "tolerance": (r"canonical_proba\(scores, tolerance=([^)]*)\)", r"--tolerance \1"),
+    "soft_labels": (
+        r"soft_labels=True to fit, to the measure or to the report",
+        "--soft-labels",
+    ),
+    "classes": (r"fit\(\.\.\., classes=\)", "--classes"),
+}
+#: Hints of a command that can do something else, by topic.
+KEEP_THEM = {"fill": "Fill them, or keep them with --missing keep"}
+WITHOUT_LABEL = {
+    "fill": "Give such rows when their labels come, or leave them out with --missing drop",
+}
+_VALUE = r"None|True|False|'[^']*'|\[[^\]]*\]|\([^)]*\)|-?[\w.+-]*\w"
+_ASSIGNMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=({_VALUE})?")
+#: Names of arguments that are not English words.
+_NAMES = re.compile(rf"\b({'|'.join(name for name in OPTIONS if '_' in name)})\b")
+
+Said = tuple[str, str, str]  # expected, got and hint
+
+
+def translate_message(message: StructuredMessage, **hints: str) -> str:
+    """Return the text of a message in the words of the command line.
+
+    `hints` are those of one command, by topic.
+    """
+    if not message.expected:  # a single sentence
+        return str(message)
+    shown = StructuredMessage()
+    fields = dict(vars(message))
+    fields["expected"] = _translate_text(message.expected, message.argument, hints)
+    fields["hint"] = _translate_text(message.hint, message.argument, hints)
+    shown.set_fields(**fields)
+    return shown.format_text(show_argument=False)
+
+
+def _translate_text(text, argument, hints):
+    for topic, (pattern, option) in _HINTS.items():
+        text = re.sub(pattern, hints.get(topic, option), text)
+    text = _ASSIGNMENT.sub(_translate_assignment, text)
+    text = _NAMES.sub(lambda found: OPTIONS[found[1]], text)
+    if argument in OPTIONS:  # the words that also are English ones
+        text = re.sub(rf"(?<![\w-]){argument}\b", OPTIONS[argument], text, count=1)
+    return text
+
+
+def _translate_assignment(found):
+    name, value = found[1], found[2]
+    if found[0] in _ASSIGNMENTS:
+        return _ASSIGNMENTS[found[0]]
+    option = OPTIONS[name]
+    if value is None or value in ("True", "False"):
+        return option
+    return f"{option} {_format_value(value)}"
+
+
+def _format_value(text):
+    """Return the value of an option for the text of a value in Python."""
+    try:
+        value = literal_eval(text)
+    except (SyntaxError, ValueError):
+        return shlex.quote(text)
+    if isinstance(value, tuple | list):
+        return shlex.quote(",".join(map(str, value)))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return shlex.quote(str(value))
+
+
+def invalid_option(expected: str, got: str, hint: str, *, source: str = "") -> InvalidInputError:
+    """Return the error to raise about what was given on the command line."""
+    return invalid_input(expected=expected, got=got, hint=hint, error=Exception, source=source)
+
+
+def format_sentence(expected: str, got: str, hint: str) -> str:
+    """Return the text of `invalid_option`, as a remark."""
+    return f"expected {expected}, got {got}. {hint}."

@@ -1,0 +1,65 @@
+"""Suggestions for names that are not known."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
+    """Return the known name that a misspelt or shortened one means, or None.
+
+    Case, spaces, hyphens and underscores do not count. In this order: the same name, the one that
+    begins with it ("temp") or ends with it ("bins"), the one with these initials ("ece"), the most
+    similar one, and one that is left when letters are taken out ("js" of "javascript"), or added.
+
+    Examples
+    --------
+    >>> from sklearn_calib._spelling import find_nearest_name
+    >>> find_nearest_name("temp", ["isotonic", "temperature"])
+    'temperature'
+    >>> find_nearest_name("ece", ["expected_calibration_error"])
+    'expected_calibration_error'
+    """
+    names = [str(other) for other in known]
+    wanted = _letters(str(name)[:_MAX_NAME_LETTERS])
+    if not wanted:
+        return None
+    by_letters = {_letters(other): other for other in reversed(names)}
+    if wanted in by_letters:
+        return by_letters[wanted]
+    if len(wanted) > 1:
+        for has in (str.startswith, str.endswith):
+            found = [letters for letters in by_letters if has(letters, wanted)]
+            if found:
+                return by_letters[min(found, key=len)]
+        for other in names:
+            initials = "".join(word[:1] for word in re.split(r"[\W_]+", other)).casefold()
+            if initials.endswith(wanted) and len(wanted) >= len(initials) - 1:  # but for neg_
+                return other
+    close = get_close_matches(wanted, by_letters, 1)
+    if close:
+        return by_letters[close[0]]
+    inside = [x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]]
+    inside = [x for x in inside if _is_left(x, wanted) or _is_left(wanted, x)]
+    return by_letters[max(inside, key=len)] if inside else None
+
+
+_MAX_NAME_LETTERS = 200
+
+
+def _letters(name):
+    return re.sub(r"[\s_-]", "", name.casefold())
+
+
+def _is_left(short, text):
+    """Return whether the letters of `short` stand in `text` in this order."""
+    rest = iter(text)
+    return all(letter in rest for letter in short)
+
+
+def suggest_name(
+    name: object, known: Iterable[object], otherwise: str = "Check the spelling", prefix: str = ""
+) -> str:
+    """Return the hint for a name that is not known: the nearest one, if one is near."""
+    near = find_nearest_name(name, known)
+    return otherwise if near is None else f"Write {prefix}{near!r}, the nearest name"
