@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 import re
 
-from offered import RETURNED, names_of
+from offered import REPEATED, RETURNED, names_of
 from sklearn.base import BaseEstimator
 
 import sklearn_calib
@@ -42,11 +42,15 @@ TASKS = {
         "theory": "Theory",
         "staging": "Learners seen stage by stage",
         "testing": "Testing your own methods",
-        "canonical": "Scores, labels and arrays of probabilities",
+        "_validation": "Scores, labels and arrays of probabilities",
         "exceptions": "Errors and warnings",
     },
 }
-NAMES = {"": ["compile_kernels"]}  # where a module's __all__ does not say it
+#: Names of modules whose `__all__` lists others.
+NAMES = {
+    "": ["compile_kernels"],
+    "_validation": ["canonical_labels", "canonical_proba", "log_proba"],
+}
 _RETURNED = {name for names in RETURNED.values() for name in names.split()}
 _WRITTEN = {"Capabilities", "Display", "Measure", "ProperLoss", "Recalibrator", "Staging"}
 _RESULTS = _RETURNED - _WRITTEN  # not what methods of your own are written against
@@ -82,7 +86,7 @@ def _names(module):
 def tasks():
     """(task, {title of a page: names}), in the order of the reference."""
     found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
-    known = {module for parts in TASKS.values() for module in parts}
+    known = {module for parts in TASKS.values() for module in parts} | set(REPEATED)
     *first, (last, parts) = TASKS.items()
     rest = {n: n.capitalize() for n in found if not n.startswith("_") and n not in known}
     rest = {module: title for module, title in rest.items() if _names(module)}  # for users

@@ -155,7 +155,7 @@ def _error_tables():
     lines = []
     for module in dict.fromkeys(found.module for found in errors):
         rows = [
-            (_literal(found.rule), _literal(found.cure))
+            (_literal(found.expected), _literal(found.hint))
             for found in errors
             if found.module == module
         ]

@@ -29,7 +29,7 @@ def imports(root=ROOT):
 
 def ground(graph):
     """Small modules that all may use: drawn as one, without arrows."""
-    found = {"canonical", "exceptions"}
+    found = {"exceptions"}
     helpers = sorted(part for part in graph if part.startswith("_") and part != "_kernels")
     for _ in helpers:
         found |= {part for part in helpers if graph[part] <= found}

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._version import __version__
 
 if _TYPE_CHECKING:  # at run time they are imported when they are first asked for
-    from . import canonical as canonical
     from . import datasets as datasets
     from . import decisions as decisions
     from . import decomposition as decomposition
     from . import displays as displays
     from . import exceptions as exceptions
     from . import export as export
+    from . import extending as extending
     from . import groups as groups
     from . import inference as inference
     from . import linear as linear
@@ -34,10 +34,10 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import testing as testing
     from . import theory as theory
     from ._ahead import compile_kernels
-    from .canonical import canonical_labels, canonical_proba, log_proba
+    from ._validation import canonical_labels, canonical_proba, log_proba
     from .meta import CalibratedModel, RefineThenCalibrateCV
 
-_HOMES = ("canonical", "meta", "_ahead")  # of the names below
+_HOMES = ("_validation", "meta", "_ahead")  # of the names below
 
 __all__ = [
     "CalibratedModel",

@@ -12,7 +12,7 @@ import sklearn_calib
 #: Classes that come back from what users call, protocols and functions for authors of methods, and
 #: measures that another one has as an option.
 RETURNED = {
-    "canonical": "SimplexArray canonical_labels canonical_weight log_proba",
+    "_validation": "SimplexArray canonical_labels canonical_weight log_proba",
     "datasets": "LinearTruth ScoredData",
     "decisions": "DecisionCurve ExpectedCost ExpectedMetrics NetBenefitDifference RegretCurve "
     "RiskCoverageCurve",
@@ -43,9 +43,15 @@ RETURNED = {
 }
 
 
+#: Names for authors, which other sub-packages offer too.
+REPEATED = ("extending",)
+
+
 def rooms():
-    """The names of the public sub-packages and modules."""
-    return [room.name for room in iter_modules(sklearn_calib.__path__) if room.name[0] != "_"]
+    """Return the names of the sub-packages and modules that offer something to users."""
+    found = [room.name for room in iter_modules(sklearn_calib.__path__)]
+    public = [name for name in found if name[0] != "_" and name not in REPEATED]
+    return ["_validation", *public]  # whose names are at the root
 
 
 def names_of(room):

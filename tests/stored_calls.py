@@ -32,7 +32,7 @@ from sklearn_calib import (
     linear,
 )
 from sklearn_calib._cli import main
-from sklearn_calib.canonical import canonical_proba, log_proba
+from sklearn_calib._validation import canonical_proba, log_proba
 from sklearn_calib.export import from_dict, simplify, to_dict
 from sklearn_calib.metrics import (
     BetaFamilyLoss,

@@ -18,7 +18,7 @@ from sklearn_calib._simplex import (
     take_columns,
     top_against_rest,
 )
-from sklearn_calib.canonical import (
+from sklearn_calib._validation import (
     canonical_labels,
     canonical_proba,
     canonical_weight,

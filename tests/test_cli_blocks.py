@@ -13,7 +13,7 @@ import pytest
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import _monitor, _streams, _tables, main
 from sklearn_calib._files import tables
-from sklearn_calib.canonical import read_proba
+from sklearn_calib._validation import read_proba
 from sklearn_calib.export import to_json
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import get_recalibrator

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sklearn_calib._cli import _large, main
-from sklearn_calib.canonical import ranks_of
+from sklearn_calib._validation import ranks_of
 from sklearn_calib.summary import summarize
 
 N = 600

@@ -11,8 +11,8 @@ import pytest
 
 from sklearn_calib._cli import parser
 from sklearn_calib._cli._messages import translate_message
+from sklearn_calib._validation import canonical_proba
 from sklearn_calib._warnings import warn_calibration
-from sklearn_calib.canonical import canonical_proba
 from sklearn_calib.exceptions import (
     CalibrationWarning,
     InvalidInputError,

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import sklearn_calib
+from sklearn_calib import extending
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "doc" / "extending"
@@ -50,6 +52,27 @@ def blocks(page):
     for options, code in BLOCK.findall((PAGES / f"{page}.rst").read_text(encoding="utf-8")):
         caption = re.search(r":caption: (.*)", options)
         yield caption[1] if caption else None, textwrap.dedent(code).strip("\n") + "\n"
+
+
+@pytest.mark.parametrize("page", sorted(CHECKS))
+def test_a_page_imports_only_what_is_declared(page):
+    """A page may use `sklearn_calib.extending`, what sub-packages list, and its own names."""
+    if not PAGES.exists():
+        pytest.skip("not a checkout")
+    text = (PAGES / f"{page}.rst").read_text(encoding="utf-8")
+    own = re.findall(r"^ +(?:class|def) (\w+)", text, re.MULTILINE)
+    found = re.findall(r"^ +(?:>>> )?from (sklearn_calib[.\w]*) import (.*)$", text, re.MULTILINE)
+    assert found
+    for module, names in found:
+        declared = {*import_module(module).__all__, *own}
+        assert {*names.split(", ")} <= declared, f"from {module} import {names}"
+
+
+def test_all_declared_names_are_on_a_page():
+    if not PAGES.exists():
+        pytest.skip("not a checkout")
+    text = "".join((PAGES / f"{page}.rst").read_text(encoding="utf-8") for page in CHECKS)
+    assert not [name for name in extending.__all__ if not re.search(rf"\b{name}\b", text)]
 
 
 def run(command, folder):

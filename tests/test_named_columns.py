@@ -15,7 +15,7 @@ from test_methods import rows as rows_of_methods
 from words import same
 
 from sklearn_calib import displays as displays_
-from sklearn_calib.canonical import canonical_proba, find_columns
+from sklearn_calib._validation import canonical_proba, find_columns
 from sklearn_calib.decisions import expected_cost_test, expected_metrics
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.export import from_dict, to_dict

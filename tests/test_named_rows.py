@@ -12,7 +12,7 @@ from test_methods import CLASSES, build
 from test_methods import rows as rows_of_methods
 from words import same
 
-from sklearn_calib.canonical import check_indexes
+from sklearn_calib._validation import check_indexes
 from sklearn_calib.decisions import risk_coverage_curve
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import group_calibration

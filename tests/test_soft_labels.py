@@ -14,7 +14,7 @@ from words import QUICKER, differ, same
 
 import sklearn_calib
 from sklearn_calib import CalibratedModel
-from sklearn_calib.canonical import soft_rows
+from sklearn_calib._validation import soft_rows
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import (

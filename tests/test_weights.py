@@ -9,7 +9,7 @@ from refused import refuses
 from sklearn.base import clone
 from words import QUICKER
 
-from sklearn_calib.canonical._weights import canonical_weight, weight_and_unit
+from sklearn_calib._validation._weights import canonical_weight, weight_and_unit
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from sklearn_calib.canonical import canonical_proba
+from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -5,7 +5,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from scipy.stats import norm
 
-from sklearn_calib.canonical import canonical_proba
+from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._grouping import smallest_seen
 from sklearn_calib.metrics import get_loss

@@ -131,7 +131,7 @@ def _remarks(any_order):
     def show(message, category, filename, lineno, file=None, line=None):
         if not isinstance(message, CalibrationWarning):
             return
-        from ..canonical import EITHER_ORDER
+        from .._validation import EITHER_ORDER
         from ..summary import LEFT_OUT
 
         if any_order and EITHER_ORDER in message.hint:

@@ -9,7 +9,7 @@ from .._files.columns import Block
 from .._files.tables import check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ..exceptions import add_error_context
 from ._map import EDITED, add_map, check_kind, label_names, read_map
 from ._messages import KEEP_THEM, invalid_option
@@ -191,7 +191,7 @@ def _codes(found, names, options):
     """The class of the map that each column stands for."""
     import pandas as pd
 
-    from ..canonical import find_columns
+    from .._validation import find_columns
 
     k, known = len(found.classes_), ", ".join(label_names(found))
     if len(names) != k and (k != 2 or len(names) != 1):

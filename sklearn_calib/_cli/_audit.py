@@ -149,7 +149,7 @@ def _of_rows(files, options, conditions):
 
 def _were_divided(scores):
     """Whether a report divides rows of several columns by their sums."""
-    from ..canonical import SLACK, canonical_proba
+    from .._validation import SLACK, canonical_proba
 
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
         return False

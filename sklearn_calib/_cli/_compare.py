@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import Section, Table, plain
+from .._validation import read_proba
 from .._warnings import ignore_calibration_warnings
-from ..canonical import read_proba
 from ._drawn import check_rising
 from ._messages import invalid_option
 from ._options import examples, whole_number
@@ -237,7 +237,7 @@ def _temperature(summary, drawn):
 def _scaled(fitted, proba):
     """Logits of what `predict_proba` gives; zeros count as they do there."""
     from .._simplex import absent_of, raised
-    from ..canonical import log_proba
+    from .._validation import log_proba
 
     if absent_of(proba) is not None:  # which stay at 0
         return log_proba(fitted.predict_proba(proba))

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._files.columns import Block, values_of_text
 from .._show import plain
-from ..canonical import read_proba
+from .._validation import read_proba
 from ._messages import format_sentence, invalid_option
 from ._printing import note, progress
 from ._request import Request, split_columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain, quoted
-from ..canonical import read_labels, read_proba
+from .._validation import read_labels, read_proba
 from ..exceptions import add_error_context
 from ._codes import FOUND
 from ._drawn import (
@@ -153,7 +153,7 @@ def _check_soft(method, options):
 
 def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
-    from ..canonical import canonical_weight
+    from .._validation import canonical_weight
     from ..summary import CalibrationSummary
 
     proba = rows.scores
@@ -349,7 +349,7 @@ def cross_validated_rows(
     method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
 ) -> "PairedDifference":
     """What `cross_validated` gives, of rows in memory in their own order."""
-    from ..canonical import canonical_weight
+    from .._validation import canonical_weight
     from ..inference import paired_difference
     from ..metrics import LogLoss
     from ..recalibrators import cross_fitted_proba, group_codes

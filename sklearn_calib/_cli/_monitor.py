@@ -95,7 +95,7 @@ class Batches:
         self.tables.say_what_is_left_out()
 
     def _blocks(self, whole):
-        from ..canonical import check_votes
+        from .._validation import check_votes
 
         dtypes: set[Any] = set()
         for file in self.files:

@@ -109,7 +109,7 @@ class Pairs:
 
         Those of soft labels are weighted rows of one label each, in clusters.
         """
-        from ..canonical import check_votes
+        from .._validation import check_votes
 
         self.n_rows = 0
         self.tables.begin()
@@ -252,7 +252,7 @@ class Pairs:
 
     def _weighted(self, block):
         """A block of shares as weighted rows of one label, those of an item in one cluster."""
-        from ..canonical import soft_rows
+        from .._validation import soft_rows
 
         if block.weight is not None and not block.weight.any():
             return

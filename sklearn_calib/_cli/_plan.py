@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import markdown_of, plain, sections_of
-from ..canonical import read_proba
+from .._validation import read_proba
 from ._messages import invalid_option
 from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results

@@ -9,19 +9,19 @@ import numpy as np
 from .._show import bare, plain, quoted
 from .._spelling import suggest_name
 from .._typing import AnyArray, FloatArray
-from ..canonical import read_labels, read_proba
+from .._validation import read_labels, read_proba
 from ..exceptions import add_error_context
 from ._messages import Said, invalid_option
 from ._request import Request, split_names
 from ._tables import LabelledRows, read_columns
 
 if TYPE_CHECKING:
-    from ..canonical import Ranks
+    from .._validation import Ranks
 
 
 def check_classes(classes: Any, n_columns: int, options: Request) -> None:
     """Refuse labels that are all the same, and a single column if nothing says whose it is."""
-    from ..canonical import check_column_owner
+    from .._validation import check_column_owner
 
     if len(classes) < 2:
         raise invalid_option(
@@ -76,7 +76,7 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
 
 def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
     """Return names of columns in the order of the classes, if they are those of the classes."""
-    from ..canonical import match_columns
+    from .._validation import match_columns
 
     return match_columns(np.array([names], dtype=object), [*names], classes)[0].tolist()
 
@@ -163,7 +163,7 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
 
 def _matched(rows, classes):
     """Return rows with their columns in the order of the classes that these are named after."""
-    from ..canonical import match_columns
+    from .._validation import match_columns
 
     names = [*rows.names]
     scores = match_columns(rows.scores, names, classes)
@@ -173,7 +173,7 @@ def _matched(rows, classes):
 
 def _soft(rows, options):
     """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
-    from ..canonical import check_votes
+    from .._validation import check_votes
 
     scores, soft = rows.scores, rows.labels
     check_votes(soft.kinds)
@@ -225,7 +225,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
 
 def expanded(rows: LabelledRows) -> LabelledRows:
     """Soft labels as weighted rows of one label each, which belong together."""
-    from ..canonical import soft_rows
+    from .._validation import soft_rows
 
     soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=len(rows.scores))
     together = np.arange(len(rows.labels)) if rows.together is None else rows.together
@@ -253,7 +253,7 @@ def another_order(
     weight: FloatArray | None = None,
 ) -> Said | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
-    from ..canonical import ranks_of
+    from .._validation import ranks_of
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):

@@ -18,7 +18,7 @@ from .._files.columns import (
 from .._files.tables import column_names, read_table, table_blocks
 from .._show import in_shell, plain, quoted, rows_in_words
 from .._typing import FloatArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ..exceptions import InvalidInputError, add_error_context
 from ._messages import AS_MISSING, invalid_option
 from ._printing import note
@@ -194,7 +194,7 @@ class Shares(NamedTuple):
 
 def shares_of(tables: Sequence[Block], names: Sequence[str]) -> Shares:
     """The columns of labels as shares; one column has one dimension."""
-    from ..canonical import votes_of
+    from .._validation import votes_of
 
     found = []
     for table in tables:
@@ -230,7 +230,7 @@ def _checked_shares(table, name, values):
 
 def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
     """Refuse labels that are an option which their row does not have."""
-    from ..canonical import check_same_length
+    from .._validation import check_same_length
 
     with add_error_context(source=table.source, row=table.row):
         check_same_length(codes, proba)

@@ -121,7 +121,7 @@ def of_pandas(column: Any) -> Any:
 
 def _missing(column):
     """Which values of a column are not there."""
-    from ..canonical import is_missing
+    from .._validation import is_missing
 
     if is_arrow(column):
         import pyarrow.compute as pc
@@ -463,7 +463,7 @@ def _coded_objects(column):
 
 def _without_missing(values, codes):
     """Values without those that say "nothing here", whose rows have the place -1."""
-    from ..canonical import is_missing
+    from .._validation import is_missing
 
     absent = np.array([*(is_missing(value) for value in values), True])
     if not absent[:-1].any():

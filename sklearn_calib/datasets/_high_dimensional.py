@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from .._argument_checks import check_count, check_known, is_number, unknown_name
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
-from ..canonical import read_numbers
+from .._validation import read_numbers
 from ..exceptions import invalid_input
 
 

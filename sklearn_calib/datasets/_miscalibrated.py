@@ -7,7 +7,7 @@ import numpy as np
 from .._argument_checks import check_count, is_number
 from .._random import generator, legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
-from ..canonical import canonical_proba
+from .._validation import canonical_proba
 from ..exceptions import invalid_input
 
 

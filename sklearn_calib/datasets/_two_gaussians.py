@@ -6,7 +6,7 @@ from scipy.special import expit
 from .._argument_checks import check_count
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
-from ..canonical import read_numbers
+from .._validation import read_numbers
 from ..exceptions import invalid_input
 
 

@@ -17,7 +17,7 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
-from ..canonical import (
+from .._validation import (
     align_columns,
     canonical_weight,
     check_indexes,

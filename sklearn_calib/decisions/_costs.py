@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import match_columns, read_numbers
+from .._validation import match_columns, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Case, canonical_case
 

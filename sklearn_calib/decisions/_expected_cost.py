@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from .._argument_checks import check_level
 from .._kernels._expected_metrics import best_actions, costs_of, expected_costs, mean_of_rows
 from .._typing import ArrayLike
-from ..canonical import canonical_weight
+from .._validation import canonical_weight
 from ..metrics import canonical_case
 from ._costs import canonical_costs
 

@@ -11,7 +11,7 @@ from .._kernels import _expected_metrics as kernels
 from .._show import Section, Shown, Table
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
-from ..canonical import (
+from .._validation import (
     check_column_owner,
     check_indexes,
     check_same_length,

@@ -15,13 +15,13 @@ from .._random import legacy_generator
 from .._show import plain
 from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     canonical_weight,
     check_indexes,
     check_same_length,
     read_labels,
 )
+from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._cost_sensitive import DecidingClassifier
 from ._costs import array_of_names

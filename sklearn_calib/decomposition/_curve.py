@@ -11,7 +11,7 @@ from .._argument_checks import check_known
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
-from ..canonical import (
+from .._validation import (
     canonical_proba,
     canonical_weight,
     check_indexes,

@@ -10,8 +10,8 @@ from .._argument_checks import check_flag, equals, is_number
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
+from .._validation import canonical_logits, canonical_proba
 from .._warnings import ignore_calibration_warnings
-from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import invalid_input
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba

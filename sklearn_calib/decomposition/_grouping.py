@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
+from .._validation import check_indexes
 from .._warnings import ignore_calibration_warnings
-from ..canonical import check_indexes
 from ..exceptions import invalid_input
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (

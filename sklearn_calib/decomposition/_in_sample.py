@@ -11,8 +11,8 @@ from sklearn.isotonic import isotonic_regression
 from .._kernels._temperature import TemperatureFit, fit_temperature
 from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
 from .._typing import Estimator, FloatArray, IntArray
+from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
-from ..canonical import canonical_proba
 from ..recalibrators import aligned_proba, fit_recalibrator
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 
 from .._simplex import log_proba
 from .._typing import AnyArray, FloatArray
-from ..canonical import canonical_proba
+from .._validation import canonical_proba
 
 if TYPE_CHECKING:
     from ..metrics import Case, ProperLoss

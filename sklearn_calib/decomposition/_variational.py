@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import check_count, check_level, equals, is_number, unknown_name
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ..exceptions import invalid_input
 from ..metrics import BINARY, canonical_case, metric
 from ..recalibrators import Identity, folds_of, resolve_recalibrator

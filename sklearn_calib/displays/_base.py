@@ -11,7 +11,7 @@ from .._argument_checks import require, unknown_name
 from .._kernels._logit_axis import LogitAxis
 from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
-from ..canonical import align_columns, check_indexes
+from .._validation import align_columns, check_indexes
 from ..exceptions import invalid_input
 from ..meta import check_gives_proba
 

@@ -12,7 +12,7 @@ from .._kernels._logit_axis import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self
-from ..canonical import align_columns, check_indexes
+from .._validation import align_columns, check_indexes
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square

@@ -13,8 +13,8 @@ import numpy as np
 from .._argument_checks import check_flag, is_number
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
+from .._validation import canonical_proba
 from .._version import __version__
-from ..canonical import canonical_proba
 from ..exceptions import add_error_context, invalid_input
 from ..maps import (
     MAP_KINDS,

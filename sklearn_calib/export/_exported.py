@@ -14,7 +14,7 @@ from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from .._typing import ArrayLike, Self
-from ..canonical import check_indexes, check_same_length, read_labels, soft_rows
+from .._validation import check_indexes, check_same_length, read_labels, soft_rows
 from ..exceptions import InvalidInputError, invalid_input
 from ..maps import MAX_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators

@@ -19,7 +19,7 @@ from .._simplex import (
     two_classes_of_margin,
 )
 from .._typing import FloatArray, IntArray, Self
-from ..canonical import LARGEST_LOGIT, SLACK
+from .._validation import LARGEST_LOGIT, SLACK
 from ..maps import CalibrationMap, Cells, FunctionOfScore
 from . import _program as ops
 from ._document import MapDocument

@@ -20,7 +20,7 @@ from .. import meta
 from .._argument_checks import require
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import Features
-from ..canonical import canonical_labels
+from .._validation import canonical_labels
 from ..exceptions import invalid_input
 from . import _onnx_boosted as boosted
 from ._document import document_of

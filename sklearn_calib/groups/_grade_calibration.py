@@ -12,7 +12,7 @@ from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import check_indexes, read_labels
+from .._validation import check_indexes, read_labels
 from ..exceptions import invalid_input
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of

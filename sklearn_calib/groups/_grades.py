@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 from .._argument_checks import check_count, is_number
 from .._show import Section, Shown, Table, plain
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import canonical_case
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._random import label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from ..canonical import check_indexes, give_to_owner, match_columns, read_proba
+from .._validation import check_indexes, give_to_owner, match_columns, read_proba
 from ..exceptions import invalid_input
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells

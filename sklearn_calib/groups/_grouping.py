@@ -13,8 +13,8 @@ from .._kernels._float_order import thinned
 from .._random import check_seed
 from .._show import plain
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
+from .._validation import entries, named_columns, plain_dates, read_array
 from .._warnings import warn_calibration
-from ..canonical import entries, named_columns, plain_dates, read_array
 from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import is_nothing
 

@@ -11,8 +11,7 @@ from .._argument_checks import check_count, check_level, equals, is_number
 from .._kernels._tuned_mean import effective, summed
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
-from .._warnings import ignore_calibration_warnings, warn_calibration
-from ..canonical import (
+from .._validation import (
     canonical_proba,
     canonical_weight,
     check_column_owner,
@@ -23,6 +22,7 @@ from ..canonical import (
     read_labels,
     read_numbers,
 )
+from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import aligned_proba, fit_copy, group_codes, resolve_recalibrator
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made

@@ -29,8 +29,8 @@ from .._kernels._cluster_sums import (
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from .._validation import check_indexes
 from .._warnings import warn_calibration
-from ..canonical import check_indexes
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, Case, CaseOfCells, ProperLoss, all_metrics
 from ..recalibrators import group_codes

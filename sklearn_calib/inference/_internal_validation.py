@@ -11,13 +11,13 @@ from .._kernels._batch_measures import NAMES
 from .._random import spawned
 from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     canonical_weight,
     check_indexes,
     check_several,
     read_labels,
 )
+from .._warnings import warn_calibration
 from ..decomposition import integrated_calibration_index
 from ..exceptions import invalid_input
 from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss

@@ -17,8 +17,8 @@ from .._argument_checks import (
 )
 from .._kernels._binning import cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
+from .._validation import rows_per_weight
 from .._warnings import ignore_calibration_warnings
-from ..canonical import rows_per_weight
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_copy

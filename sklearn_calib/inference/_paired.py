@@ -13,7 +13,7 @@ from .._argument_checks import check_count, check_known, check_level
 from .._kernels._cluster_sums import mean_of_clusters
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
-from ..canonical import check_indexes, check_weights, read_numbers
+from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes

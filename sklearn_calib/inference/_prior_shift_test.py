@@ -9,7 +9,7 @@ from .._argument_checks import check_count
 from .._kernels._score_mixture import RankedScores
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..canonical import (
+from .._validation import (
     check_column_owner,
     check_indexes,
     check_same_length,

@@ -17,8 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._kernels._batch_measures import RANGES, batch_measures
 from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
+from .._validation import read_labels, read_proba
 from .._warnings import emit_warning, warn_calibration
-from ..canonical import read_labels, read_proba
 from ..exceptions import invalid_input
 from ..metrics import Case, Measure
 from ._internal_result import InternalValidationRow

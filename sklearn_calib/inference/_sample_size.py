@@ -11,7 +11,7 @@ from .._argument_checks import check_between, check_level, number_or_nan, requir
 from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..canonical import canonical_weight, check_indexes, read_proba
+from .._validation import canonical_weight, check_indexes, read_proba
 from ..exceptions import invalid_input
 
 _OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"

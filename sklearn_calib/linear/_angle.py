@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 
 from .._argument_checks import equals
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
+from .._validation import read_numbers, read_proba
 from .._warnings import warn_calibration
-from ..canonical import read_numbers, read_proba
 from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled

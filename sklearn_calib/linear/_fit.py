@@ -22,8 +22,8 @@ from .._kernels._leverage import leverage_blocks, leverages
 from .._kernels._newton import damped_newton
 from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
+from .._validation import canonical_weight, check_indexes, read_labels, read_numbers
 from .._warnings import warn_calibration
-from ..canonical import canonical_weight, check_indexes, read_labels, read_numbers
 from ..exceptions import invalid_input
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"

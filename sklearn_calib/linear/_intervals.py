@@ -8,7 +8,7 @@ from .._argument_checks import check_level
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_weight, check_indexes, read_numbers
+from .._validation import canonical_weight, check_indexes, read_numbers
 from ..exceptions import invalid_input
 
 

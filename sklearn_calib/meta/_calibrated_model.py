@@ -20,7 +20,7 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
-from ..canonical import (
+from .._validation import (
     check_indexes,
     is_label_table,
     place_columns,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import safe_split
 from .._typing import AnyArray, Estimator, IntArray
-from ..canonical import check_same_length, read_labels
+from .._validation import check_same_length, read_labels
 from ..exceptions import invalid_input
 from ._scores import count_rows
 

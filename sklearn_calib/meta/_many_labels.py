@@ -12,7 +12,7 @@ from .._argument_checks import equals
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
-from ..canonical import (
+from .._validation import (
     BOTH,
     LabelScores,
     canonical_label_scores,

@@ -33,8 +33,7 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     align_columns,
     canonical_weight,
     check_indexes,
@@ -43,6 +42,7 @@ from ..canonical import (
     order_scale_columns,
     read_labels,
 )
+from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._typing import Estimator, Features, FloatArray, IntArray
-from ..canonical import place_columns, read_proba
+from .._validation import place_columns, read_proba
 from ..exceptions import invalid_input
 from ..recalibrators import all_recalibrators, suggestion
 from ..staging import own_logits

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
-from ..canonical import place_columns, read_proba
+from .._validation import place_columns, read_proba
 from ..staging import staging_of
 from ._brought import fresh
 

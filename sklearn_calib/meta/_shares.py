@@ -10,7 +10,7 @@ from sklearn.utils import indexable
 
 from .._sklearn_compat import check_method_params, routing_enabled, safe_indexing
 from .._typing import ArrayLike, Features
-from ..canonical import check_indexes, soft_rows
+from .._validation import check_indexes, soft_rows
 from ..exceptions import invalid_input
 from ._brought import frozen_with_classes
 from ._pairs import Job

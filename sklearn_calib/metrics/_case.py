@@ -11,7 +11,7 @@ import numpy as np
 from .._argument_checks import check_flag, check_known
 from .._simplex import stack_rows, title_of_problem, two_class_problems
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
-from ..canonical import (
+from .._validation import (
     BOTH,
     check_column_owner,
     check_indexes,
@@ -358,7 +358,7 @@ class Case:
 
         Examples
         --------
-        >>> from sklearn_calib.canonical import log_proba
+        >>> from sklearn_calib._validation import log_proba
         >>> from sklearn_calib.metrics import canonical_case
         >>> case = canonical_case([0, 1], [0.2, 0.9])
         >>> one, other = (case.with_labels(case.codes[::step]) for step in (1, -1))

@@ -8,7 +8,7 @@ from .._argument_checks import check_count, check_known, is_number
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import SLACK, read_proba
+from .._validation import SLACK, read_proba
 from ..exceptions import invalid_input
 from ._case import canonical_case
 from ._measure import metric

@@ -13,7 +13,7 @@ from .._argument_checks import check_flag, equals
 from .._sklearn_compat import threads_for
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function
-from ..canonical import get_category_order, hint_at_survival, is_label_table
+from .._validation import get_category_order, hint_at_survival, is_label_table
 from ..exceptions import invalid_input
 from ._case import BINARY, canonical_case, label_cases
 

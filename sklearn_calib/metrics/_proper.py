@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
 from .._typing import ArrayLike, FloatArray, IntArray
-from ..canonical import order_scale_columns
+from .._validation import order_scale_columns
 from ._loss import ProperLoss
 from ._measure import metric
 

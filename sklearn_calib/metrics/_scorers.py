@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
-from ..canonical import align_columns, check_indexes
+from .._validation import align_columns, check_indexes
 
 if TYPE_CHECKING:
     from . import Measure

@@ -11,7 +11,7 @@ from .._argument_checks import check_between, check_flag, check_known, check_lev
 from .._atomic import restore_if_raised
 from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from ..canonical import read_labels
+from .._validation import read_labels
 from ..exceptions import invalid_input
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._record import Record

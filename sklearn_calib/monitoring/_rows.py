@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex import carries_log, log_proba, two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
-from ..canonical import (
+from .._validation import (
     PASS_ALL_CLASSES,
     check_indexes,
     check_same_length,

@@ -15,7 +15,7 @@ from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex import log_odds, rank_score
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import ArrayLike, FloatArray, Self
-from ..canonical import check_indexes, rows_per_weight
+from .._validation import check_indexes, rows_per_weight
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 from ._platt import PlattScaling

@@ -21,8 +21,7 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     align_columns,
     canonical_weight,
     check_column_owner,
@@ -33,6 +32,7 @@ from ..canonical import (
     read_proba,
     warn_of_order,
 )
+from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._columns import is_nothing
 

@@ -23,8 +23,8 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
+from .._validation import rows_per_weight
 from .._warnings import warn_calibration
-from ..canonical import rows_per_weight
 from ..exceptions import invalid_input
 from ._anybody import GROUPS, group_codes, warn_of_repeated_rows
 from ._base import Capabilities

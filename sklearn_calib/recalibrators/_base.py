@@ -22,8 +22,7 @@ from .._kernels._logistic import smoothed_targets
 from .._simplex import absent_of, each_against_rest, learned_floor, raised, rank_score
 from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
-from .._warnings import emit_warning, warn_calibration
-from ..canonical import (
+from .._validation import (
     canonical_weight,
     check_column_owner,
     check_columns_of,
@@ -38,6 +37,7 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
+from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
 from ._device_map import device_map

@@ -9,7 +9,7 @@ from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
 from .._simplex import second_score
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray, IntArray
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
 
 _MIN_DROP = 0.001

@@ -19,7 +19,7 @@ from .._simplex import (
     row_blocks,
 )
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import (
+from .._validation import (
     DeviceScores,
     canonical_logits,
     canonical_weight,

@@ -10,8 +10,8 @@ from .._argument_checks import check_flag, check_sizes
 from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
+from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
-from ..canonical import check_indexes, match_columns, read_proba, rows_per_weight
 from ._base import fit_rows, joined_against_rest
 from ._columns import table_columns
 from ._refit import whole_or_not_at_all

@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..canonical import entries, is_missing, named_columns, plain_dates, read_array
+from .._validation import entries, is_missing, named_columns, plain_dates, read_array
 from ..exceptions import add_error_context, invalid_input
 
 _NUMBER = (Real, Decimal, np.bool_)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import host_array
 from .._typing import AnyArray
-from ..canonical import DeviceScores, device_scores, read_proba
+from .._validation import DeviceScores, device_scores, read_proba
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, TensorRows
 

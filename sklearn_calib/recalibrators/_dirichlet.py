@@ -11,7 +11,7 @@ from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ._near_isotonic import OnLogOdds
 from ._paths import (
     MAX_PENALTIES,

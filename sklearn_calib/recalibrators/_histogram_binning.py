@@ -20,7 +20,7 @@ from .._kernels._log_odds import middle
 from .._simplex import rank_score
 from .._sklearn_compat import KW_ONLY, Count, NonNegative, field, with_options
 from .._typing import FloatArray, Strategy
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
 
 

@@ -13,8 +13,7 @@ from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunk
 from .._simplex import raised, score_of, stack_rows
 from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
-from .._warnings import ignore_calibration_warnings, warn_calibration
-from ..canonical import (
+from .._validation import (
     BOTH,
     canonical_label_scores,
     canonical_weight,
@@ -23,6 +22,7 @@ from ..canonical import (
     known_rows,
     named_label_tables,
 )
+from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity

@@ -9,7 +9,7 @@ from .. import maps
 from .._kernels._binning import log_evidence
 from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
 

@@ -7,8 +7,8 @@ from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
+from .._validation import better_order, get_category_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
-from ..canonical import better_order, get_category_order, has_own_order, order_scale_columns
 from ._base import Capabilities, Recalibrator, check_converged, falling_by
 
 

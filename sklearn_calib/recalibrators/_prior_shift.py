@@ -26,14 +26,14 @@ from .._kernels._mixture_proportions import fit_proportions, proportions_uncerta
 from .._simplex import SMALLEST_PROBABILITY, carries_log
 from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     canonical_weight,
     check_indexes,
     match_columns,
     read_labels,
     read_proba,
 )
+from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 

@@ -17,13 +17,13 @@ from .._kernels._temperature import (
 from .._simplex import absent_of, log_of_options
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     check_column_owner,
     device_scores,
     read_labels,
     read_proba,
 )
+from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind

@@ -11,7 +11,7 @@ from .._kernels._float_order import crossings, numbers_of
 from .._show import Section, Shown, Table
 from .._simplex import raised
 from .._typing import AnyArray, FloatArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Ranges, Rows
 

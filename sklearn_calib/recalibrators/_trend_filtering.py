@@ -11,7 +11,7 @@ from .._kernels._binning import ON_EDGE, middles
 from .._simplex import second_score
 from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray, IntArray
-from ..canonical import rows_per_weight
+from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._paths import bic_price
 

@@ -9,7 +9,7 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from ..canonical import canonical_proba, is_single_column
+from .._validation import canonical_proba, is_single_column
 from ..exceptions import invalid_input
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from .._show import listed, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import better_order, named_label_tables
+from .._validation import better_order, named_label_tables
 from ..exceptions import invalid_input
 from ..metrics import Case, canonical_case
 from ._models import Model

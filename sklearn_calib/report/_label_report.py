@@ -16,9 +16,9 @@ from .._random import generator
 from .._show import bare, html_of, in_notebook
 from .._simplex import log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
+from .._validation import label_names, named_label_tables, raw_weight
 from .._version import __version__
 from .._warnings import ignore_calibration_warnings
-from ..canonical import label_names, named_label_tables, raw_weight
 from ..exceptions import invalid_input
 from ..groups import GroupRow, audit_case, audit_summaries
 from ..metrics import label_cases

@@ -8,7 +8,7 @@ import numpy as np
 from .._files.columns import taken
 from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator, fold_masses, resolve_recalibrator
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._files.columns import Coded, array_of, label_values, values_of_text
 from .._typing import AnyArray
-from ..canonical import read_labels
+from .._validation import read_labels
 from ..exceptions import add_error_context, invalid_input
 from ._parts import SummaryPart, check_form, parts_of
 

@@ -8,8 +8,7 @@ import numpy as np
 from .._argument_checks import are_counts, equals
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._warnings import warn_calibration
-from ..canonical import (
+from .._validation import (
     PASS_ALL_CLASSES,
     check_weights,
     collected,
@@ -24,6 +23,7 @@ from ..canonical import (
     soft_rows,
     valid_proba,
 )
+from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache

@@ -16,7 +16,7 @@ from .._files.opened import files_of
 from .._files.rows import ROWS, pieces_of
 from .._files.tables import FORM, check_columns, check_types, reading, table_blocks
 from .._show import quoted
-from ..canonical import collected
+from .._validation import collected
 from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
 

@@ -26,7 +26,7 @@ from .._kernels._cells import N0, label_sums, mean_scores
 from .._kernels._proportion import share_interval
 from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..canonical import FARTHER, Ranks, rank_well
+from .._validation import FARTHER, Ranks, rank_well
 from ..metrics import Case, CaseOfCells
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block, check_filled, of_pandas
 from .._typing import AnyArray
-from ..canonical import read_proba
+from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
 from ._input import checked_scores
 from ._summary import CalibrationSummary

@@ -15,8 +15,8 @@ from .._files.rows import Counting, queried
 from .._show import quoted
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
+from .._validation import check_votes, find_columns, votes_of
 from .._warnings import warn_calibration
-from ..canonical import check_votes, find_columns, votes_of
 from ..exceptions import add_error_context, invalid_input
 from ._parts import (
     ParquetPart,

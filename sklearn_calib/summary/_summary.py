@@ -24,7 +24,7 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from ..canonical import check_indexes, match_columns, read_array
+from .._validation import check_indexes, match_columns, read_array
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (

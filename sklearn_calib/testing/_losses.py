@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import FloatArray
-from ..canonical import canonical_proba
+from .._validation import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
 from ..metrics import Case, ProperLoss, get_loss

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray
+from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
-from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..metrics import log_loss
 from ..recalibrators import Recalibrator

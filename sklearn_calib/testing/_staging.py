@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from .._typing import AnyArray, Estimator
-from ..canonical import canonical_proba
+from .._validation import canonical_proba
 from ..staging import Staging, own_logits, staging_of
 from ._contract import TOLERANCE, assert_same
 

@@ -12,7 +12,7 @@ from .._argument_checks import is_number
 from .._random import legacy_generator
 from .._simplex import two_classes_of_margin
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..canonical import read_numbers
+from .._validation import read_numbers
 from ..datasets import make_two_gaussians
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss

@@ -6,7 +6,7 @@ import pytest
 from refused import fields_of, refuses
 from scipy.special import expit
 
-from sklearn_calib.canonical import canonical_proba
+from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._grouping import _law, smallest_seen
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss

@@ -9,7 +9,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.canonical import _labels, _scores
+from sklearn_calib._validation import _labels, _scores
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import (

@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._near_isotonic import Path
-from sklearn_calib.canonical import rows_per_weight
+from sklearn_calib._validation import rows_per_weight
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import reliability_curve
 from sklearn_calib.recalibrators import (

@@ -70,7 +70,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> from sklearn_calib.canonical import find_columns
+    >>> from sklearn_calib._validation import find_columns
     >>> find_columns(pd.DataFrame([[0.9, 0.1]], columns=["yes", "no"]), ["no", "yes"])
     array([1, 0])
     """

@@ -89,7 +89,7 @@ def soft_rows(
 
     Examples
     --------
-    >>> from sklearn_calib.canonical import soft_rows
+    >>> from sklearn_calib._validation import soft_rows
     >>> rows = soft_rows([0.75, 1, 0], [4, 1, 2])
     >>> rows.items.tolist(), rows.labels.tolist(), rows.weight.tolist()
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
@@ -152,7 +152,7 @@ def votes_of(table: FloatArray) -> Votes:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.canonical import votes_of
+    >>> from sklearn_calib._validation import votes_of
     >>> votes = votes_of(np.array([[3.0, 1.0], [0.0, 1.0]]))
     >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])

@@ -1,8 +1,7 @@
-"""The door: whatever users hand over comes in here, and leaves as clean arrays.
+"""Checks of what users pass: scores become rows that sum to 1, labels codes, weights numbers.
 
-Scores become rows on the simplex, labels become codes, weights numbers that add up safely.
-Everything behind this door sees clean float64 arrays only. The two kinds of score are declared
-by the caller and never guessed from the values.
+All other sub-packages receive clean float64 arrays only. The caller declares which of the two
+kinds the scores are; it is never guessed from the values. Start reading with `read_proba`.
 """
 
 from .._simplex import SimplexArray as SimplexArray

@@ -51,7 +51,7 @@ def canonical_weight(
 
     Examples
     --------
-    >>> from sklearn_calib.canonical import canonical_weight
+    >>> from sklearn_calib._validation import canonical_weight
     >>> canonical_weight([0.5, 2, 0], 3).tolist()
     [0.5, 2.0, 0.0]
     >>> canonical_weight([2.0**1000, 2.0**1001], 2) / 2.0**62
@@ -150,7 +150,7 @@ def rows_per_weight(weight: FloatArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.canonical import rows_per_weight
+    >>> from sklearn_calib._validation import rows_per_weight
     >>> rows_per_weight(np.array([1.0, 3.0])), rows_per_weight(np.array([0.5, 0.5]))
     (1.0, 2.0)
     """

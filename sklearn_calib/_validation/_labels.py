@@ -53,7 +53,7 @@ def canonical_labels(
 
     Examples
     --------
-    >>> from sklearn_calib.canonical import canonical_labels
+    >>> from sklearn_calib._validation import canonical_labels
     >>> classes, codes = canonical_labels(["no", "yes", "no"])
     >>> classes.tolist(), codes.tolist()
     (['no', 'yes'], [0, 1, 0])

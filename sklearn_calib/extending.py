@@ -1,0 +1,62 @@
+"""Names for methods, measures, losses, displays, learners and maps of your own.
+
+The pages on extending the package use these names and those that the public sub-packages list, and
+nothing else. They keep their meaning between minor releases, as public names do.
+"""
+
+from ._validation import (
+    check_same_length,
+    read_labels,
+    read_proba,
+)
+from .displays import Display
+from .exceptions import invalid_input
+from .maps import (
+    LOGIT,
+    CalibrationMap,
+    FunctionOfScore,
+    Identity,
+    Mixture,
+    Number,
+    SoftmaxAffine,
+    invalid_field,
+    schema_field,
+)
+from .metrics import BinaryProblem, Case, Measure, ProperLoss, all_losses, metric
+from .recalibrators import Capabilities, Recalibrator
+from .staging import Staging, register_staging, staging_of
+from .testing import check_contract, contract_checks
+
+__all__ = [
+    "LOGIT",
+    "BinaryProblem",
+    "CalibrationMap",
+    "Capabilities",
+    "Case",
+    "Display",
+    "FunctionOfScore",
+    "Identity",
+    "Measure",
+    "Mixture",
+    "Number",
+    "ProperLoss",
+    "Recalibrator",
+    "SoftmaxAffine",
+    "Staging",
+    "all_losses",
+    "check_contract",
+    "check_same_length",
+    "contract_checks",
+    "invalid_field",
+    "invalid_input",
+    "metric",
+    "read_labels",
+    "read_proba",
+    "register_staging",
+    "schema_field",
+    "staging_of",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
