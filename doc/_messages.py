@@ -43,6 +43,10 @@ KINDS = {
 
 def _message(call, module, texts):
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "invalid_combination":
+        first, second = (_text(argument, texts) for argument in call.args)
+        hint = next(keyword.value for keyword in call.keywords if keyword.arg == "hint")
+        return Message("error", module, f"{first} without {second}", _text(hint, texts))
     if name not in KINDS:
         return None
     values = {keyword.arg: keyword.value for keyword in call.keywords}

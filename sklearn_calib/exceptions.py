@@ -31,6 +31,8 @@ class StructuredMessage(Exception):
         What to do.
     source : str
         The file that the value comes from; empty if there is none.
+    sentence : str
+        The text instead of ``expected ..., got ...``; empty if that form fits.
     """
 
     argument: str | None = None
@@ -38,6 +40,7 @@ class StructuredMessage(Exception):
     row: int | None = None
     column: int | None = None
     estimator = ""  # the class whose fit warns, which a pipeline hides
+    sentence = ""  # said instead of what is expected and found, if set
     remark = ""  # a sentence after the others
 
     def set_fields(self, **fields: Any) -> None:
@@ -47,9 +50,11 @@ class StructuredMessage(Exception):
 
     def format_text(self, show_argument: bool = True) -> str:
         """Return the text; the command line shows neither arguments nor classes."""
-        if not self.expected:  # a single sentence
+        if not self.expected:  # a message of another kind
             return str(self)
         text = f"expected {self.expected}, got {self.value}{self._format_place(show_argument)}."
+        if self.sentence:
+            text = f"{self.sentence}."
         if self.source:
             text = f"{self.source}: {text}"
         if self.estimator and show_argument:
@@ -135,6 +140,14 @@ def invalid_input(
     fields["column"] = None if column is None else int(column)
     fields["source"] = source
     return _make_error(error, fields)
+
+
+def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInputError:
+    """Return the error to raise about two arguments that exclude each other."""
+    expected = f"{argument} without {other}"
+    fields = message_fields(argument, expected=expected, got="both", hint=hint)
+    fields["sentence"] = f"{argument} and {other} cannot be combined"
+    return _make_error(ValueError, fields)
 
 
 #: How numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it as Python does.

@@ -531,7 +531,7 @@ def test_what_the_message_says_of_other_sums():
     for tolerance in (-0.1, 1, True, "auto", np.nan):
         with refuses(ValueError, expected=r"a tolerance in \[0, 1\)"):
             canonical_proba([0.5], tolerance=tolerance)
-    with refuses(ValueError, expected=".*no tolerance for logits", value="0.1", hint="Leave"):
+    with refuses(ValueError, expected="tolerance without kind", value="both", hint="Leave"):
         canonical_proba([0.5], kind="logits", tolerance=0.1)
 
 

@@ -52,6 +52,13 @@ def test_the_argument_has_the_name_that_the_user_knows():
     )
 
 
+def test_two_arguments_that_exclude_each_other():
+    error = catch_error(brier_loss, [[0.5]], [[0.5]], soft_labels=True, multilabel="macro")
+    assert str(error).startswith("soft_labels and multilabel cannot be combined. Call it for")
+    assert (error.argument, error.value) == ("soft_labels", "both")
+    assert translate_message(error).startswith("--soft-labels and multilabel cannot be combined.")
+
+
 def test_an_argument_that_the_sentence_names_is_not_repeated():
     error = invalid_input("level", expected="a level between 0 and 1", got="2")
     assert str(error) == "expected a level between 0 and 1, got 2."

@@ -300,12 +300,12 @@ def test_p_values_below_any_draw_are_those_of_the_bound(hits):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"pos_label": 1}, "no pos_label for multilabel=True"),
-        ({"by": {"a": [1]}}, "no by for multilabel=True"),
-        ({"features": [[1]]}, "no features for multilabel=True"),
-        ({"columns": ["y", "p"]}, "no columns for multilabel=True"),
-        ({"normalize": True}, "no normalize for multilabel=True"),
-        ({"advice": True}, "no advice for multilabel=True"),
+        ({"pos_label": 1}, "pos_label without multilabel=True"),
+        ({"by": {"a": [1]}}, "by without multilabel=True"),
+        ({"features": [[1]]}, "features without multilabel=True"),
+        ({"columns": ["y", "p"]}, "columns without multilabel=True"),
+        ({"normalize": True}, "normalize without multilabel=True"),
+        ({"advice": True}, "advice without multilabel=True"),
         ({"labels": ["a", "a"]}, "different names of labels, got 'a' twice"),
         ({"labels": ["a"]}, "2 names as labels"),
         ({"level": 2}, "a level between 0 and 1"),

@@ -182,7 +182,7 @@ def test_a_method_without_weights_takes_equal_ones_alone():
     proba, y, weight = case_of(2)
     Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
     with refuses(
-        InvalidInputError, expected="no sample_weight, which this method cannot use"
+        InvalidInputError, expected="equal weights, as this method cannot use sample_weight"
     ) as refused:
         Unweighted().fit(proba, y, sample_weight=weight)
     assert refused.value.argument == "sample_weight"

@@ -121,6 +121,7 @@ def translate_message(message: StructuredMessage, **hints: str) -> str:
     fields = dict(vars(message))
     fields["expected"] = _translate_text(message.expected, message.argument, hints)
     fields["hint"] = _translate_text(message.hint, message.argument, hints)
+    fields["sentence"] = _translate_text(message.sentence, message.argument, hints)
     shown.set_fields(**fields)
     return shown.format_text(show_argument=False)
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._argument_checks import check_count
 from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..exceptions import add_error_context, invalid_input
+from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ._arrays import read_numbers
 from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
@@ -286,9 +286,7 @@ def _finite_range(table, cure, first=0):
 
 def _check_tolerance(tolerance, kind):
     if kind != "proba":
-        raise invalid_input(
-            expected="no tolerance for logits", got=repr(tolerance), hint="Leave tolerance out"
-        )
+        raise invalid_combination("tolerance", "kind='logits'", hint="Leave tolerance out")
     number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
     if not number or not 0 <= tolerance < 1:
         raise invalid_input(

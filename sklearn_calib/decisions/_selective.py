@@ -280,7 +280,9 @@ class SelectiveClassifier(DecidingClassifier):
         if known is None:
             if groups is not None:
                 cure = "Leave them out, or pass groups to fit"
-                raise invalid_input(expected="no groups, as fit had none", got="groups", hint=cure)
+                raise invalid_input(
+                    expected="rows without groups, as in fit", got="groups", hint=cure
+                )
             return self.threshold_
         if groups is None:
             raise invalid_input(

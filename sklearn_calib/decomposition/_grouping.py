@@ -143,7 +143,9 @@ def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
         cure = "Choose those that may matter, or principal components of them"
         raise invalid_input(expected=f"at most {MOST_COLUMNS} features", got=got, hint=cure)
     if SCORE in columns:
-        raise invalid_input(expected=f"no feature named {SCORE!r}", got="one", hint="Rename it")
+        raise invalid_input(
+            expected=f"features with names other than {SCORE!r}", got="that name", hint="Rename it"
+        )
     return {name: case.of_given(column) for name, column in columns.items()}
 
 

@@ -23,7 +23,7 @@ from .._validation import (
     read_numbers,
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
-from ..exceptions import add_error_context, invalid_input
+from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ..recalibrators import aligned_proba, fit_copy, group_codes, resolve_recalibrator
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 
@@ -303,9 +303,7 @@ def calibrated_mean(
     check_indexes(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
-        raise invalid_input(
-            "bounds", expected="no bounds where a class is counted", got=f"{bounds!r}", hint=cure
-        )
+        raise invalid_combination("bounds", "labels of classes", hint=cure)
     limits = _limits(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits

@@ -14,7 +14,7 @@ from .._sklearn_compat import threads_for
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function
 from .._validation import get_category_order, hint_at_survival, is_label_table
-from ..exceptions import invalid_input
+from ..exceptions import invalid_combination, invalid_input
 from ._case import BINARY, canonical_case, label_cases
 
 if TYPE_CHECKING:
@@ -175,9 +175,7 @@ class Measure:
         if multilabel is not None:
             if soft:
                 cure = "Call it for the column of each label, with soft_labels=True"
-                raise invalid_input(
-                    "soft_labels", expected="soft_labels or multilabel", got="both", hint=cure
-                )
+                raise invalid_combination("soft_labels", "multilabel", hint=cure)
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
         if not soft and is_label_table(y_true):
             raise invalid_input(

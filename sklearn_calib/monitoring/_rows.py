@@ -135,7 +135,7 @@ def _group_codes(groups, known, n):
     if known is None:
         if groups is not None:
             cure = "Pass groups=, the names of all groups, when the monitor is made"
-            raise invalid_input(expected="no groups", got="groups of rows", hint=cure)
+            raise invalid_input(expected="rows without groups", got="groups", hint=cure)
         return np.zeros(n, dtype=np.intp)
     if groups is None:
         raise invalid_input(

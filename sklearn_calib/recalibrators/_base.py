@@ -701,7 +701,7 @@ def fit_rows(
     if not weighs and not (weight == weight[0]).all():
         raise invalid_input(
             "sample_weight",
-            expected="no sample_weight, which this method cannot use",
+            expected="equal weights, as this method cannot use sample_weight",
             got="weights that differ",
             hint="Leave sample_weight out, or choose a method that declares it",
         )

@@ -266,4 +266,6 @@ def _check_number(given):
             ),
         )
     if SCORE in given.columns:
-        raise invalid_input(expected=f"no column named {SCORE!r}", got="one", hint="Rename it")
+        raise invalid_input(
+            expected=f"columns with names other than {SCORE!r}", got="that name", hint="Rename it"
+        )

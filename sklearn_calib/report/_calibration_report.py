@@ -10,7 +10,7 @@ from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import canonical_proba, is_single_column
-from ..exceptions import invalid_input
+from ..exceptions import invalid_combination, invalid_input
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
@@ -387,7 +387,7 @@ def _of_many_labels(*, y_true, y_proba, multilabel, pos_label, columns, by, feat
     given = next((name for name, value in alone.items() if value is not None), None)
     if given is not None:
         cure = f"Leave {given} out, or report on one label, Y[:, 0] and P[:, 0]"
-        raise invalid_input(expected=f"no {given} for multilabel=True", got="one", hint=cure)
+        raise invalid_combination(given, "multilabel=True", hint=cure)
     return label_report(y_true, y_proba, **options)
 
 

@@ -335,7 +335,7 @@ def test_groups_of_other_rows():
         model.predict(p[:, None], groups=["a", "b"])
     with refuses(ValueError, expected=".*a group in every row", value="none", row=1):
         model.predict([[0.9], [0.9]], groups=["a", None])
-    with refuses(ValueError, expected="no groups, as fit had none"):
+    with refuses(ValueError, expected="rows without groups, as in fit"):
         selective(P, Y, coverage=0.5).score(P[:, None], Y, groups=np.zeros(200))
     few = group.astype(object)
     few[:3] = "few"

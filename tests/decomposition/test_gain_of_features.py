@@ -158,7 +158,7 @@ def test_columns_that_say_nothing(column):
             np.zeros((49, 1)),
             "at least 50 rows of .* for features, got 49 rows",
         ),
-        (100, {"(score)": np.zeros(100)}, "no feature named"),
+        (100, {"(score)": np.zeros(100)}, "features with names other than"),
     ],
 )
 def test_refused(rows, features, message):

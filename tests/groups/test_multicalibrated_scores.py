@@ -450,7 +450,7 @@ def test_mistakes_at_fit():
         fit(p, y, groups={})
     with refuses(TypeError, expected=".*single values as groups", value="list in column 'a'"):
         fit(p, y, groups={"a": pd.Series([[1], [2, 3]] * 30)})
-    with refuses(ValueError, expected=r"no column named '\(score\)'"):
+    with refuses(ValueError, expected=r"columns with names other than '\(score\)'"):
         fit(p, y, groups={"(score)": p})
     with pytest.raises(ValueError, match="l2"):
         MulticalibratedScores(l2=0).fit(p, y, groups=table)

@@ -332,7 +332,7 @@ def test_text_and_json():
         ({"bounds": (1, 0), "y": [0, 1] * 60}, r"expected bounds as \(lowest, highest\)"),
         (
             {"bounds": (0, 1), "y": ["n", "y"] * 60, "pos_label": "y"},
-            "expected no bounds where a class is counted",
+            "bounds and labels of classes cannot be combined",
         ),
         ({"scale": 10}, r"expected scale as \(lowest, highest\) or None"),
         ({"power": 2}, "expected power 'auto' or from 0 to 1, got 2"),

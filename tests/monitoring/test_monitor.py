@@ -423,7 +423,7 @@ def test_arguments(options, said):
 
 
 def test_no_groups_without_names():
-    with refuses(ValueError, expected="no groups"):
+    with refuses(ValueError, expected="rows without groups"):
         CalibrationMonitor().update([0], [0.5], groups=["a"])
 
 
