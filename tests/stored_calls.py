@@ -48,7 +48,7 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.staging import staging_of
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.theory import GaussianLogisticModel
@@ -306,9 +306,7 @@ def calls_of_groups():
     yield (
         "labels",
         "report",
-        lambda: calibration_report(
-            labels, scores, multilabel=True, n_resamples=9, sample_weight=WEIGHT
-        ),
+        lambda: multilabel_report(labels, scores, n_resamples=9, sample_weight=WEIGHT),
     )
 
 

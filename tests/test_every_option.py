@@ -42,7 +42,7 @@ ELSEWHERE = {
     "as_eval_metric": "gives a function",
     **dict.fromkeys(("get_loss", "get_scorer", "get_recalibrator"), "give an object"),
     "lower_distance_to_calibration": "its interval has the same options",
-    "calibration_report": "tests/test_report*.py",
+    **dict.fromkeys(("calibration_report", "multilabel_report"), "tests/test_report*.py"),
     "canonical_proba": "tests/test_canonical.py",
     "canonical_weight": "tests/test_canonical.py",
 }

@@ -11,7 +11,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import to_json
 from sklearn_calib.groups import Grades
 from sklearn_calib.recalibrators import OrdinalCalibration, get_recalibrator
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import multilabel_report
 
 SCALE = ["low", "mid", "high"]
 
@@ -66,7 +66,7 @@ def test_backwards_labels_in_words_of_the_command():
     rng = np.random.default_rng(0)
     p = rng.random((400, 2))
     with refuses(ValueError, hint=r".*1 - p; where they are meant, check_columns=False") as said:
-        calibration_report(rng.random((400, 2)) < 1 - p, p, multilabel=True)
+        multilabel_report(rng.random((400, 2)) < 1 - p, p)
     assert translate_message(said.value).endswith(
         "Name the other class with --positive, or the other column with --prob; where they are "
         "meant, --allow order."

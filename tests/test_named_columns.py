@@ -29,7 +29,7 @@ from sklearn_calib.recalibrators import (
     VectorScaling,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report, find_column_order
+from sklearn_calib.report import calibration_report, find_column_order, multilabel_report
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 NAMES = np.array(["a", "b", "c"])
@@ -73,11 +73,15 @@ def in_turn(names, slow=()):
         yield pytest.param(name, kind, marks=marks, id=f"{title}-{kind}")
 
 
+#: Functions that have no labels, or whose columns are not classes.
+WITHOUT_CLASSES = ("validation_sample_size", "multilabel_report")
+
+
 def of_tables():
-    """Functions of probabilities, but for one that has no labels."""
+    """Functions of probabilities whose columns are classes."""
     for name, function in FUNCTIONS.items():
         known = set(inspect.signature(function).parameters)
-        if {*TABLES, "staged_proba"} & known and name != "validation_sample_size":
+        if {*TABLES, "staged_proba"} & known and name not in WITHOUT_CLASSES:
             yield name
 
 
@@ -291,8 +295,8 @@ def test_many_labels(kind, multilabel):
     curves = reliability_curve(named, P, multilabel=multilabel, n_resamples=0)
     plain = reliability_curve(Y, proba, multilabel=multilabel, n_resamples=0)
     same([*curves], [*plain], exact=False)
-    quick = {"measures": ["log_loss"], "n_resamples": 2, "multilabel": True}
-    one, other = (calibration_report(*g, **quick) for g in ((named, P), (Y, proba)))
+    quick = {"measures": ["log_loss"], "n_resamples": 2}
+    one, other = (multilabel_report(*g, **quick) for g in ((named, P), (Y, proba)))
     assert [row.value for row in one.rows] == [row.value for row in other.rows]
     model = MultilabelCalibration().fit(P, named)
     plain = MultilabelCalibration().fit(proba, Y).predict_proba(proba)
@@ -374,16 +378,16 @@ def test_a_report_of_many_labels_looks_at_the_named_columns():
     rng = np.random.default_rng(0)
     proba = rng.random((400, 3)) ** [1, 2, 3]
     Y = (rng.random((400, 3)) < proba).astype(int)
-    quick = {"measures": ["log_loss"], "n_resamples": 2, "multilabel": True}
-    expected = calibration_report(Y, proba, labels=NAMES, **quick)
+    quick = {"measures": ["log_loss"], "n_resamples": 2}
+    expected = multilabel_report(Y, proba, labels=NAMES, **quick)
     given = table(Y, [0, 1, 2]), table(proba, [1, 2, 0])
     for more in ({}, {"labels": ["c", "b", "a"]}):
-        found = calibration_report(*given, **quick, **more)
+        found = multilabel_report(*given, **quick, **more)
         values = {row.model: row.value for row in found.rows}
         assert values == {row.model: row.value for row in expected.rows}
     unnamed = [pd.DataFrame(one.to_numpy()) for one in given]
     with refuses(ValueError, expected=".*in the order of the labels"):
-        calibration_report(*unnamed, **quick)
+        multilabel_report(*unnamed, **quick)
 
 
 def test_names_that_were_not_there_at_fit():

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from sklearn_calib._cli import main
 from sklearn_calib._kernels._tilted_draws import skewed_ends, tail_of_range
 from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._columns import better_columns
 from sklearn_calib.report._label_report import chernoff_bound, holm
 
@@ -32,7 +32,7 @@ def given(n=300):
 
 def quickly(Y, P, **options):
     how = {"n_resamples": 2, "measures": ["log_loss"], "labels": NAMES[: Y.shape[1]]} | options
-    return calibration_report(Y, P, multilabel=True, **how)
+    return multilabel_report(Y, P, **how)
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +144,7 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     P = rng.beta(1, 3, size=(30, 130))
     Y = rng.random(P.shape) < P
-    found = calibration_report(
-        Y.astype(int), P, multilabel=True, n_resamples=0, measures=["log_loss"]
-    )
+    found = multilabel_report(Y.astype(int), P, n_resamples=0, measures=["log_loss"])
     found.to_html(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert len(page) < 120_000 and "... and 30 more, less far off" in page
@@ -300,12 +298,6 @@ def test_p_values_below_any_draw_are_those_of_the_bound(hits):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"pos_label": 1}, "pos_label without multilabel=True"),
-        ({"by": {"a": [1]}}, "by without multilabel=True"),
-        ({"features": [[1]]}, "features without multilabel=True"),
-        ({"columns": ["y", "p"]}, "columns without multilabel=True"),
-        ({"normalize": True}, "normalize without multilabel=True"),
-        ({"advice": True}, "advice without multilabel=True"),
         ({"labels": ["a", "a"]}, "different names of labels, got 'a' twice"),
         ({"labels": ["a"]}, "2 names as labels"),
         ({"level": 2}, "a level between 0 and 1"),
@@ -313,13 +305,21 @@ def test_p_values_below_any_draw_are_those_of_the_bound(hits):
 )
 def test_bad_input(options, said):
     with refuses(ValueError, **fields_of(said)):
-        calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], multilabel=True, **options)
-    with refuses(ValueError, expected=r"the probabilities of one model, for multilabel=True"):
-        calibration_report([[0, 1]], {"a": [[0.2, 0.5]]}, multilabel=True)
-    with refuses(
-        ValueError, expected=".*multilabel True or False", value="'macro'", hint="Pass True"
-    ):
-        calibration_report([[0, 1]], [[0.2, 0.5]], multilabel="macro")
+        multilabel_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], **options)
+
+
+def test_several_models_and_none_are_not_a_report_on_labels():
+    with refuses(ValueError, expected="the probabilities of one model", value="a dict"):
+        multilabel_report([[0, 1]], {"a": [[0.2, 0.5]]})
+    with refuses(ValueError, expected="the probabilities of one model", value="no y_proba"):
+        multilabel_report([[0, 1]], None)
+    with refuses(TypeError, expected="probabilities", hint=".*multilabel_report"):
+        multilabel_report([[0, 1]], lambda X: X)
+
+
+def test_a_report_on_one_label_points_to_the_report_on_many():
+    with refuses(ValueError, expected="one label per row", hint=".*call multilabel_report"):
+        calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]])
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -422,9 +422,7 @@ def test_level():
                 size=P.shape
             )
             Y = (ndtr(z) < P).astype(int)
-            found = calibration_report(
-                Y, P, multilabel=True, n_resamples=0, measures=["log_loss"], random_state=seed
-            )
+            found = multilabel_report(Y, P, n_resamples=0, measures=["log_loss"], random_state=seed)
             count += found.p_value <= 0.05
         rejected[rho] = count / 200
     assert max(rejected.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

@@ -41,7 +41,7 @@ from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.summary import CalibrationSummary, CellSample
 
 TESTS = Path(__file__).parent
@@ -928,7 +928,7 @@ def other_evidence():
     yield CellSample(table, counts, counts, counts), {"exchanged": True}
     labels = np.column_stack([Y, 1 - Y, np.roll(Y, 1)])
     proba = np.column_stack([P, 1 - OTHER, OTHER])
-    report = calibration_report(labels, proba, multilabel=True, n_resamples=5)
+    report = multilabel_report(labels, proba, n_resamples=5)
     common = {"created": date.today().isoformat(), "version": __version__}
     accuracy = ((proba > 0.5) == labels).mean()
     yield report, common | {"n_samples": N, "source": None, "accuracy": accuracy}

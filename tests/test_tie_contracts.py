@@ -25,7 +25,7 @@ from sklearn_calib.decomposition._grouping import enough_for_features
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import multilabel_report
 from sklearn_calib.report._label_sections import _IN_TEXT as LINES_OF_TEXT
 from sklearn_calib.summary._pattern_cells import _least_shift
 
@@ -460,9 +460,7 @@ def test_labels_that_are_left_out_of_a_text_are_counted(left):
     count = LINES_OF_TEXT + left
     rng = np.random.default_rng(0)
     proba = rng.random((40, count))
-    report = calibration_report(
-        (rng.random((40, count)) < proba).astype(int), proba, multilabel=True, n_resamples=2
-    )
+    report = multilabel_report((rng.random((40, count)) < proba).astype(int), proba, n_resamples=2)
     expected = f"... and {left} more" if left else None
     text = str(report)
     found = [line.strip() for line in text.splitlines() if " more, " in line]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import multilabel_report
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -47,8 +47,8 @@ def measured(law, shape, n, labels, part):
     for number in range(DRAWS // PARTS):
         rng = np.random.default_rng([n, labels, part, number])
         Y, P = rows_of(law, shape, n, labels, rng)
-        found = calibration_report(
-            Y, P, multilabel=True, n_resamples=0, measures=MEASURES[:1], level=LEVEL,
+        found = multilabel_report(
+            Y, P, n_resamples=0, measures=MEASURES[:1], level=LEVEL,
             random_state=number,
         )  # fmt: skip
         one = found.averages[0]

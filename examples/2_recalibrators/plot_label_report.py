@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_calib.recalibrators import MultilabelCalibration
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import multilabel_report
 
 # %%
 # 1500 films and eight genres, from drama, which every second film has, to noir, which one in sixty
@@ -30,7 +30,7 @@ said[:, 1] += 0.7
 said[:, 5] -= 1.0
 proba = expit(said)
 
-report = calibration_report(has[:1500], proba[:1500], multilabel=True, labels=genres)
+report = multilabel_report(has[:1500], proba[:1500], labels=genres)
 print(report)
 
 # %%
@@ -39,7 +39,7 @@ print(report)
 
 repair = MultilabelCalibration().fit(proba[:1500], has[:1500])
 repaired = repair.predict_proba(proba[1500:])
-after = calibration_report(has[1500:], repaired, multilabel=True, labels=genres)
+after = multilabel_report(has[1500:], repaired, labels=genres)
 print(f"p of all genres together: {report.p_value:.2g} as given, {after.p_value:.2g} repaired")
 
 # %%

@@ -65,7 +65,7 @@ def audit_labels(options: Request) -> int:
 
 
 def _report(files, options, conditions):
-    from ..report import calibration_report
+    from ..report import multilabel_report
 
     if weigh_more(files, _MOST_BYTES):
         raise invalid_option(
@@ -78,10 +78,9 @@ def _report(files, options, conditions):
     settings = settings_of(files, options, conditions)
     name = plain(options.name or f"{len(names)} labels")
     with add_error_context(source=called(files)), progress("measuring") as advance:
-        report = calibration_report(
+        report = multilabel_report(
             labels,
             scores,
-            multilabel=True,
             sample_weight=weight,
             labels=names,
             name=name,

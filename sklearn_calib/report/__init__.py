@@ -11,6 +11,7 @@ from ._evidence import Line as Line
 from ._evidence import Run as Run
 from ._label_report import LabelAverage as LabelAverage
 from ._label_report import LabelReport as LabelReport
+from ._label_report import multilabel_report
 from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence
@@ -19,6 +20,7 @@ from ._verdict import Verdict as Verdict
 __all__ = [
     "calibration_report",
     "find_column_order",
+    "multilabel_report",
 ]
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from .._argument_checks import check_level, check_progress
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from .._validation import canonical_proba, is_single_column
-from ..exceptions import invalid_combination, invalid_input
+from .._validation import canonical_proba, is_label_table, is_single_column
+from ..exceptions import invalid_input
 from ..groups import audit_case
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
@@ -22,7 +22,6 @@ from ._columns import (
     code_to_paste,
     names_of_columns,
 )
-from ._label_report import LabelReport, label_report
 from ._models import (
     Model,
     ModelOfRows,
@@ -36,58 +35,10 @@ from ._report import CalibrationReport
 from ._table import report_measures, report_rows
 
 
-@overload
-def calibration_report(
-    y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
-    y_proba: ArrayLike | dict[str, Any] | None = ...,
-    *,
-    multilabel: Literal[False] = ...,
-    sample_weight: ArrayLike | None = ...,
-    labels: ArrayLike | None = ...,
-    pos_label: object = ...,
-    name: str = ...,
-    source: str | None = ...,
-    columns: Sequence[str] | None = ...,
-    normalize: bool = ...,
-    check_columns: bool = ...,
-    advice: bool = ...,
-    by: Any = ...,
-    features: Any = ...,
-    grades: Any = ...,
-    groups: ArrayLike | None = ...,
-    soft_labels: bool = ...,
-    measures: Iterable[str] | None = ...,
-    level: float = ...,
-    n_resamples: int | Literal["auto"] = ...,
-    random_state: RandomStateLike = ...,
-    progress: Progress | None = ...,
-) -> CalibrationReport: ...
-
-
-@overload
-def calibration_report(
-    y_true: ArrayLike,
-    y_proba: ArrayLike | list[Any],
-    *,
-    multilabel: Literal[True],
-    sample_weight: ArrayLike | None = ...,
-    labels: ArrayLike | None = ...,
-    check_columns: bool = ...,
-    name: str = ...,
-    source: str | None = ...,
-    measures: Iterable[str] | None = ...,
-    level: float = ...,
-    n_resamples: int | Literal["auto"] = ...,
-    random_state: RandomStateLike = ...,
-    progress: Progress | None = ...,
-) -> LabelReport: ...
-
-
 def calibration_report(
     y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
     y_proba: ArrayLike | dict[str, Any] | None = None,
     *,
-    multilabel: bool = False,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
@@ -107,7 +58,7 @@ def calibration_report(
     n_resamples: int | Literal["auto"] = "auto",
     random_state: RandomStateLike = 0,
     progress: Progress | None = None,
-) -> CalibrationReport | LabelReport:
+) -> CalibrationReport:
     """Judge the calibration of predictions: a verdict, a table of measures, and pictures.
 
     Parameters
@@ -116,15 +67,9 @@ def calibration_report(
         Labels; or, alone, a summary of labels and probabilities, or a dict of name to summary.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict, default=None
         Probabilities; a dict of name to probabilities compares models.
-    multilabel : bool, default=False
-        Many labels per row: `y_true` is a table of 0 and 1, NaN where a label is not known, and
-        `y_proba` a table with one column per label, or a list with an array of two columns for
-        each, as `MultiOutputClassifier` gives it. `pos_label`, `columns`, `normalize`, `advice`,
-        `by`, `features`, `grades`, `groups` and `soft_labels` are then refused.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns; needed if `y_true` lacks a class. Of many labels
-        their names, by default those of the columns of `y_true`, or numbers.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class of two, which owns a single column; the second by default.
         Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
@@ -141,8 +86,7 @@ def calibration_report(
         that rounding explains are divided with a warning (see `canonical_proba`), and
         others refused.
     check_columns : bool, default=True
-        Refuse columns in an order that cannot be meant; see Raises. Of many labels: a column that
-        ranks its label backwards, and columns that rank each other's labels far better.
+        Refuse columns in an order that cannot be meant; see Raises.
     advice : bool, default=False
         Find out at once whether recalibration would help; see `CalibrationReport.advise`.
     by : table, dict of columns or list of masks, default=None
@@ -179,7 +123,11 @@ def calibration_report(
 
     Returns
     -------
-    report : CalibrationReport, or LabelReport of many labels
+    report : CalibrationReport
+
+    See Also
+    --------
+    multilabel_report : The report on many labels per row.
 
     Raises
     ------
@@ -220,27 +168,6 @@ def calibration_report(
     floor is reached, the report says in how many rows, and how many of them are exactly 0. Where
     scikit-learn says another number, of float32 and float16, the report quotes it.
 
-    Many labels: each is tested by the range of the cumulative differences (see
-    `group_calibration`) on 999 draws of labels, at 0.95 of the level, and by Chernoff's bound of
-    weighted sums of residuals at 0.05 of it, which tells errors that no number of draws would
-    resolve. Where 999 draws cannot resolve a p-value that the number of labels asks for, as many
-    draws from tilted predictions do, which are weighted (Harrison, 2012). The p-values are adjusted
-    by Holm's method, which holds under any dependence between the labels of a row; the smallest is
-    that of all labels together. The intervals of a macro and a micro loss allow for the skewness
-    of rows with few events, as the gamma interval of Fay and Feuer (1997) does. "auto" resamples
-    are 6000 over the number of labels, at least 20 and at most 200. Of more than 100 labels the
-    lower distance to calibration, which costs as much as all other measures, is left out unless
-    `measures` names it. Cost: some 0.6 s per label up to 30 labels,
-    half a minute for 500.
-
-    References
-    ----------
-    Holm (1979), "A simple sequentially rejective multiple test procedure". Chernoff (1952), "A
-    measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations",
-    theorem 1. Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method
-    based on the gamma distribution". Harrison (2012), "Conservative hypothesis tests and confidence
-    intervals using importance sampling".
-
     Examples
     --------
     >>> from sklearn_calib.report import calibration_report
@@ -252,23 +179,17 @@ def calibration_report(
     >>> error = next(r for r in report.rows if r.measure == "expected_calibration_error")
     >>> error.value > error.if_calibrated
     True
-
-    Many labels per row, of which one is wrong:
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.beta(1, [1, 3, 9], size=(800, 3))
-    >>> Y = (rng.random(truth.shape) < truth).astype(int)
-    >>> given = np.column_stack([truth[:, 0], np.sqrt(truth[:, 1]), truth[:, 2]])
-    >>> names = ["rain", "wind", "snow"]
-    >>> report = calibration_report(Y, given, multilabel=True, labels=names, n_resamples=20)
-    >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
-    ['wind']
     """
-    if multilabel is not False:
-        return _of_many_labels(**locals())
+    if y_proba is not None and not soft_labels and is_label_table(y_true):
+        raise invalid_input(
+            "y_true",
+            expected="one label per row, a 1d array",
+            got="a table of labels",
+            hint="For many labels per row call multilabel_report; for one-hot labels pass "
+            "y.argmax(axis=1)",
+        )
     functions = report_measures(measures, groups is not None or soft_labels)
-    _check_options(level, name, columns, progress)
+    check_report_options(level, name, columns, progress)
     others = {"by": by, "features": features, "grades": grades}
     _check_clusters(groups, soft_labels, others, y_proba)
     given = sample_weight, labels, pos_label
@@ -337,7 +258,7 @@ def _models_of_rows(named, read, groups, check_columns):
     """Models of the rows that are read of each probabilities, which may belong together."""
     cases = {}
     for key, proba in named.items():
-        _check_no_model(proba)
+        check_no_model(proba)
         cases[key] = read(proba)
         if check_columns:
             check_order(cases[key], plain(key))
@@ -366,35 +287,10 @@ def _losses_of_scikit_learn(models, named):
     return {key: loss for key, loss in losses.items() if loss is not None}
 
 
-def _of_many_labels(*, y_true, y_proba, multilabel, pos_label, columns, by, features, **options):
-    """`label_report`, but for what only rows of one label can have."""
-    if multilabel is not True:
-        cure = "Pass True: macro and micro means are both reported"
-        raise invalid_input(
-            "multilabel", expected="multilabel True or False", got=repr(multilabel)[:60], hint=cure
-        )
-    alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
-    alone |= {name: options.pop(name) or None for name in ("normalize", "advice", "soft_labels")}
-    alone |= {name: options.pop(name) for name in ("grades", "groups")}
-    _check_options(options["level"], options["name"], columns, options["progress"])
-    if y_proba is None or isinstance(y_proba, dict):
-        got = "no y_proba" if y_proba is None else "a dict"
-        cure = "Pass them as y_proba; report on several models one by one"
-        raise invalid_input(
-            expected="the probabilities of one model, for multilabel=True", got=got, hint=cure
-        )
-    _check_no_model(y_proba)
-    given = next((name for name, value in alone.items() if value is not None), None)
-    if given is not None:
-        cure = f"Leave {given} out, or report on one label, Y[:, 0] and P[:, 0]"
-        raise invalid_combination(given, "multilabel=True", hint=cure)
-    return label_report(y_true, y_proba, **options)
-
-
-def _check_no_model(given):
-    """A model where its probabilities belong: say what to write."""
+def check_no_model(given: Any, function: str = "calibration_report") -> None:
+    """Raise TypeError if a model is given instead of its probabilities."""
     if hasattr(given, "predict") or callable(given):
-        rule, call = "probabilities", "calibration_report(y, {})"
+        rule, call = "probabilities", f"{function}(y, {{}})"
         check_gives_proba(given, call, rule)
         cure = f"Write {call.format('model.predict_proba(X)')}"
         raise invalid_input(
@@ -402,7 +298,8 @@ def _check_no_model(given):
         )
 
 
-def _check_options(level, name, columns, progress):
+def check_report_options(level: Any, name: Any, columns: Any, progress: Any) -> None:
+    """Raise ValueError for options that are not of the kind that a report takes."""
     check_level(level)
     check_progress(progress)
     if not isinstance(name, str):
