@@ -65,9 +65,11 @@ def number_or_nan(value: object) -> float:
 def check_level(level: object) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
     if not (is_number(level) and 0 < level < 1):
-        expected = "a level between 0 and 1"
         raise invalid_input(
-            "level", expected=expected, got=repr(level), hint="Pass for instance 0.95"
+            "level",
+            expected="a level between 0 and 1",
+            got=repr(level),
+            hint="Pass for instance 0.95",
         )
 
 
@@ -86,11 +88,11 @@ def check_count(value: object, name: str, least: int = 1, hint: str = "Leave the
     """
     got = repr(value)[:60]
     if not (is_number(value) and value < math.inf and least <= value == int(value)):
-        expected = f"a whole number {name} >= {least}"
-        raise invalid_input(name, expected=expected, got=got, hint=hint)
+        raise invalid_input(name, expected=f"a whole number {name} >= {least}", got=got, hint=hint)
     if value > _MAX_COUNTS.get(name, math.inf):
-        expected = f"a whole number {name} <= {_MAX_COUNTS[name]}"
-        raise invalid_input(name, expected=expected, got=got, hint=hint)
+        raise invalid_input(
+            name, expected=f"a whole number {name} <= {_MAX_COUNTS[name]}", got=got, hint=hint
+        )
     return int(value)
 
 
@@ -108,8 +110,12 @@ def check_sizes(estimator: Any) -> None:
     for name, value in estimator.get_params(deep=False).items():
         got = repr(value)[:60]
         if isinstance(value, Real) and not _is_python_or_numpy_number(value):
-            expected = f"{name} as a float or an int"
-            raise invalid_input(name, expected=expected, got=got, hint="Pass float(...) of it")
+            raise invalid_input(
+                name,
+                expected=f"{name} as a float or an int",
+                got=got,
+                hint="Pass float(...) of it",
+            )
         if name in ("mean", "error_score") or not is_number(value):
             continue  # a probability has bounds of its own, and NaN stands for a failed fit
         size = abs(float(value))
