@@ -317,7 +317,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     >>> from_dict(document)
     Traceback (most recent call last):
     ...
-    ValueError: sklearn_calib.export, map.parts[1].coef: expected a value, got nothing. The map was
+    ValueError: map.parts[1].coef: expected a value, got nothing. The map was
     changed or cut off; export it again.
     """
     found = read_document(document, edited=edited)
@@ -412,7 +412,7 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     >>> from_json("[1, 2]")
     Traceback (most recent call last):
     ...
-    ValueError: sklearn_calib.export, the document: expected a dict, got list. Pass what to_dict
+    ValueError: the document: expected a dict, got list. Pass what to_dict
     returned.
     """
     return from_dict(_parsed(_content(source)), edited=edited)
