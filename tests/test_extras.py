@@ -54,10 +54,10 @@ def test_each_picture_and_table_says_what_to_install(tmp_path):
         [sys.executable, "-c", _PROGRAM, *codes], capture_output=True, text=True, check=True
     )
     said = out.stdout.splitlines()
-    plot = ": expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
-    assert said[: len(PLOTS)] == [where + plot for where in PLOTS]
+    plot = "expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
+    assert said[: len(PLOTS)] == [plot] * len(PLOTS)
     assert said[len(PLOTS) :] == [
-        "ReliabilityDisplay.plot" + plot,
+        plot,
         "expected pandas, got no such package. Run: pip install 'sklearn-calib[cli]'.",
         "no error",  # a page needs neither
     ]

@@ -9,7 +9,6 @@ from .._files.columns import Block
 from .._files.tables import check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
-from .._validation import read_proba
 from ..exceptions import add_error_context
 from ._map import EDITED, add_map, check_kind, label_names, read_map
 from ._messages import KEEP_THEM, invalid_option
@@ -170,6 +169,8 @@ class Calibration:
             return self._calibrated(scores, table.first), missing
 
     def _calibrated(self, scores, first):
+
+        from .._validation import read_proba
 
         kind, absent = self.options.kind, self.options.absent
         flip = self.codes == [0]  # the one column is of the first class

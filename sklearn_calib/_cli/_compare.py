@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import Section, Table, plain
-from .._validation import read_proba
 from .._warnings import ignore_calibration_warnings
 from ._drawn import check_rising
 from ._messages import invalid_option
@@ -220,6 +219,7 @@ def _means():
 
 def _temperature(summary, drawn):
     """Temperature scaling, fitted to all cells, or to the rows drawn."""
+    from .._validation import read_proba
     from ..recalibrators import get_recalibrator
     from ..summary import DrawnSample
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from .._files.columns import Block, values_of_text
 from .._show import plain
-from .._validation import read_proba
 from ._messages import format_sentence, invalid_option
 from ._printing import note, progress
 from ._request import Request, split_columns
@@ -176,6 +175,7 @@ def soft_sample(
         The columns of scores.
     options : Namespace
     """
+    from .._validation import read_proba
     from ..summary import rows_to_draw
 
     ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))

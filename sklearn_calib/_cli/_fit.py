@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain, quoted
-from .._validation import read_labels, read_proba
 from ..exceptions import add_error_context
 from ._codes import FOUND
 from ._drawn import (
@@ -153,7 +152,7 @@ def _check_soft(method, options):
 
 def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `seen`."""
-    from .._validation import canonical_weight
+    from .._validation import canonical_weight, read_proba
     from ..summary import CalibrationSummary
 
     proba = rows.scores
@@ -349,7 +348,7 @@ def cross_validated_rows(
     method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
 ) -> "PairedDifference":
     """What `cross_validated` gives, of rows in memory in their own order."""
-    from .._validation import canonical_weight
+    from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
     from ..metrics import LogLoss
     from ..recalibrators import cross_fitted_proba, group_codes

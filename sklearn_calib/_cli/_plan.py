@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import markdown_of, plain, sections_of
-from .._validation import read_proba
 from ._messages import invalid_option
 from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
@@ -97,6 +96,7 @@ def _check_rows(files):
 
 
 def _size(files: "Sequence[str]", options: Request) -> Any:
+    from .._validation import read_proba
     from ..inference import validation_sample_size
 
     rows = read_columns(files, options)

@@ -9,7 +9,6 @@ import numpy as np
 from .._show import bare, plain, quoted
 from .._spelling import suggest_name
 from .._typing import AnyArray, FloatArray
-from .._validation import read_labels, read_proba
 from ..exceptions import add_error_context
 from ._messages import Said, invalid_option
 from ._request import Request, split_names
@@ -106,6 +105,7 @@ def classes_of(
     """
     import pandas as pd
 
+    from .._validation import read_labels
     from ..summary import find_classes
 
     if options.soft_labels:
@@ -132,6 +132,8 @@ def read_rows(files: Sequence[str], options: Request) -> LabelledRows:
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
     refused, unless ``--allow order`` was given.
     """
+
+    from .._validation import read_labels, read_proba
 
     absent = options.absent
     rows = read_columns(files, options)
@@ -173,7 +175,7 @@ def _matched(rows, classes):
 
 def _soft(rows, options):
     """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
-    from .._validation import check_votes
+    from .._validation import check_votes, read_proba
 
     scores, soft = rows.scores, rows.labels
     check_votes(soft.kinds)
@@ -253,7 +255,7 @@ def another_order(
     weight: FloatArray | None = None,
 ) -> Said | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
-    from .._validation import ranks_of
+    from .._validation import ranks_of, read_proba
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):

@@ -18,7 +18,6 @@ from .._files.columns import (
 from .._files.tables import column_names, read_table, table_blocks
 from .._show import in_shell, plain, quoted, rows_in_words
 from .._typing import FloatArray
-from .._validation import read_proba
 from ..exceptions import InvalidInputError, add_error_context
 from ._messages import AS_MISSING, invalid_option
 from ._printing import note
@@ -290,6 +289,8 @@ def probability(table: Block, name: str, options: Request) -> FloatArray:
 
 def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArray:
     """The probabilities of a block of rows, checked."""
+
+    from .._validation import read_proba
 
     scores = np.column_stack([probability(table, name, options) for name in names])
     how: dict[str, Any] = {"kind": options.kind, "tolerance": options.sum_tolerance}

@@ -118,9 +118,13 @@ class Rows:
 
     def after(self, part: Any) -> "Rows":
         """Return the rows that a map makes of these, computed once for each map."""
-        if id(part) not in self._results:
-            self._results[id(part)] = part.apply(self)
-        return self._results[id(part)]
+        key = id(part)
+        if key in self._results:
+            return self._results[key]
+        found: Rows = part.apply(self)
+        if found is not self:  # rows that hold themselves would wait for the garbage collector
+            self._results[key] = found
+        return found
 
     def with_proba(self, proba: FloatArray) -> "Rows":
         """Return rows without exact logarithms."""
@@ -170,7 +174,9 @@ class Rows:
         if key not in self._results:
             proba = self.to_canonical()
             clipped = raised(proba, floor)
-            self._results[key] = self if clipped is proba else Rows.from_canonical(clipped)
+            if clipped is proba:
+                return self
+            self._results[key] = Rows.from_canonical(clipped)
         return self._results[key]
 
     def uniform(self) -> "Rows":

@@ -172,7 +172,7 @@ class ModelOfRows(Model):
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             rule = "whole numbers >= 0 as sample_weight, for grades count rows"
-            cure = "Leave grades out, or sample_weight"
+            cure = "Leave grades= out, or sample_weight"
             raise invalid_input("sample_weight", expected=rule, got=got, hint=cure)
         classes = {"labels": case.classes, "pos_label": self.positive}
         return grade_calibration(y, case.proba, grades, counts=_unequal(counts), **classes)

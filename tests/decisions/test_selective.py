@@ -33,6 +33,9 @@ from sklearn_calib.exceptions import CalibrationWarning
 Y, P = golden_set()
 
 
+SELECTIVE = "sklearn_calib.decisions._selective"
+
+
 class Given(ClassifierMixin, BaseEstimator):
     """Predicts the probabilities that stand in its only feature."""
 
@@ -181,7 +184,7 @@ def broken_guarantees(draws, delta, n=300, max_risk=0.2):
 def test_guarantee():
     """It fails at most as often as allowed, and more often where more is allowed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_calib.decisions._selective.caution", lambda *args: None)
+        patch.setattr(f"{SELECTIVE}.warn_calibration", lambda **options: None)
         rare, often = (broken_guarantees(500, delta) for delta in (0.05, 0.9))
     assert rare <= 0.05 and rare < often <= 0.9
 
@@ -383,7 +386,9 @@ def test_laws_of_coverage_and_of_groups():
         group = rng.integers(4, size=n)
         for allowed in broken:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("sklearn_calib.decisions._selective.caution", lambda *args: None)
+                patch.setattr(
+                    "sklearn_calib.decisions._selective.warn_calibration", lambda **options: None
+                )
                 each = SelectiveClassifier(FrozenEstimator(Given()), 0.25, allowed)
                 each.fit(p[:, None], y, groups=group)
             t = np.array(list(each.thresholds_.values()))

@@ -19,7 +19,9 @@ from sklearn_calib.recalibrators import AngularCalibration, StackedCalibration
 @pytest.mark.parametrize("seeds", [(5,), pytest.param((0, 6), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("cls", RECALIBRATORS)
 def test_the_order_of_rows_and_last_bits_do_not_show(cls, seeds):
-    method, within = cls(**QUICKER.get(cls.__name__, {})), 1e-12
+    method = cls(**QUICKER.get(cls.__name__, {}))
+    is_restricted = cls.__name__ == "RestrictedPolynomialRegression"
+    within = 1e-11 if is_restricted else 1e-12  # 1.1e-12 on a processor with AVX-512
     for k, seed in product((2, 3), seeds):
         proba, soft, weight = shares(k, seed=seed)
         items, labels, mass = doubled(soft, weight)

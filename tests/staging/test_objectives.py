@@ -184,7 +184,7 @@ def test_lightgbm_one_vs_rest_is_refused():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     options = {"n_estimators": 4, "n_jobs": 1, "verbose": -1}
     learner = lightgbm.LGBMClassifier(objective="ova", num_class=3, **options)
-    message = "LGBMClassifier: expected an objective .* sum to 1, got 'multiclassova'. Use "
+    message = "expected an objective .* sum to 1, got 'multiclassova'. Use "
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
