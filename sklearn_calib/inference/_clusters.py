@@ -156,7 +156,7 @@ class ClusterSample(CaseOfCells):
     >>> import numpy as np
     >>> from sklearn_calib.inference import ClusterSample
     >>> from sklearn_calib.metrics import canonical_case
-    >>> (problem,) = canonical_case("example", [0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]).problems()
+    >>> (problem,) = canonical_case([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]).problems()
     >>> sample = ClusterSample(problem, np.array([0, 0, 1, 1]))
     >>> sample.weight.tolist(), sample.table.toarray().tolist()
     ([[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
@@ -432,7 +432,7 @@ def few_event_interval(
     >>> import numpy as np
     >>> from sklearn_calib.inference import few_event_interval
     >>> from sklearn_calib.metrics import BrierLoss, canonical_case
-    >>> case = canonical_case("example", [0] * 59 + [1], np.full(60, 0.05))
+    >>> case = canonical_case([0] * 59 + [1], np.full(60, 0.05))
     >>> ends = few_event_interval(case, lambda: BrierLoss().of_labels(case.proba), 0.95)
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]

@@ -116,7 +116,7 @@ def distribution_of_draws(
     >>> import numpy as np
     >>> from sklearn_calib.inference import distribution_of_draws
     >>> from sklearn_calib.metrics import brier_loss, canonical_case
-    >>> case = canonical_case("example", [0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
+    >>> case = canonical_case([0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
     >>> def half(rng):
     ...     return case.take(rng.choice(4, 2, replace=False))
     >>> distribution_of_draws(half, brier_loss.of_case, 3).shape

@@ -110,7 +110,7 @@ class Measure:
     >>> from sklearn_calib.metrics import brier_loss, canonical_case
     >>> brier_loss([0, 1], [0.2, 0.9])
     0.025
-    >>> case = canonical_case("example", [0, 1], [0.2, 0.9])
+    >>> case = canonical_case([0, 1], [0.2, 0.9])
     >>> brier_loss.of_case(case)  # validates nothing again
     0.025
     """
