@@ -27,7 +27,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 466_300,
+    "tokens": 465_900,
     "tokens per 100 code lines": 949,
     "where parameters": 0,
     "tuples that are only unpacked": 106,
@@ -35,7 +35,7 @@ LIMITS = {
     "percent of function names of one word": 49.6,
     "percent of function names with a participle": 13.2,
     "percent of function names with of": 8.2,
-    "percent of docstrings that are not imperative": 79.1,
+    "percent of docstrings that are not imperative": 78.9,
     "files": 367,
     "public names": 156,
     "sub-packages": 23,
