@@ -34,7 +34,7 @@ from sklearn_calib.metrics import (
 )
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import MulticlassBinning, MultilabelCalibration
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._label_sections import finding
 from sklearn_calib.report._pictures import comparison
 from sklearn_calib.summary import CalibrationSummary, CellSample
@@ -178,9 +178,9 @@ def test_few_positives_are_counted_as_rows():
     """A weight of .01 for all rows says nothing else."""
     p = np.random.default_rng(0).random((300, 2)) / 2
     y = (np.random.default_rng(1).random((300, 2)) < p).astype(float)
-    more = {"multilabel": True, "n_resamples": 0, "measures": ["log_loss"]}
+    more = {"n_resamples": 0, "measures": ["log_loss"]}
     for weight in (None, np.full(300, 0.01)):
-        report = calibration_report(y, p, sample_weight=weight, **more)
+        report = multilabel_report(y, p, sample_weight=weight, **more)
         assert [finding(row) for row in report.labels] == ["nothing", "nothing"]
 
 

@@ -57,7 +57,7 @@ from sklearn_calib.recalibrators import (
     PriorShift,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report, find_column_order
+from sklearn_calib.report import calibration_report, find_column_order, multilabel_report
 from sklearn_calib.summary import CalibrationSummary
 
 N = 60
@@ -286,6 +286,17 @@ CALLS = {
     "cross_fitted_proba": (
         ("pair", "y", *BOTH),
         lambda r: cross_fitted_proba("platt", r["pair"], r["y"], cv=2, **pick(r, BOTH)),
+    ),
+    "multilabel_report": (
+        ("labels", "pair", *WEIGHED),
+        lambda r: multilabel_report(
+            r["labels"],
+            r["pair"],
+            measures=["log_loss"],
+            n_resamples=2,
+            check_columns=False,
+            **pick(r, WEIGHED),
+        ),
     ),
     "calibration_report": (
         ("y", "p", *BOTH),
