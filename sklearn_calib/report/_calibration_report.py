@@ -180,14 +180,8 @@ def calibration_report(
     >>> error.value > error.if_calibrated
     True
     """
-    if y_proba is not None and not soft_labels and is_label_table(y_true):
-        raise invalid_input(
-            "y_true",
-            expected="one label per row, a 1d array",
-            got="a table of labels",
-            hint="For many labels per row call multilabel_report; for one-hot labels pass "
-            "y.argmax(axis=1)",
-        )
+    if y_proba is not None and not soft_labels:
+        _check_one_label(y_true)
     functions = report_measures(measures, groups is not None or soft_labels)
     check_report_options(level, name, columns, progress)
     others = {"by": by, "features": features, "grades": grades}
@@ -285,6 +279,18 @@ def _losses_of_scikit_learn(models, named):
     """Those that are other than ours, by model."""
     losses = {key: loss_of_scikit_learn(models[key].case, given) for key, given in named.items()}
     return {key: loss for key, loss in losses.items() if loss is not None}
+
+
+def _check_one_label(y_true):
+    """Raise ValueError for a table of labels, which has a report of its own."""
+    if is_label_table(y_true):
+        raise invalid_input(
+            "y_true",
+            expected="one label per row, a 1d array",
+            got="a table of labels",
+            hint="For many labels per row call multilabel_report; for one-hot labels pass "
+            "y.argmax(axis=1)",
+        )
 
 
 def check_no_model(given: Any, function: str = "calibration_report") -> None:
