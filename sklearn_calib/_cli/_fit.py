@@ -235,7 +235,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
         raise invalid_option(
             expected=f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
             got="those of the other class",
-            hint=("Add --positive with the other label, or --allow order where they are meant so"),
+            hint="Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
     coarse = summary.coarsen(min(summary.max_cells, _CELLS))

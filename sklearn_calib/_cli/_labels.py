@@ -71,7 +71,7 @@ def _report(files, options, conditions):
         raise invalid_option(
             expected="tables of at most 1 GB, unpacked, for many labels",
             got="larger ones",
-            hint=("Give a sample of the rows, or audit one label at a time, which reads any size"),
+            hint="Give a sample of the rows, or audit one label at a time, which reads any size",
         )
     names, labels, scores, weight = _read(files, options)
     screen = Screen()

@@ -165,7 +165,7 @@ def _check(options):
         raise invalid_option(
             expected="--cluster with --system",
             got="none",
-            hint=("Name the column of the item, such as a question, that all systems answered"),
+            hint="Name the column of the item, such as a question, that all systems answered",
         )
     if options.json is not None and options.json == options.markdown:
         raise invalid_option(

@@ -46,7 +46,7 @@ def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
         raise invalid_option(
             expected="two files, or one file and --prob twice",
             got=f"files: {len(files)}, --prob: {len(named)}",
-            hint=("A file named twice is one; name the columns of one model in one --prob a,b,c"),
+            hint="A file named twice is one; name the columns of one model in one --prob a,b,c",
         )
     called = options.name or []
     if len(called) not in (0, 2):

@@ -218,7 +218,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
     classes = split_names(options.classes)
     if len(set(classes)) != len(names):
         raise invalid_option(
-            expected=(f"{len(names)} different names in --classes, one for each column of --label"),
+            expected=f"{len(names)} different names in --classes, one for each column of --label",
             got=f"{len(set(classes))}",
             hint="Name as many, or leave it out",
         )

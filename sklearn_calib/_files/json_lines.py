@@ -370,7 +370,7 @@ def _lines_of_array(stream, encoding, file):
         raise invalid_input(
             expected=f"one object in each line of {plain(file)}",
             got=f"a list of more than {csv_text.LONGEST_ROW:,} characters",
-            hint=("Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl"),
+            hint="Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
         )
     decoder = json.JSONDecoder()
     try:

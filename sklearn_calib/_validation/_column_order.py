@@ -283,7 +283,7 @@ def order_in_doubt(
 
     Only an order that is not that of the sorted labels is doubted: who names it may have meant the
     order of a scale, and the columns of scikit-learn are sorted. `given` is the argument's name.
-    The words are the rule, what was got and the cure, as `caution` takes them.
+    Returns what is expected, what was got and the hint, as `warn_calibration` takes them.
     """
     names, plain = classes.tolist(), np.asarray(proba)
     if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
@@ -298,7 +298,7 @@ def order_in_doubt(
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
         f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
-        (f"{given}= names the columns and does not move them: " + EITHER_ORDER),
+        f"{given}= names the columns and does not move them: {EITHER_ORDER}",
     )
 
 

@@ -98,7 +98,7 @@ def _pair(part):
         raise invalid_input(
             expected="an array of shape (n_samples, 2)",
             got=f"shape {np.shape(part)}",
-            hint=("A model that saw only one class of a label gives one column: add the other"),
+            hint="A model that saw only one class of a label gives one column: add the other",
         )
     return read_proba(part)
 

@@ -310,7 +310,7 @@ def _numeric_table(scores: ArrayLike) -> AnyArray:
         raise invalid_input(
             expected="at least one row and one column of scores",
             got=f"shape {raw.shape}, 0 sample(s)",
-            hint=("Check the selection that produced this table (a minimum of 1 is required)"),
+            hint="Check the selection that produced this table (a minimum of 1 is required)",
         )
     return raw[:, None] if raw.ndim == 1 else raw
 
@@ -370,7 +370,7 @@ def check_same_length(codes: Sized, proba: Sized) -> None:
     if len(codes) != len(proba):
         raise invalid_input(
             expected="as many labels as rows of scores",
-            got=(f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)"),
+            got=f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
             hint="Check that both come from the same selection",
         )
     absent = absent_of(proba) if isinstance(proba, SimplexArray) else None

@@ -66,7 +66,7 @@ class DecidingClassifier(ClassifierAround):
             raise invalid_input(
                 expected="a classifier with predict_proba",
                 got=inner,
-                hint=(f"Write CalibratedModel({inner}(...)), which has calibrated probabilities"),
+                hint=f"Write CalibratedModel({inner}(...)), which has calibrated probabilities",
                 error=TypeError,
             )
         known = getattr(self.estimator, "classes_", None) if self._is_frozen else None

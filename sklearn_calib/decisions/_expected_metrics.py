@@ -253,7 +253,7 @@ def _classes(proba, y_true, labels):
             "y_proba",
             expected=f"one class for each of the {k} columns of y_proba",
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
-            hint=("If y_true misses a class, name all, in the order of the columns, with labels="),
+            hint="If y_true misses a class, name all, in the order of the columns, with labels=",
         )
     return classes, codes
 

@@ -290,7 +290,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
         raise invalid_input(
             expected=f"a column {quoted(unknown[0])} of X for the groups",
             got=known,
-            hint=("Name columns of the table X, or their positions, or pass a function of X"),
+            hint="Name columns of the table X, or their positions, or pass a function of X",
         )
     return table_columns(X[wanted], n_rows)
 

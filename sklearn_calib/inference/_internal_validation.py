@@ -334,7 +334,7 @@ def _measures(measures, n_classes):
                 "measures",
                 expected=f"measures of {n_classes} classes, such as {', '.join(_OF_MORE)}",
                 got=f"{name!r}, which is one of two",
-                hint=("Leave measures out, or validate each class against the others: y == label"),
+                hint="Leave measures out, or validate each class against the others: y == label",
             )
     if not found:
         raise invalid_input(

@@ -181,5 +181,5 @@ def warn_of_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None
         warn_calibration(
             expected="no certain prediction that is wrong",
             got=f"{wrong} of {len(p)} rows with probability 0 or 1 and the other outcome",
-            hint=(f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded"),
+            hint=f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded",
         )

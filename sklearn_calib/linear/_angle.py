@@ -147,7 +147,7 @@ def estimate_angle(
         warn_calibration(
             expected="a covariance, more rows than features, or a known link_slope",
             got="none of them",
-            hint=("Without, the likelihood determines the product of cosine and slope only"),
+            hint="Without, the likelihood determines the product of cosine and slope only",
             argument="covariance",
         )
     given: dict[str, Any] = {

@@ -217,7 +217,7 @@ def _read_svc(model, n):
         raise invalid_input(
             expected="a twice differentiable loss",
             got=f"loss={model.loss!r}, multi_class={model.multi_class!r}",
-            hint=("Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default"),
+            hint="Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
     penalties = mixed_penalties(model.penalty, 1 / model.C, 0.0)
     return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}

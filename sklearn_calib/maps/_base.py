@@ -99,7 +99,7 @@ class CalibrationMap:
             Whether to cut wherever the formula changes, also if the direction stays.
         """
         raise invalid_input(
-            expected=("a map that only rises or only falls, or one whose turning points are known"),
+            expected="a map that only rises or only falls, or one whose turning points are known",
             got=self.kind,
             hint="Take the threshold of a map for two classes without such a part",
         )

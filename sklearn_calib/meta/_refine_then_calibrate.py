@@ -468,7 +468,7 @@ def _warn_if_few(scores, codes):
     if len(codes) >= _FEW_ROWS and errors >= _FEW_ERRORS:
         return
     warn_calibration(
-        expected=(f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors"),
+        expected=f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
         got=f"{len(codes)} rows and {errors} errors",
         hint=(
             "On fewer the choice is mostly chance, and stopping by the log loss did "

@@ -92,7 +92,7 @@ def calibration_error(
 
 
 def _error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
-    """The error behind the three names; `case.where` opens the error messages."""
+    """Return the error behind the three names."""
     n_bins = _check(case, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
     errors, shares = [], []

@@ -451,7 +451,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(self.classes_) != 2:
             raise invalid_input(
                 expected="a map for two classes",
-                got=(f"{len(self.classes_)} classes, whose probabilities no single score decides"),
+                got=f"{len(self.classes_)} classes, whose probabilities no single score decides",
                 hint=(
                     "Fit one map for the class that is asked for, fit(proba[:, c], y == c), "
                     "and take its threshold"

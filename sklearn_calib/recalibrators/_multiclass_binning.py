@@ -343,7 +343,7 @@ class MulticlassBinning(Recalibrator):
                     f"cells with at least {self.min_count:g} rows and {self.beta_ / 6:.2g} of all"
                 ),
                 got=f"none among {n} rows and {self.n_levels_} levels",
-                hint=("Predictions stay as they are; take fewer levels, or temperature scaling"),
+                hint="Predictions stay as they are; take fewer levels, or temperature scaling",
                 estimator=self,
             )
         elif not found.converged:

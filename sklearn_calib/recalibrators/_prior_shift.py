@@ -540,7 +540,7 @@ class PriorShift(Recalibrator):
             raise invalid_input(
                 expected="rows of every class in fit",
                 got=f"none of {absent[:5].tolist()}",
-                hint=("Fit on rows that have it, pass training_prior=, or leave its column out"),
+                hint="Fit on rows that have it, pass training_prior=, or leave its column out",
             )
 
     def _fit(self, proba, codes, weight):
@@ -612,7 +612,7 @@ class PriorShift(Recalibrator):
                 "training_prior",
                 expected="training_prior with prior='undo_resampling'",
                 got="None",
-                hint=("Pass the class frequencies after the resampling, for instance [0.5, 0.5]"),
+                hint="Pass the class frequencies after the resampling, for instance [0.5, 0.5]",
             )
         return observed
 

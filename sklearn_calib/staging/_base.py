@@ -190,7 +190,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
         raise invalid_input(
             expected="an instance of Staging",
             got=repr(staging),
-            hint=("Derive the adapter from sklearn_calib.staging.Staging and pass an instance"),
+            hint="Derive the adapter from sklearn_calib.staging.Staging and pass an instance",
             error=TypeError,
         )
     _ADAPTERS[cls] = staging

@@ -124,7 +124,7 @@ def check_without_floor(loss: ProperLoss, k: int, proba: FloatArray, truths: Flo
 
 
 def check_number_of_classes(loss: ProperLoss, k: int, *_: FloatArray) -> None:
-    """Another number of classes than it declares is refused by the name of who asks."""
+    """Check that another number of classes than the loss declares raises an error."""
     if loss.n_classes is None:
         return
     proba, y = make_overconfident(k + 1, 60)
