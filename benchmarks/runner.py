@@ -19,7 +19,7 @@ from joblib import Parallel, delayed  # noqa: E402
 
 
 @dataclass
-class Case:
+class Predictions:
     """One comparison: `ours` and `theirs` are callables without arguments."""
 
     name: str

@@ -22,7 +22,7 @@ from .maps import (
     invalid_field,
     schema_field,
 )
-from .metrics import BinaryProblem, Case, Measure, ProperLoss, all_losses, metric
+from .metrics import BinaryProblem, Measure, Predictions, ProperLoss, all_losses, metric
 from .recalibrators import Capabilities, Recalibrator
 from .staging import Staging, register_staging, staging_of
 from .testing import check_contract, contract_checks
@@ -32,13 +32,13 @@ __all__ = [
     "BinaryProblem",
     "CalibrationMap",
     "Capabilities",
-    "Case",
     "Display",
     "FunctionOfScore",
     "Identity",
     "Measure",
     "Mixture",
     "Number",
+    "Predictions",
     "ProperLoss",
     "Recalibrator",
     "SoftmaxAffine",

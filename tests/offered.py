@@ -29,10 +29,10 @@ RETURNED = {
     "null_distribution",
     "linear": "AngleEstimate",
     "meta": "CalibratedPair",
-    "metrics": "BinaryProblem BrierLoss CalibrationWitness Case Cells CumulativeDifferences "
+    "metrics": "BinaryProblem BrierLoss CalibrationWitness Predictions Cells CumulativeDifferences "
     "CurveRows DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec ProbabilityScorer "
-    "ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss all_losses canonical_case "
-    "curve_of label_cases",
+    "ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss all_losses validate_predictions "
+    "curve_of validate_multilabel",
     "monitoring": "Alarm Diagnosis MonitorHistory SafeTestResult ShiftRegion",
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "

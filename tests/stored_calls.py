@@ -38,8 +38,8 @@ from sklearn_calib.metrics import (
     BetaFamilyLoss,
     all_losses,
     all_metrics,
-    canonical_case,
     get_scorer,
+    validate_predictions,
 )
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
@@ -445,7 +445,7 @@ def calls_of_results():
             .update(rows["y"], rows["first"], WEIGHT)
             .samples()[0]
         )
-    case = functools.partial(canonical_case, Y, P, WEIGHT)
+    case = functools.partial(validate_predictions, Y, P, WEIGHT)
     asked["ClusterSample"] = lambda: sampled(
         inference.ClusterSample(case().problems()[0], np.arange(N)[WEIGHT > 0] % 13)
     )

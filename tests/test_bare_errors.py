@@ -13,8 +13,8 @@ from sklearn_calib.meta import CalibratedModel
 from sklearn_calib.metrics import (
     expected_calibration_error,
     get_scorer,
-    label_cases,
     lower_distance_to_calibration,
+    validate_multilabel,
 )
 from sklearn_calib.recalibrators import PlattScaling, cross_fitted_proba
 from sklearn_calib.theory import GaussianLogisticModel
@@ -39,7 +39,7 @@ def test_names_and_methods(odd):
     for call in (
         lambda: lower_distance_to_calibration(Y, P, method=odd),
         lambda: expected_calibration_error(Y, P, pos_label=odd),
-        lambda: label_cases(X > 0, abs(X) % 1, odd),
+        lambda: validate_multilabel(X > 0, abs(X) % 1, odd),
         lambda: get_scorer(odd),
     ):
         with refuses(ValueError):

@@ -345,30 +345,30 @@ BINARY = ("confidence", "top_label", "classwise")
 
 @measure("check_weights_repeat", range=(0, 2))
 def ignores_weights(case):
-    return brier_loss.of_case(case.with_weight(np.ones(len(case.codes))))
+    return brier_loss.evaluate(case.with_weight(np.ones(len(case.codes))))
 
 
 @measure("check_range", range=(0, 0.5))
 def leaves_its_range(case):
-    return brier_loss.of_case(case)
+    return brier_loss.evaluate(case)
 
 
 @measure("check_range", range=(0, 2), greater_is_better=True)
 def has_the_wrong_sign(case):
-    return brier_loss.of_case(case)
+    return brier_loss.evaluate(case)
 
 
 @measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
 def has_no_top_label(case, *, multiclass="auto"):
     if multiclass == "top_label":
         raise ValueError("has_no_top_label: expected another option, got 'top_label'. Choose one.")
-    return calibration_error.of_case(case, multiclass=multiclass)
+    return calibration_error.evaluate(case, multiclass=multiclass)
 
 
 @measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
 def treats_all_options_alike(case, *, multiclass="auto"):
-    calibration_error.of_case(case, multiclass=multiclass)
-    return calibration_error.of_case(case)
+    calibration_error.evaluate(case, multiclass=multiclass)
+    return calibration_error.evaluate(case)
 
 
 @measure("check_proper", range=(0, 2), proper=True)
@@ -379,7 +379,7 @@ def is_not_proper(case):
 
 @measure("check_argument_in_errors", range=(0, 1))
 def ignores_a_wrong_option(case, *, power=1):
-    return brier_loss.of_case(case)
+    return brier_loss.evaluate(case)
 
 
 @measure("check_cells", range=(0, 1), multiclass=BINARY, cells=True)
@@ -389,12 +389,12 @@ def reads_the_rows(problem):
 
 @measure("check_perfect_value", range=(0, 2), perfect=1.0)
 def is_not_perfect(case):
-    return brier_loss.of_case(case)
+    return brier_loss.evaluate(case)
 
 
 @measure("check_order", range=(0, 2))
 def depends_on_the_order(case):
-    return brier_loss.of_case(case.take(slice(None, None, 2)))
+    return brier_loss.evaluate(case.take(slice(None, None, 2)))
 
 
 # -- losses ---------------------------------------------------------------------------------------

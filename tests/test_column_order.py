@@ -84,9 +84,9 @@ PLACES = {
 #: Public `classes=` and `labels=` of methods that move or doubt nothing, each with its reason.
 EXEMPT = {
     "canonical_labels": "has no scores",
-    "canonical_case": "is what the functions with labels= call: tests/test_functions.py",
-    "label_cases": "labels= names columns of y itself",
-    "Case": "takes what canonical_case has checked",
+    "validate_predictions": "is what the functions with labels= call: tests/test_functions.py",
+    "validate_multilabel": "labels= names columns of y itself",
+    "Predictions": "takes what validate_predictions has checked",
     "CellProblems": "takes what CalibrationSummary has checked",
     "ColumnOrder": "is what find_column_order gives",
     "InternalValidation": "is what internal_validation gives",

@@ -282,7 +282,7 @@ def test_the_metric_checks_can_fail():
 
     @metric(range=(0, 1))
     def unweighted(case):
-        return brier_loss.of_case(case.with_weight(np.ones(len(case.codes))))
+        return brier_loss.evaluate(case.with_weight(np.ones(len(case.codes))))
 
     with pytest.raises(AssertionError, match="check_"):
         check_contract(unweighted)

@@ -47,7 +47,7 @@ class TwoScores(LogisticRegression):
 #: Classes whose options are tested elsewhere, each with its reason.
 ELSEWHERE = {
     **dict.fromkeys(CLASSES, "tests/test_methods.py"),
-    **dict.fromkeys(("SimplexArray", "Case", "Measure", "ClusterSample"), "for authors"),
+    **dict.fromkeys(("SimplexArray", "Predictions", "Measure", "ClusterSample"), "for authors"),
     **dict.fromkeys(("CalibrationWitness", "ReliabilityCurves"), "are results"),
     "ProbabilityScorer": "tests/metrics/test_scorers.py",
 }

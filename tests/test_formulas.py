@@ -892,7 +892,7 @@ def test_errors_of_gains_of_an_advice(clustered):
     weight, cluster = 0.3 + np.arange(30) % 4, np.arange(30) % 7
     if clustered:
         source = _OfClusters(None)
-        source._case = SimpleNamespace(clusters=cluster)
+        source._predictions = SimpleNamespace(clusters=cluster)
         sums = np.array([(weight * deviations)[cluster == c].sum() for c in range(7)])
         variance = 2 * 7 / 6 * (sums**2).sum()
     else:

@@ -354,7 +354,7 @@ MUTANTS = {
     "confidence_interval: a debiased measure as the value of infinitely many rows": Mutant(
         "inference._intervals",
         "partial(function.evaluate_all_labels, **options)",
-        "partial(function.of_case, **options)",
+        "partial(function.evaluate, **options)",
         "inference/test_inversion.py::test_an_unbiased_estimate_below_zero_has_an_upper_end",
     ),
     "logistic_intervals: half width of another level": Mutant(
@@ -435,14 +435,15 @@ MUTANTS = {
     ),
     "null distribution around the observed labels": Mutant(
         "inference._resampling",
-        "label_bounds(case.proba if law is None else law)",
-        "label_bounds(np.eye(len(case.classes))[case.codes] / 2 + case.proba / 2)",
+        "label_bounds(predictions.proba if law is None else law)",
+        "label_bounds(np.eye(len(predictions.classes))[predictions.codes] / 2\n"
+        "    + predictions.proba / 2)",
         "inference/test_resampling.py::test_the_null_distribution_is_that_of_the_predictions",
     ),
     "bootstrap forgets the weights": Mutant(
         "inference._resampling",
-        "case.weight * multiplicities(len(case.codes), rng)",
-        "multiplicities(len(case.codes), rng)",
+        "predictions.weight * multiplicities(len(predictions.codes), rng)",
+        "multiplicities(len(predictions.codes), rng)",
         "inference/test_resampling.py::test_the_bootstrap_has_the_spread_of_a_mean[True]",
     ),
     "Spiegelhalter: another variance": Mutant(
@@ -592,8 +593,8 @@ MUTANTS = {
     ),
     "a variational interval of another norm": Mutant(
         "decomposition._variational",
-        "_sequential(case, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
-        "_sequential(case, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
+        "_sequential(predictions, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
+        "_sequential(predictions, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
         "decomposition/test_variational.py::test_the_norm_of_the_interval[2]",
     ),
     "a prediction at the end of its interval is outside": Mutant(
@@ -629,8 +630,8 @@ MUTANTS = {
     ),
     "the bound of a label's p-value, halved": Mutant(
         "report._label_report",
-        "bound = chernoff_bound(model.case) / _BOUND_SHARE",
-        "bound = chernoff_bound(model.case) / _BOUND_SHARE / 2",
+        "bound = chernoff_bound(model.predictions) / _BOUND_SHARE",
+        "bound = chernoff_bound(model.predictions) / _BOUND_SHARE / 2",
         "test_report_labels.py::test_p_values_below_any_draw_are_those_of_the_bound[80]",
     ),
     # -- the command line

@@ -9,7 +9,7 @@ from scipy.stats import norm, sem
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import bootstrap_distribution, null_distribution
-from sklearn_calib.metrics import all_metrics, brier_loss, canonical_case, log_loss, metric
+from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, metric, validate_predictions
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._table import interval_of_draws
 from sklearn_calib.summary import CalibrationSummary
@@ -82,9 +82,9 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
 
 def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
     @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
-    def skill(case):
+    def skill(predictions):
         """One less the Brier loss."""
-        return 1 - brier_loss.of_case(case)
+        return 1 - brier_loss.evaluate(predictions)
 
     monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 300)
@@ -176,18 +176,18 @@ def test_values_and_intervals_are_those_of_rows(weighted):
     y = (rng.random(4000) < p**1.2).astype(int)
     weight = rng.gamma(2.0, size=4000) if weighted else None
     report = calibration_report(y, p, sample_weight=weight, n_resamples=400)
-    case = canonical_case(y, p, weight)
+    case = validate_predictions(y, p, weight)
     functions = [all_metrics()[row.measure] for row in report.rows]
     functions = [f for f in functions if f.spec.name != "lower_distance_to_calibration"]
 
     def evaluate(drawn):
-        return [function.of_case(drawn) for function in functions]
+        return [function.evaluate(drawn) for function in functions]
 
     redrawn = bootstrap_distribution(case, evaluate, 400, 1)
     relabelled = null_distribution(case, evaluate, 400, 1)
     for number, function in enumerate(functions):
         row = next(r for r in report.rows if r.measure == function.spec.name)
-        assert row.value == pytest.approx(function.of_case(case), abs=1e-12)
+        assert row.value == pytest.approx(function.evaluate(case), abs=1e-12)
         drawn, null = redrawn[:, number], relabelled[:, number]
         low, high = interval_of_draws(function, row.value, drawn, null, 0.9)
         # the standard error of a tail of 5 % of 400 draws is some 0.11 standard deviations
@@ -249,13 +249,13 @@ def test_losses_of_several_classes_by_their_standard_errors(name):
     proba, y = make_overconfident(4, 800)
     weight = np.random.default_rng(0).gamma(2.0, size=800)
     (row,) = calibration_report(y, proba, sample_weight=weight, measures=[name]).rows
-    case = canonical_case(y, proba, weight)
+    case = validate_predictions(y, proba, weight)
     measure = all_metrics()[name]
-    redrawn = bootstrap_distribution(case, measure.of_case, 3000)
+    redrawn = bootstrap_distribution(case, measure.evaluate, 3000)
     spread = redrawn.std()
     ends = np.quantile(redrawn, [0.05, 0.95])
     assert [row.low, row.high] == pytest.approx(ends, abs=0.2 * spread)
-    relabelled = null_distribution(case, measure.of_case, 3000)
+    relabelled = null_distribution(case, measure.evaluate, 3000)
     limit = np.quantile(relabelled, 0.9)
     assert row.if_calibrated == pytest.approx(limit, abs=0.2 * relabelled.std())
 

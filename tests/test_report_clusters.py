@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn_calib._cli import main
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import ClusterSample
-from sklearn_calib.metrics import canonical_case
+from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import smallest_seen
 from sklearn_calib.summary import CalibrationSummary
@@ -105,7 +105,7 @@ def test_equal_rows_of_a_cluster_are_one_row():
 def test_five_equal_rows_inflate_the_variance_by_five():
     """Signs of clusters of equal rows draw five times the variance of independent rows."""
     y, p, groups = rows(300)
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     cells = ClusterSample(case.problems()[0], groups)
     test = _verdict._test(cells, 0)
     found = _verdict._inflation(SimpleNamespace(n_clusters=400), cells, test)

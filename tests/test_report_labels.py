@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from sklearn_calib._cli import main
 from sklearn_calib._kernels._tilted_draws import skewed_ends, tail_of_range
-from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
+from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._columns import better_columns
 from sklearn_calib.report._label_report import chernoff_bound, holm
@@ -276,10 +276,10 @@ def test_bound():
     for hits in (60, 80):
         y = (np.arange(100) < hits).astype(int)
         exact = binom.sf(hits - 1, 100, 0.5)
-        bound = chernoff_bound(canonical_case(y, np.full(100, 0.5)))
+        bound = chernoff_bound(validate_predictions(y, np.full(100, 0.5)))
         assert exact < bound < 40 * exact
-    assert chernoff_bound(canonical_case([0, 1], [0.0, 1.0])) == 1
-    assert chernoff_bound(canonical_case([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+    assert chernoff_bound(validate_predictions([0, 1], [0.0, 1.0])) == 1
+    assert chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
 
 
 @pytest.mark.parametrize("hits", [80, 15])

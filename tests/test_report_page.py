@@ -299,7 +299,7 @@ def test_the_mark_knows_which_way_is_better(monkeypatch):
     @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
     def skill(case):
         """One less the Brier loss."""
-        return 1 - brier_loss.of_case(case)
+        return 1 - brier_loss.evaluate(case)
 
     monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 1000)
@@ -413,7 +413,7 @@ def test_two_models_beside_each_other(tmp_path):
     assert "Models compared" in page.words and "Murphy diagram" in page.words
     labels = [one["aria-label"] for tag, one in page.tags if "aria-label" in one]
     (said,) = (label for label in labels if label.startswith("Mean elementary scores of <b> less"))
-    problems = [model.case.problems()[0] for model in report._models.values()]
+    problems = [model.predictions.problems()[0] for model in report._models.values()]
     axis = LogitAxis.around([np.quantile(one.score, [0.01, 0.99]) for one in problems])
     found = decision_difference(
         problems[0].hit.astype(int), problems[1].score, problems[0].score, level=report.level,

@@ -180,7 +180,7 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
         options = {"sample_weight": weight, "bandwidth": BANDWIDTH}
         assert found.statistic == pytest.approx(kernel_calibration_error(y, p, **options))
         drawn = (sample.relabelled(rng) for _ in range(500))
-        one_by_one = [kernel_calibration_error.of_case(c, bandwidth=BANDWIDTH) for c in drawn]
+        one_by_one = [kernel_calibration_error.evaluate(c, bandwidth=BANDWIDTH) for c in drawn]
         assert ks_2samp(found.null_distribution, one_by_one).pvalue > 0.001
 
 

@@ -519,9 +519,9 @@ def drawn_tests():
 # --- metrics -----------------------------------------------------------------------------------
 
 
-@known("Case", "BinaryProblem", "Cells")
+@known("Predictions", "BinaryProblem", "Cells")
 def cases():
-    case = metrics.canonical_case(Y3, P3, HALF)
+    case = metrics.validate_predictions(Y3, P3, HALF)
     yield (
         case,
         {
@@ -540,7 +540,7 @@ def cases():
     )
     again = case.with_labels(Y3[::-1])
     yield again, {"codes": Y3[::-1], "is_resample": True}
-    binary = metrics.canonical_case(Y, P, W)
+    binary = metrics.validate_predictions(Y, P, W)
     (problem,) = binary.problems()
     yield problem, {"score": P, "hit": Y, "weight": W, "share": 1.0, "title": "class 1"}
     score = np.unique(P)
@@ -831,7 +831,7 @@ def measures_and_losses():
     @metrics.metric(
         greater_is_better=True, range=(0.25, 3.0), perfect=2.0, in_report=False, cells=True
     )
-    def share_of_certain(case):
+    def share_of_certain(predictions):
         """Share of rows."""
         return 1.0
 
@@ -1199,7 +1199,7 @@ READ_IN = {
     "CalibratedPair": "export/test_onnx_models.py",
     "RefineThenCalibrateCV": "meta/test_refine_then_calibrate.py",
     "BetaFamilyLoss": "metrics/test_losses.py",
-    "Case": "metrics/test_measure.py",
+    "Predictions": "metrics/test_measure.py",
     "CumulativeDifferences": "metrics/test_two_bin.py",
     "DistanceInterval": "test_options_in_rooms.py",
     "LogLoss": "test_report.py",

@@ -63,8 +63,8 @@ from sklearn_calib.summary import CalibrationSummary
 N = 60
 #: Calls that need no entry, each with its reason.
 EXEMPT = {
-    "canonical_case": "behind all measures, which test_named_rows has",
-    "label_cases": "behind the measures of many labels",
+    "validate_predictions": "behind all measures, which test_named_rows has",
+    "validate_multilabel": "behind the measures of many labels",
     "Recalibrator.fit": "the common one of all recalibrators, which test_named_rows has",
     "Staging.fit": "fits a learner to the rows of RefineThenCalibrateCV",
     "CalibratingFunctionDisplay.from_recalibrators": "takes rows as from_predictions does",

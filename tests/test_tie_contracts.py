@@ -425,7 +425,7 @@ def test_the_first_of_equal_classes_is_predicted(kind):
 @pytest.mark.parametrize(("n", "events", "fits"), [(50, 5, True), (49, 5, False), (50, 4, False)])
 def test_the_fewest_rows_for_features_are_enough(n, events, fits):
     y, p = (np.arange(n) < events).astype(int), np.linspace(0.05, 0.4, n)
-    case = metrics.canonical_case(y, p)
+    case = metrics.validate_predictions(y, p)
     assert enough_for_features(case) == fits, f"{n} rows with {events} events"
 
 

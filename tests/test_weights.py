@@ -14,7 +14,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
 from sklearn_calib.groups import group_calibration
-from sklearn_calib.metrics import all_metrics, canonical_case, reliability_curve
+from sklearn_calib.metrics import all_metrics, reliability_curve, validate_predictions
 from sklearn_calib.recalibrators import (
     Identity,
     OnlineCalibration,
@@ -150,7 +150,7 @@ def test_sums_of_weights_are_those_given():
     proba, y, weight = case_of(2)
     for given in (np.full(120, 0.1), weight * 1e200):
         total = pytest.approx(given.sum(), rel=1e-12)
-        assert canonical_case(y, proba, given).unit > 0
+        assert validate_predictions(y, proba, given).unit > 0
         (curve,) = reliability_curve(y, proba, sample_weight=given)
         assert curve.weight.sum() == total
         assert expected_metrics(proba, y_true=y, sample_weight=given).confusion.sum() == total

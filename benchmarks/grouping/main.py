@@ -13,7 +13,7 @@ from sklearn_calib.decomposition._grouping import (
     folds_of_rows,
     parts_of,
 )
-from sklearn_calib.metrics import canonical_case, get_loss
+from sklearn_calib.metrics import get_loss, validate_predictions
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -49,7 +49,7 @@ def measured(law, n, seed, loss="log"):
     """What is found in n rows, and the expected gains of the very maps on new ones."""
     rng = np.random.default_rng([n, seed])
     columns, y, p, truth = law(n + FRESH, rng)
-    case = canonical_case(y, p, None, range(p.shape[1]))
+    case = validate_predictions(y, p, None, range(p.shape[1]))
     folds = folds_of_rows(case.take(np.arange(n)), 5)
     fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
     both = [(train, np.r_[test, more]) for (train, test), more in zip(folds, fresh, strict=True)]

@@ -9,7 +9,7 @@ from abstention.label_shift import (
     EMImbalanceAdapter,
     RLLSImbalanceAdapter,
 )
-from runner import Case
+from runner import Predictions
 from scipy.special import softmax
 
 from sklearn_calib.recalibrators import PriorShift
@@ -65,7 +65,7 @@ def cases():
     for k in (2, 3, 10):
         data = problem(k)
         found.append(
-            Case(
+            Predictions(
                 f"frequencies by EM, {k} classes",
                 ours(*data, "em"),
                 theirs(*data, em),
@@ -75,7 +75,7 @@ def cases():
         )
         for name, soft in (("hard", False), ("soft", True)):
             found.append(
-                Case(
+                Predictions(
                     f"frequencies by BBSE, {name}, {k} classes",
                     ours(*data, "bbse", confusion=name),
                     theirs(*data, BBSEImbalanceAdapter(soft=soft)),
@@ -84,7 +84,7 @@ def cases():
             )
         for alpha in (0.01, 1.0):
             found.append(
-                Case(
+                Predictions(
                     f"frequencies by RLLS, alpha = {alpha:g}, {k} classes",
                     ours(*data, "rlls", penalty=alpha),
                     theirs(*data, RLLSImbalanceAdapter(soft=True, alpha=alpha)),

@@ -2,7 +2,7 @@
 
 import numpy as np
 from betacal import BetaCalibration as TheirBeta
-from runner import Case
+from runner import Predictions
 
 from sklearn_calib.recalibrators import BetaCalibration
 
@@ -12,7 +12,7 @@ def cases():
     p = rng.beta(2, 3, 100_000)
     y = (rng.random(100_000) < p**1.3).astype(int)
     for kind in ("abm", "am", "ab"):
-        yield Case(
+        yield Predictions(
             f"beta calibration {kind}, n = 1e5",
             lambda kind=kind: BetaCalibration(kind).fit(p, y).predict_proba(p)[:, 1],
             lambda kind=kind: TheirBeta(kind).fit(p[:, None], y).predict(p),

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from dcurves import dca
-from runner import Case
+from runner import Predictions
 
 from sklearn_calib.decisions import decision_curve
 
@@ -41,7 +41,7 @@ def _net_benefit(n, harms=0.0, prevalence=None):
         ])  # fmt: skip
 
     options = f", harms {harms}" * bool(harms) + f", prevalence {prevalence}" * bool(prevalence)
-    return Case(
+    return Predictions(
         f"decision curve, 99 thresholds, n = {n}{options}",
         ours,
         theirs,

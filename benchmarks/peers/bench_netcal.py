@@ -4,7 +4,7 @@ import numpy as np
 from netcal.binning import HistogramBinning as TheirBinning
 from netcal.metrics import ECE
 from netcal.scaling import TemperatureScaling as TheirTemperature
-from runner import Case
+from runner import Predictions
 
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import expected_calibration_error, log_loss
@@ -20,19 +20,19 @@ def cases():
         return max(0.0, log_loss(y, mine) - log_loss(y, np.clip(other, 0, 1)))
 
     return [
-        Case(
+        Predictions(
             "ECE, 15 equal-width bins, n = 1e6",
             lambda: expected_calibration_error(y2, p, strategy="uniform", n_bins=15),
             lambda: ECE(15).measure(p, y2),
             tolerance=1e-9,
         ),
-        Case(
+        Predictions(
             "ECE of the confidence, n = 1e5, k = 10",
             lambda: expected_calibration_error(y, proba, strategy="uniform", n_bins=15),
             lambda: ECE(15).measure(proba, y),
             tolerance=1e-9,
         ),
-        Case(
+        Predictions(
             "histogram binning, 10 equal-width bins, n = 1e6",
             lambda: (
                 HistogramBinning(10, strategy="uniform", prior_weight=0)
@@ -42,7 +42,7 @@ def cases():
             lambda: TheirBinning(10).fit(p, y2).transform(p),
             tolerance=1e-9,
         ),
-        Case(
+        Predictions(
             "temperature scaling, n = 1e5, k = 10",
             lambda: TemperatureScaling().fit(proba, y).predict_proba(proba),
             lambda: TheirTemperature().fit(proba, y).transform(proba),

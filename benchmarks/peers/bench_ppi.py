@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-from runner import Case
+from runner import Predictions
 from scipy.special import expit
 
 from sklearn_calib.inference import calibrated_mean
@@ -60,9 +60,9 @@ def cases():
     draws = [rows(200, 5000, seed) for seed in range(200)]
     for power in (0.0, 0.3, 1.0):
         name = f"mean of 200 labels of 5000, power {power:g}, 200 draws ({VERSION})"
-        yield Case(name, ours(draws, power), theirs(draws, power), tolerance=1e-10)
+        yield Predictions(name, ours(draws, power), theirs(draws, power), tolerance=1e-10)
     name = f"the same, power tuned by each ({VERSION})"
-    yield Case(name, ours(draws, "auto"), theirs(draws, None), tolerance=5e-3)
+    yield Predictions(name, ours(draws, "auto"), theirs(draws, None), tolerance=5e-3)
     line = np.array([(one.low, one.high) for one in (calibrated_mean(*d) for d in draws)])
     said = [
         f"{np.mean((x[:, 0] <= 0.5) & (x[:, 1] >= 0.5)):.3f}, width {np.ptp(x, axis=1).mean():.4f}"
@@ -74,4 +74,4 @@ def cases():
     )
     name = f"the same, intervals and power tuned by each ({VERSION})"
     given = partial(ends, draws), partial(intervals, draws)
-    yield Case(name, *given, tolerance=0.05, note=note)
+    yield Predictions(name, *given, tolerance=0.05, note=note)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from probmetrics.calibrators import get_calibrator
 from probmetrics.metrics import MetricsWithCalibration, ProperLpLoss
-from runner import Case
+from runner import Predictions
 from scipy.special import logsumexp, softmax
 
 from sklearn_calib._kernels._temperature import fit_temperature
@@ -45,7 +45,7 @@ def _temperature(n, k):
         predicted = np.maximum(other.predict_proba(proba)[np.arange(n), y], 1e-300)
         return max(0.0, loss(mine.beta) + np.log(predicted).mean())
 
-    return Case(
+    return Predictions(
         f"temperature kernel, n = {n}, k = {k}",
         lambda: fit_temperature(log, y, weight),
         theirs,
@@ -77,7 +77,7 @@ def _structured(name, cls, k):
         value += (ridge_a * (A - eye) ** 2).sum() + (ridge_b * b**2).sum()
         return max(0.0, mine.objective_ - value)
 
-    return Case(
+    return Predictions(
         f"{name}, n = 1e4, k = {k}",
         lambda: cls().fit(proba, y),
         theirs,
@@ -133,7 +133,7 @@ def _variational(n, k, norm):
         found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(proba))
         return float(next(value for name, value in found.items() if name.startswith("calib")))
 
-    return Case(
+    return Predictions(
         f"L{norm:g} error of vectors, n = {n:.0e}, k = {k}",
         ours,
         theirs,

@@ -4,7 +4,7 @@ import importlib.metadata
 
 from bench_abstention import ours, problem
 from quapy.method.aggregative import EMQ, RLLS, BBSEhard, BBSEsoft
-from runner import Case
+from runner import Predictions
 
 from sklearn_calib.recalibrators import Identity
 
@@ -31,7 +31,7 @@ def cases():
         _, y, target = data
         prior = [(y == c).mean() for c in range(k)]
         found.append(
-            Case(
+            Predictions(
                 f"frequencies by EM, {k} classes",
                 ours(*data, "em"),
                 lambda prior=prior, target=target: EMQ.EM(prior, target, epsilon=1e-14)[0],
@@ -41,7 +41,7 @@ def cases():
         )
         for name, method in (("hard", BBSEhard), ("soft", BBSEsoft)):
             found.append(
-                Case(
+                Predictions(
                     f"frequencies by BBSE, {name}, {k} classes",
                     ours(*data, "bbse", confusion=name),
                     theirs(*data, method, hard=name == "hard", solver="exact-raise"),
@@ -49,7 +49,7 @@ def cases():
                 )
             )
         found.append(
-            Case(
+            Predictions(
                 f"frequencies by RLLS, {k} classes",
                 ours(*data, "rlls"),
                 theirs(*data, RLLS),

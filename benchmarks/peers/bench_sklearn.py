@@ -1,7 +1,7 @@
 """scikit-learn's calibration module."""
 
 import numpy as np
-from runner import Case, largest_difference
+from runner import Predictions, largest_difference
 from scipy.special import logsumexp
 from sklearn import calibration
 from sklearn.calibration import CalibratedClassifierCV
@@ -31,7 +31,7 @@ def cases():
     yield _isotonic(1_000_000)
     X, y = make_classification(20_000, random_state=0)
     base = FrozenEstimator(LogisticRegression().fit(X, y))
-    yield Case(
+    yield Predictions(
         "wrapped fitted model, Platt, n = 2e4, fit and predict",
         lambda: CalibratedModel(base, PlattScaling()).fit(X, y).predict_proba(X),
         lambda: CalibratedClassifierCV(base, method="sigmoid").fit(X, y).predict_proba(X),
@@ -57,7 +57,7 @@ def _temperature(n, k):
             log_loss(y[:1000], mine, labels=range(k)) - log_loss(y[:1000], other, labels=range(k)),
         )
 
-    return Case(f"temperature scaling, n = {n}, k = {k}", ours, theirs, gap, tolerance=1e-5)
+    return Predictions(f"temperature scaling, n = {n}, k = {k}", ours, theirs, gap, tolerance=1e-5)
 
 
 def _temperature_kernel(n, k):
@@ -72,7 +72,7 @@ def _temperature_kernel(n, k):
     def gap(mine, other):
         return max(0.0, loss(mine.beta) - loss(other.beta_))
 
-    return Case(
+    return Predictions(
         f"temperature kernel, n = {n}, k = {k}",
         lambda: fit_temperature(z, y, weight),
         lambda: calibration._TemperatureScaling().fit(z, y),
@@ -88,7 +88,7 @@ def _platt(n):
     z = rng.normal(size=n)
     y = (z + rng.logistic(size=n) > 0).astype(int)
     scores = canonical_proba(z, kind="logits")
-    yield Case(
+    yield Predictions(
         f"Platt scaling, n = {n}",
         lambda: PlattScaling().fit(scores, y).predict_proba(scores[:1000])[:, 1],
         lambda: calibration._SigmoidCalibration().fit(z, y).predict(z[:1000]),
@@ -100,7 +100,7 @@ def _isotonic(n):
     rng = np.random.default_rng(0)
     p = rng.random(n)
     y = (rng.random(n) < p).astype(int)
-    return Case(
+    return Predictions(
         f"isotonic, n = {n}, fit and predict 1e6",
         lambda: IsotonicCalibration().fit(p, y).predict_proba(p)[:, 1],
         lambda: IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(p),

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-from runner import Case
+from runner import Predictions
 from scipy.special import expit, xlogy
 from splinecalib import SplineCalib
 from splinecalib.calib_utils import get_stratified_foldnums
@@ -53,7 +53,7 @@ def same_spline():
     def loss(q):
         return -(xlogy(y[rows], q) + xlogy(1 - y[rows], 1 - q)).mean()
 
-    return Case(
+    return Predictions(
         "8 given knots, no penalty, n = 1e4",
         ours,
         theirs,
@@ -72,7 +72,7 @@ def whole_method(n):
     def loss(q):
         return -(xlogy(truth, q) + xlogy(1 - truth, 1 - q)).mean()
 
-    return Case(
+    return Predictions(
         f"spline on log-odds, n = {n}",
         lambda: SplineCalibration().fit(p, y).predict_proba(p)[:, 1],
         theirs,

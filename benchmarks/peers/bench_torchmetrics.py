@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from runner import Case
+from runner import Predictions
 from torchmetrics.functional.classification import (
     binary_calibration_error,
     multiclass_calibration_error,
@@ -27,20 +27,20 @@ def cases():
     tensors = torch.from_numpy(p), torch.from_numpy(y2)
     many = torch.from_numpy(proba), torch.from_numpy(y)
     return [
-        Case(
+        Predictions(
             "ECE, 15 equal-width bins, n = 1e6",
             lambda: expected_calibration_error(y2, p, strategy="uniform"),
             lambda: float(binary_calibration_error(*tensors, n_bins=15)),
             tolerance=1e-6,
             bar=">= 1x",
         ),
-        Case(
+        Predictions(
             "ECE of the confidence, n = 1e5, k = 10",
             lambda: expected_calibration_error(y, proba, strategy="uniform"),
             lambda: float(multiclass_calibration_error(*many, num_classes=10, n_bins=15)),
             tolerance=1e-5,  # theirs sums in single precision
         ),
-        Case(
+        Predictions(
             "Brier loss beside three lines of numpy, n = 1e6",
             lambda: brier_loss(y2, p),
             lambda: squared_error(p, y2),

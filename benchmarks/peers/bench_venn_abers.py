@@ -1,7 +1,7 @@
 """venn-abers: inductive Venn-Abers prediction of one calibration set."""
 
 import numpy as np
-from runner import Case
+from runner import Predictions
 from venn_abers import VennAbers as TheirVennAbers
 
 from sklearn_calib.recalibrators import VennAbers
@@ -33,21 +33,21 @@ def cases():
     even = _problem(20_000, 1, 1)
     large = _problem(1_000_000, 1, 1, 1_000_000)
     return [
-        Case(
+        Predictions(
             "interval, n = 2e4 uniform scores, 1e3 queries",
             _ours(*even),
             _theirs(*even),
             tolerance=1e-4,
             note="the peer rounds scores to some digits",
         ),
-        Case(
+        Predictions(
             "interval, n = 2e5 skewed scores Beta(.05, 3), 1e3 queries",
             _ours(*skewed),
             _theirs(*skewed),
             tolerance=1e-3,
             bar="ours <= 0.5 s",
         ),
-        Case(
+        Predictions(
             "interval, n = 1e6 uniform scores, 1e6 queries",
             _ours(*large),
             bar="ours <= 2 s",

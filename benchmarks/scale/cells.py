@@ -32,7 +32,7 @@ def laws():
 def jobs():
     ece = metrics.expected_calibration_error
     found = {
-        "cells": lambda y, p: metrics.canonical_case(y, p).problems()[0].cells,
+        "cells": lambda y, p: metrics.validate_predictions(y, p).problems()[0].cells,
         "expected_calibration_error": ece,
         "expected_calibration_error, equal widths": lambda y, p: ece(y, p, strategy="uniform"),
         "smooth_calibration_error": metrics.smooth_calibration_error,

@@ -17,7 +17,7 @@ import numpy as np
 import runner
 
 from sklearn_calib.inference import bootstrap_distribution, calibration_test, null_distribution
-from sklearn_calib.metrics import all_metrics, canonical_case, lower_distance_to_calibration
+from sklearn_calib.metrics import all_metrics, lower_distance_to_calibration, validate_predictions
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
@@ -38,12 +38,12 @@ def rows_of(n, n_classes, seed=0):
 
 
 def evaluate(case):
-    return [measure.of_case(case) for measure in MEASURES]
+    return [measure.evaluate(case) for measure in MEASURES]
 
 
 def drawing_rows(y, p):
     """CPU seconds of 200 + 200 resamples of rows, from a few."""
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     evaluate(case)
     start = time.process_time()
     for distribution in (bootstrap_distribution, null_distribution):
@@ -76,10 +76,11 @@ def reports():
 def distance():
     for n in (10**4, 10**6):
         y, p = rows_of(n, 2)
-        case = canonical_case(y, p)
+        case = validate_predictions(y, p)
         case.problems()[0].cells  # noqa: B018  the scores are sorted once for all resamples
         jobs = [
-            partial(lower_distance_to_calibration.of_case, case, resolution=r) for r in (None, 1e-3)
+            partial(lower_distance_to_calibration.evaluate, case, resolution=r)
+            for r in (None, 1e-3)
         ]
         ours, uniform = (runner.cpu_seconds(job, runs=9) for job in jobs)
         yield {
@@ -94,11 +95,11 @@ def distance():
 def tests():
     """Tests by each measure, beside its evaluation on rows whose labels are drawn."""
     y, p = rows_of(10**4, 2)
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
         theirs = runner.cpu_seconds(
-            partial(null_distribution, case, measure.of_case, ROWS_DRAWN), runs=3
+            partial(null_distribution, case, measure.evaluate, ROWS_DRAWN), runs=3
         )
         theirs *= 999 / ROWS_DRAWN
         ours = runner.cpu_seconds(partial(calibration_test, y, p, statistic=name))

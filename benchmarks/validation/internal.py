@@ -109,7 +109,7 @@ def validated(law, rng, n_resamples):
         for method, worst in (("optimism", None), (".632+", nothing))
         for ci in ("pivot", "shifted")
     }
-    new = module.Case(np.full((NEW, 2), 0.5), y_new, None, np.arange(2))
+    new = module.Predictions(np.full((NEW, 2), 0.5), y_new, None, np.arange(2))
     judge = Judge(new, {name: name for name in MEASURES})
     predicted = found.estimator.predict_proba(X_new)[:, 1][None]
     truth = judge.values(predicted, [new.weight])[0, :, 0]

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn_calib.decomposition import _variational as kit
 from sklearn_calib.decomposition import variational_calibration_interval
 from sklearn_calib.decomposition._intervals import mean_law
-from sklearn_calib.metrics import canonical_case
+from sklearn_calib.metrics import validate_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -120,7 +120,7 @@ def values(case, law, n, batch, draws):
         given = {"norm": norm, "recalibrator": method, "multiclass": multiclass}
         y = labels(truth, rng)
         found = variational_calibration_interval(y, f, labels=np.arange(k), level=LEVEL, **given)
-        asked = questions_of(canonical_case(y, f, labels=np.arange(k)), multiclass, truth)
+        asked = questions_of(validate_predictions(y, f, labels=np.arange(k)), multiclass, truth)
         t, mean = terms(asked, norm, plain, True)
         if not abs(lower(t) - found.lower_bound) < 1e-12:
             raise AssertionError(f"{case}: {lower(t)} and {found}")

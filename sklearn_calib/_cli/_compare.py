@@ -230,8 +230,10 @@ def _temperature(summary, drawn):
         numbers, proba = np.arange(drawn.scores.shape[1]), drawn.scores
         if np.isnan(proba).any():
             proba = read_proba(proba, absent="nan")
-        case = DrawnSample(drawn, numbers, proba=proba).case
-        return fitted.fit(case.proba, case.codes, sample_weight=case.weight, classes=numbers)
+        predictions = DrawnSample(drawn, numbers, proba=proba).predictions
+        return fitted.fit(
+            predictions.proba, predictions.codes, sample_weight=predictions.weight, classes=numbers
+        )
 
 
 def _scaled(fitted, proba):

@@ -78,8 +78,8 @@ def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
             hint="Give the rows themselves",
         )
     sample = DrawnSample(drawn, classes, options.kind)
-    given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
-    said = another_order(*given, options, sample.case.weight)
+    given = classes[drawn.codes], sample.predictions.proba, classes, drawn.scores.shape[1]
+    said = another_order(*given, options, sample.predictions.weight)
     if said is not None:
         raise invalid_option(*said)
     return sample
@@ -111,16 +111,16 @@ def gains_by_features(
     from ..decomposition import decompose_by_features, enough_for_features
 
     sample = sample_of(summary, options)
-    drawn, case = sample.drawn, sample.case
+    drawn, predictions = sample.drawn, sample.predictions
     note(f"--features: a sample of {drawn.n_drawn:,} rows")
     frame = drawn.extras.copy()
     decimal = options.csv.get("decimal")
     for name in frame.columns:
         frame[name] = _with_numbers(frame[name], decimal)
     features = with_orders(Block(frame, options.files[0], decimal))
-    if not enough_for_features(case):
+    if not enough_for_features(predictions):
         return None
-    return decompose_by_features(case, features)
+    return decompose_by_features(predictions, features)
 
 
 def _with_numbers(column, decimal):
@@ -222,13 +222,13 @@ def cross_validated(
     with progress("judging"):
         held = sample.held_out(method, sample.folds(n_folds, groups), groups)
     of_rows = LogLoss().of_rows
-    before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
-    moved = of_rows(held.case.proba, held.case.codes) - before
-    difference = held.case.mean(moved)
+    before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
+    moved = of_rows(held.predictions.proba, held.predictions.codes) - before
+    difference = held.predictions.mean(moved)
     error = _error_of_mean(sample.drawn, held, moved, difference)
     found = normal_difference(loss, difference, error, level)
     if groups is not None:
-        found = by_group(found, moved, held.case.weight, groups[held.rows])
+        found = by_group(found, moved, held.predictions.weight, groups[held.rows])
     return for_two_folds(found)
 
 
@@ -238,7 +238,7 @@ def _error_of_mean(drawn, held, moved, mean):
     That of all rows, which are a sample themselves; and, where rows stand for others of their
     stratum, that of drawing so many of these: the masses of the strata are known.
     """
-    weight, share = held.case.weight, drawn.share[held.rows]
+    weight, share = held.predictions.weight, drawn.share[held.rows]
     _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
     stratum = stratum.ravel()
     own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)

@@ -206,7 +206,7 @@ def _fit_large(files, options):
 def _fit_drawn(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
     sample = sample_of(summary, options)
-    drawn, case = sample.drawn, sample.case
+    drawn, predictions = sample.drawn, sample.predictions
     classes: Any = sample.classes
     groups = groups_of(drawn, options)
     counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
@@ -217,7 +217,7 @@ def _fit_drawn(summary: Any, options: Request) -> int:
 
     n_fitted = drawn.n_seen if drawn.whole else drawn.n_drawn
     said = said_of_rows(drawn.n_seen, n_fitted, classes)
-    rows = case.proba, classes[case.codes]
+    rows = predictions.proba, classes[predictions.codes]
     how = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
     learned = partial(_learned, options.recalibrator, *rows, **how)
     return _judged_and_written(said, counts[counts > 0], judged, learned, options, groups)

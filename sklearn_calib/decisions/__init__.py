@@ -2,7 +2,7 @@
 
 from ..metrics import register as _register
 from ._cost_sensitive import CostSensitiveClassifier
-from ._costs import two_class_case as two_class_case
+from ._costs import validate_two_classes as validate_two_classes
 from ._decision_curve import DecisionCurve as DecisionCurve
 from ._decision_curve import NetBenefitDifference as NetBenefitDifference
 from ._decision_curve import decision_curve, decision_difference

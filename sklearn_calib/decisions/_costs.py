@@ -9,7 +9,7 @@ from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import match_columns, read_numbers
 from ..exceptions import invalid_input
-from ..metrics import BinaryProblem, Case, canonical_case
+from ..metrics import BinaryProblem, Predictions, validate_predictions
 
 
 def canonical_costs(
@@ -97,7 +97,7 @@ def array_of_names(names: Sequence[object]) -> AnyArray:
     return kept
 
 
-def two_class_case(
+def validate_two_classes(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -105,16 +105,18 @@ def two_class_case(
     pos_label: object = None,
     *,
     input_name: str = "y_proba",
-) -> tuple[Case, BinaryProblem]:
-    """Return a validated case of two classes, and its scores and events."""
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label, input_name=input_name)
-    if len(case.classes) != 2:
+) -> tuple[Predictions, BinaryProblem]:
+    """Return validated predictions of two classes, and its scores and events."""
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, input_name=input_name
+    )
+    if len(predictions.classes) != 2:
         raise invalid_input(
             expected="two classes",
-            got=f"{len(case.classes)}",
+            got=f"{len(predictions.classes)}",
             hint="Pass one class against the others, y == c with proba[:, c]",
         )
-    return case, case.problems()[0]
+    return predictions, predictions.problems()[0]
 
 
 def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:

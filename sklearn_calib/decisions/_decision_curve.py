@@ -12,8 +12,8 @@ from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import invalid_input
-from ..metrics import canonical_case
-from ._costs import canonical_thresholds, two_class_case
+from ..metrics import validate_predictions
+from ._costs import canonical_thresholds, validate_two_classes
 from ._regret import RegretCurve, regret_curve
 
 _SHOWN = 10  # thresholds in a table
@@ -285,7 +285,7 @@ def decision_curve(
             got=repr(harms),
             hint="Leave it out if predictions are free",
         )
-    _, problem = two_class_case(y_true, y_proba, sample_weight, labels, pos_label)
+    _, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     _check_sampled(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = generator(random_state)
@@ -382,8 +382,10 @@ def decision_difference(
             hint="Pass those of the first and the second",
         )
     given = sample_weight, labels, pos_label
-    _, first = two_class_case(y_true, first_proba, *given, input_name="first_proba")
-    second = canonical_case(y_true, second_proba, *given, input_name="second_proba").problems()[0]
+    _, first = validate_two_classes(y_true, first_proba, *given, input_name="first_proba")
+    second = validate_predictions(
+        y_true, second_proba, *given, input_name="second_proba"
+    ).problems()[0]
     _check_sampled(first.hit, prevalence)
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)

@@ -9,7 +9,7 @@ from .._argument_checks import check_level
 from .._kernels._expected_metrics import best_actions, costs_of, expected_costs, mean_of_rows
 from .._typing import ArrayLike
 from .._validation import canonical_weight
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 from ._costs import canonical_costs
 
 
@@ -113,24 +113,24 @@ default=None
     (True, True)
     """
     check_level(level)
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     given = canonical_weight(sample_weight, np.shape(y_true)[0])
-    table = canonical_costs(costs, case.classes, n_rows=len(given))
+    table = canonical_costs(costs, predictions.classes, n_rows=len(given))
     if table.ndim == 3:
         table = table[given > 0]
-    proba = np.asarray(case.proba)
+    proba = np.asarray(predictions.proba)
     chosen = best_actions(proba, table)
-    paid = costs_of(table, case.codes, chosen)
+    paid = costs_of(table, predictions.codes, chosen)
     believed = expected_costs(proba, table).min(axis=1)
-    difference = case.mean(believed - paid)
-    share = case.weight / case.weight.sum()
+    difference = predictions.mean(believed - paid)
+    share = predictions.weight / predictions.weight.sum()
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
     by_class = table[:, chosen].T if table.ndim == 2 else table[np.arange(len(proba)), :, chosen]
     statistic = _standardised(difference, mean_of_rows(proba, by_class, share)[1])
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
-        realised=case.mean(paid),
-        believed=case.mean(believed),
+        realised=predictions.mean(paid),
+        believed=predictions.mean(believed),
         difference=difference,
         standard_error=error,
         low=difference - half,

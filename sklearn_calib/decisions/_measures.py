@@ -8,7 +8,7 @@ from .._kernels._expected_metrics import best_actions, costs_of
 from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
-from ..metrics import BinaryProblem, Case, metric
+from ..metrics import BinaryProblem, Predictions, metric
 from ._costs import canonical_costs
 from ._risk_coverage import levels_of
 
@@ -16,7 +16,7 @@ _BINARY = ("confidence", "top_label", "classwise")
 
 
 @metric(range=(-np.inf, np.inf), in_report=False, cells=True)
-def expected_cost_score(case: Case, *, costs: ArrayLike | None = None) -> float:
+def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = None) -> float:
     """Mean cost per row if each action is the one that the probabilities call cheapest.
 
     Parameters
@@ -53,12 +53,14 @@ def expected_cost_score(case: Case, *, costs: ArrayLike | None = None) -> float:
     >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
     0.4
     """
-    table = canonical_costs(costs, case.classes)
-    return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
+    table = canonical_costs(costs, predictions.classes)
+    return predictions.mean(
+        costs_of(table, predictions.codes, best_actions(np.asarray(predictions.proba), table))
+    )
 
 
 @metric(range=(0.0, 1.0), in_report=False, cells=True)
-def area_under_risk_coverage(case: Case) -> float:
+def area_under_risk_coverage(predictions: Predictions) -> float:
     """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
 
     Returns
@@ -84,8 +86,8 @@ def area_under_risk_coverage(case: Case) -> float:
     >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
     0.1111
     """
-    _, mass, errors = levels_of(case)
-    return area(mass, errors, are_counts(case.weight))
+    _, mass, errors = levels_of(predictions)
+    return area(mass, errors, are_counts(predictions.weight))
 
 
 @metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)

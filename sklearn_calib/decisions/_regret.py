@@ -15,9 +15,9 @@ from .._kernels._net_benefit import (
 )
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
-from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
+from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predictions
 from ..recalibrators import recalibrated_proba
-from ._costs import canonical_thresholds, two_class_case
+from ._costs import canonical_thresholds, validate_two_classes
 
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
 
@@ -222,19 +222,25 @@ def regret_curve(
     """
     check_level(level)
     check_count(n_resamples, "n_resamples")
-    case, problem = two_class_case(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
-        how: dict[str, Any] = {"sample_weight": case.weight, "classes": np.arange(2)}
-        given = case.proba, case.codes, cv
-        other = case.with_proba(recalibrated_proba(recalibrated, *given, **how))
+        how: dict[str, Any] = {"sample_weight": predictions.weight, "classes": np.arange(2)}
+        given = predictions.proba, predictions.codes, cv
+        other = predictions.with_proba(recalibrated_proba(recalibrated, *given, **how))
     else:
-        how = {"sample_weight": sample_weight, "labels": case.classes, "pos_label": pos_label}
-        other = canonical_case(y_true, recalibrated, **how, input_name="recalibrated")
+        how = {
+            "sample_weight": sample_weight,
+            "labels": predictions.classes,
+            "pos_label": pos_label,
+        }
+        other = validate_predictions(y_true, recalibrated, **how, input_name="recalibrated")
     better = other.problems()[0]
     breaks, intercept, slope = regret_pieces(
         problem.score, better.score, problem.hit, problem.weight
     )
-    brier, log = (loss.of_case(case) - loss.of_case(other) for loss in (brier_loss, log_loss))
+    brier, log = (
+        loss.evaluate(predictions) - loss.evaluate(other) for loss in (brier_loss, log_loss)
+    )
     edges = _band(problem, better, level, n_resamples, generator(random_state))
     unknown = 0.0, 0.0
     curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)

@@ -9,7 +9,7 @@ from .._argument_checks import are_counts, check_level, require
 from .._kernels._proportion import share_interval
 from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..metrics import Case, canonical_case
+from ..metrics import Predictions, validate_predictions
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,17 @@ def risk_coverage_curve(
     True
     """
     check_level(level)
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-    threshold, mass, errors = levels_of(case)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    threshold, mass, errors = levels_of(predictions)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
-    squares = mass if (case.weight == 1).all() else levels_of(case, case.weight**2)[1]
+    squares = (
+        mass
+        if (predictions.weight == 1).all()
+        else levels_of(predictions, predictions.weight**2)[1]
+    )
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
-    counts = are_counts(case.weight)
+    counts = are_counts(predictions.weight)
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
     return RiskCoverageCurve(
         threshold=threshold,
@@ -163,8 +167,10 @@ def risk_coverage_curve(
 
 
 def levels_of(
-    case: Case, weight: FloatArray | None = None
+    predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    plain = np.asarray(case.proba)
-    error = (plain.argmax(axis=1) != case.codes).astype(float)
-    return risk_by_coverage(plain.max(axis=1), error, case.weight if weight is None else weight)
+    plain = np.asarray(predictions.proba)
+    error = (plain.argmax(axis=1) != predictions.codes).astype(float)
+    return risk_by_coverage(
+        plain.max(axis=1), error, predictions.weight if weight is None else weight
+    )

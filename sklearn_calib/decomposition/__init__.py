@@ -12,8 +12,8 @@ from ._calibration_index import integrated_calibration_index as integrated_calib
 from ._calibration_index import smoothed_frequencies as smoothed_frequencies
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve
-from ._decompose import decompose_case as decompose_case
 from ._decompose import decompose_loss, proper_calibration_error, refinement_error
+from ._decompose import decompose_predictions as decompose_predictions
 from ._grouping import decompose_by_features as decompose_by_features
 from ._grouping import enough_for_features as enough_for_features
 from ._measures import isotonic_refinement_brier as isotonic_refinement_brier

@@ -8,7 +8,7 @@ from .._argument_checks import check_known, equals, unknown_name
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
-from ..metrics import BINARY, canonical_case, metric
+from ..metrics import BINARY, metric, validate_predictions
 from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
 from ._in_sample import mapped
 
@@ -134,8 +134,8 @@ def calibration_indices(
     >>> found.e50 <= found.e90 <= found.emax
     True
     """
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-    problems = case.problems(multiclass)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    problems = predictions.problems(multiclass)
     table = np.array([indices_of_problem(problem, smoother) for problem in problems])
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
 

@@ -21,9 +21,9 @@ from .._validation import (
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..metrics import LossLike, canonical_case, get_loss
+from ..metrics import LossLike, get_loss, validate_predictions
 from ._decompose import _is_plain_temperature, _recalibrated
-from ._in_sample import raised_case
+from ._in_sample import raise_zeros
 
 RULES = ("minimum", "one_standard_error")
 _ERROR_ROWS = 20_000  # rows that the standard errors are estimated from
@@ -159,7 +159,7 @@ def refinement_curve(
     """
     rule = get_loss(loss)
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
-    case, start, rows, table = None, None, slice(None), []
+    predictions, start, rows, table = None, None, slice(None), []
     several = isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
     if isinstance(staged_proba, str) or not several:
         cure = "Pass a list with one array for each stage"
@@ -177,36 +177,40 @@ def refinement_curve(
         )
     for number, given in enumerate(staged_proba):
         proba = read_proba(given, kind=kind, input_name=f"staged_proba[{number}]")
-        if case is None:
+        if predictions is None:
             how: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
             how["validate"] = partial(canonical_proba, kind=kind)
-            everyone = canonical_case(y_true, given, check_order=False, **how)
-            case = canonical_case(y_true, given, sample_weight, **how)
-            rule.check_classes(len(case.classes))
+            everyone = validate_predictions(y_true, given, check_order=False, **how)
+            predictions = validate_predictions(y_true, given, sample_weight, **how)
+            rule.check_classes(len(predictions.classes))
             kept = canonical_weight(sample_weight, len(everyone.codes)) > 0
-            rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
-            weight = case.weight / case.weight.sum()
+            rows = slice(None, None, -(-len(predictions.codes) // _ERROR_ROWS))
+            weight = predictions.weight / predictions.weight.sum()
         else:
-            proba = read_proba(proba, n_classes=len(case.classes))
+            proba = read_proba(proba, n_classes=len(predictions.classes))
             check_same_length(everyone.codes, proba)
             check_indexes(y_true, given, sample_weight)
-            proba = match_columns(proba, given, case.classes)
-            proba = give_to_owner(proba, given, case.positive)
-            case = case.with_proba(proba if kept.all() else proba[kept])
-        risk = float(weight @ rule.of_rows(case.proba, case.codes))
+            proba = match_columns(proba, given, predictions.classes)
+            proba = give_to_owner(proba, given, predictions.positive)
+            predictions = predictions.with_proba(proba if kept.all() else proba[kept])
+        risk = float(weight @ rule.of_rows(predictions.proba, predictions.codes))
         if evaluate:
-            criterion, refinement, losses, start = evaluate(case, rule, start, rows)
+            criterion, refinement, losses, start = evaluate(predictions, rule, start, rows)
         else:
-            losses = rule.of_rows(_recalibrated(case, recalibrator, cv), case.codes)
+            losses = rule.of_rows(_recalibrated(predictions, recalibrator, cv), predictions.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
     return _collected(table, stages, weight[rows] if table else None, loss, unit)
 
 
-def _temperature_stage(case, loss, start, rows):
+def _temperature_stage(predictions, loss, start, rows):
     """Criterion, refinement, losses of some rows at the criterion's fit, where to start next."""
-    z, codes, weight = log_proba(raised_case(case).proba), case.codes, case.weight
+    z, codes, weight = (
+        log_proba(raise_zeros(predictions).proba),
+        predictions.codes,
+        predictions.weight,
+    )
     smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS)
     inside = smooth.beta if smooth.status == "inside" else None
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)

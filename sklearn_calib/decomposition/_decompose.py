@@ -13,20 +13,20 @@ from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import canonical_logits, canonical_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
-from ..metrics import LossLike, canonical_case, get_loss
+from ..metrics import LossLike, get_loss, validate_predictions
 from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
 from ._grouping import decompose_by_features
 from ._in_sample import (
+    fit_temperature_in_sample,
     isotonic_refinement,
     loss_after_temperature,
-    raised_case,
-    temperature_of_case,
+    raise_zeros,
 )
 from ._intervals import mean_law, temperature_laws, uncertainty_law
 from ._parts import TERMS, LossDecomposition
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
 
 
 def decompose_loss(
@@ -165,40 +165,40 @@ def decompose_loss(
     (True, 'region')
     """
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(*rows)
+    predictions = validate_predictions(*rows)
     if features is None:
-        return decompose_case(
-            case, loss, "temperature" if recalibrator is None else recalibrator, cv
+        return decompose_predictions(
+            predictions, loss, "temperature" if recalibrator is None else recalibrator, cv
         )
     recalibrator = "auto" if recalibrator is None else recalibrator
-    return decompose_by_features(case, features, loss, recalibrator, cv)
+    return decompose_by_features(predictions, features, loss, recalibrator, cv)
 
 
-def decompose_case(
-    case: "Case",
+def decompose_predictions(
+    predictions: "Predictions",
     loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     squares: FloatArray | None = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of a `Case`: nothing is validated again.
+    """`decompose_loss` of `Predictions`: nothing is validated again.
 
-    Where an entry of the case stands for several rows of one prediction and label, its weight is
-    the sum of theirs, and `squares` of shape (n_samples,) are the sums of their squared weights,
-    which the intervals need.
+    If an entry stands for several rows of one prediction and label, its weight is the sum of
+    theirs, and `squares` of shape (n_samples,) are the sums of their squared weights, which the
+    intervals need.
     """
-    rule = get_loss(loss, len(case.classes))
-    total = case.weight.sum()
-    w = case.weight / total
+    rule = get_loss(loss, len(predictions.classes))
+    total = predictions.weight.sum()
+    w = predictions.weight / total
     squares = w**2 if squares is None else squares / total**2
-    risk = rule.of_rows(case.proba, case.codes)
+    risk = rule.of_rows(predictions.proba, predictions.codes)
     fit = None
     if _is_plain_temperature(recalibrator):
-        case = raised_case(case)
-        fit = fit_temperature(log_proba(case.proba), case.codes, case.weight)
-    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, fit), case.codes)
-    frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
-    blind = rule.of_labels(frequencies[None].astype(float))[0][case.codes]
+        predictions = raise_zeros(predictions)
+        fit = fit_temperature(log_proba(predictions.proba), predictions.codes, predictions.weight)
+    refined = rule.of_rows(_recalibrated(predictions, recalibrator, cv, fit), predictions.codes)
+    frequencies = np.bincount(predictions.codes, weights=w, minlength=len(predictions.classes))
+    blind = rule.of_labels(frequencies[None].astype(float))[0][predictions.codes]
     rows = {
         "risk": risk,
         "calibration": risk - refined,
@@ -211,7 +211,7 @@ def decompose_case(
     laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, rule)
     if fit is not None and fit.status == "inside":
         given = rule, risk, blind, laws["uncertainty"]
-        laws |= temperature_laws(case, fit.beta, w, squares, *given)
+        laws |= temperature_laws(predictions, fit.beta, w, squares, *given)
     errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 
@@ -304,32 +304,39 @@ def refinement_error(
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(*rows, validate=validate)
+    predictions = validate_predictions(*rows, validate=validate)
     if in_sample and kind == "logits":
-        smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
-        return fit_temperature(case.proba, case.codes, case.weight, smoothing, start).loss
-    return _refinement(case, rule, recalibrator, cv, label_smoothing, start)
+        smoothing = 1.0 / (predictions.weight.sum() + 1.0) if label_smoothing else 0.0
+        return fit_temperature(
+            predictions.proba, predictions.codes, predictions.weight, smoothing, start
+        ).loss
+    return _refinement(predictions, rule, recalibrator, cv, label_smoothing, start)
 
 
-def _refinement(case, rule, recalibrator="temperature", cv=None, smooth=False, start=None) -> float:
-    """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
+def _refinement(
+    predictions, rule, recalibrator="temperature", cv=None, smooth=False, start=None
+) -> float:
+    """`refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
     if _in_sample(rule, recalibrator, cv, smooth):
-        return temperature_of_case(case, smooth, start).loss
+        return fit_temperature_in_sample(predictions, smooth, start).loss
     plain = _is_plain_temperature(recalibrator)
-    rule.check_classes(len(case.classes))
+    rule.check_classes(len(predictions.classes))
     if plain and cv is None:  # of another loss than the one that was minimised
-        return loss_after_temperature(case, rule)
-    if equals(recalibrator, "isotonic") and cv is None and len(case.classes) == 2:
-        return isotonic_refinement(case, rule)
+        return loss_after_temperature(predictions, rule)
+    if equals(recalibrator, "isotonic") and cv is None and len(predictions.classes) == 2:
+        return isotonic_refinement(predictions, rule)
     if plain:
-        case = raised_case(case)
+        predictions = raise_zeros(predictions)
     if plain and rule.is_likelihood:
-        problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
+        problem, fold = (
+            (log_proba(predictions.proba), predictions.codes, predictions.weight),
+            _fold_of_row(predictions, cv),
+        )
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
         if value is not None:
             return value
-    refined = rule.of_rows(_recalibrated(case, recalibrator, cv), case.codes)
-    return float(case.weight @ refined / case.weight.sum())
+    refined = rule.of_rows(_recalibrated(predictions, recalibrator, cv), predictions.codes)
+    return float(predictions.weight @ refined / predictions.weight.sum())
 
 
 def _in_sample(loss, recalibrator, cv, label_smoothing):
@@ -383,8 +390,8 @@ def proper_calibration_error(
     True
     """
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(*rows)
-    return decompose_case(case, loss, recalibrator, cv).calibration
+    predictions = validate_predictions(*rows)
+    return decompose_predictions(predictions, loss, recalibrator, cv).calibration
 
 
 def _is_plain_temperature(recalibrator):
@@ -393,11 +400,16 @@ def _is_plain_temperature(recalibrator):
     )
 
 
-def _recalibrated(case, recalibrator, cv, fit=None):
+def _recalibrated(predictions, recalibrator, cv, fit=None):
     """Recalibrated probabilities, in sample or out of fold; `fit`: the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
-        case = raised_case(case)
-    proba, codes, weight, classes = case.proba, case.codes, case.weight, case.classes
+        predictions = raise_zeros(predictions)
+    proba, codes, weight, classes = (
+        predictions.proba,
+        predictions.codes,
+        predictions.weight,
+        predictions.classes,
+    )
     if _is_plain_temperature(recalibrator) and cv is None:
         # the exact limit also where every label is an arg max, without the fallback of the class
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
@@ -408,10 +420,10 @@ def _recalibrated(case, recalibrator, cv, fit=None):
         return recalibrated_proba(recalibrator, proba, codes, cv, **how)
 
 
-def _fold_of_row(case, cv):
+def _fold_of_row(predictions, cv):
     """The number of the test fold of each row, or None where the folds are no partition."""
-    fold = np.full(len(case.codes), -1)
-    for number, (_, test) in enumerate(folds_of(case.codes, cv)):
+    fold = np.full(len(predictions.codes), -1)
+    for number, (_, test) in enumerate(folds_of(predictions.codes, cv)):
         if (fold[test] >= 0).any():
             return None
         fold[test] = number

@@ -38,7 +38,7 @@ from ._intervals import mean_law, uncertainty_law
 from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
 
 FEWEST_ROWS, FEWEST_OF_CLASS = 50, 5
 _FOLDS = 5
@@ -50,23 +50,25 @@ _COST = 30.0  # rows times nats that trees lose where one feature is missed, and
 
 
 def decompose_by_features(
-    case: "Case",
+    predictions: "Predictions",
     features: object,
     loss: LossLike = "log",
     recalibrator: RecalibratorLike = "auto",
     cv: CV = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of a `Case` with features, which have a row for each that was given."""
-    rule = get_loss(loss, len(case.classes))
-    columns = feature_columns(features, case)
-    if not enough_for_features(case):
-        raise _too_few_rows(case)
-    folds = folds_of_rows(case, _FOLDS if cv is None else cv)
-    fold, recalibrated, (mapped, used), gains = _corrected(case, columns, rule, recalibrator, folds)
-    w = case.weight / case.weight.sum()
-    frequencies = np.bincount(case.codes, w, len(case.classes)).astype(float)
-    blind = rule.of_labels(frequencies[None])[0][case.codes]
-    risk = rule.of_rows(case.proba, case.codes)
+    """`decompose_loss` of `Predictions` with features, which have a row for each that was given."""
+    rule = get_loss(loss, len(predictions.classes))
+    columns = feature_columns(features, predictions)
+    if not enough_for_features(predictions):
+        raise _too_few_rows(predictions)
+    folds = folds_of_rows(predictions, _FOLDS if cv is None else cv)
+    fold, recalibrated, (mapped, used), gains = _corrected(
+        predictions, columns, rule, recalibrator, folds
+    )
+    w = predictions.weight / predictions.weight.sum()
+    frequencies = np.bincount(predictions.codes, w, len(predictions.classes)).astype(float)
+    blind = rule.of_labels(frequencies[None])[0][predictions.codes]
+    risk = rule.of_rows(predictions.proba, predictions.codes)
     by_map = {
         "calibration": risk - mapped,
         "refinement": mapped,
@@ -90,7 +92,7 @@ def decompose_by_features(
         irreducible=laws["refinement"].estimate - grouping,
         feature_gains=_shares(gains),
         smallest_seen=smallest_seen(rule, recalibrated, w),
-        n_rows=len(case.codes),
+        n_rows=len(predictions.codes),
         _laws=laws,
     )
 
@@ -116,14 +118,14 @@ def _law(losses, fold, w, fading=False):
     return replace(law, variance=law.variance + twice)
 
 
-def enough_for_features(case: "Case") -> bool:
+def enough_for_features(predictions: "Predictions") -> bool:
     """Whether there are so many rows that gains can be measured."""
-    counts = np.bincount(case.codes)
+    counts = np.bincount(predictions.codes)
     return counts.sum() >= FEWEST_ROWS and (counts >= FEWEST_OF_CLASS).sum() >= 2
 
 
-def _too_few_rows(case):
-    n_rows, counts = len(case.codes), np.bincount(case.codes)
+def _too_few_rows(predictions):
+    n_rows, counts = len(predictions.codes), np.bincount(predictions.codes)
     rule = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
     got = f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}"
     return invalid_input(
@@ -131,13 +133,13 @@ def _too_few_rows(case):
     )
 
 
-def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
-    """The columns of features by name, checked, of the rows of the case; errors speak of features.
+def feature_columns(features: object, predictions: "Predictions") -> dict[Any, AnyArray]:
+    """Return the checked columns of features by name, for the rows of the predictions.
 
-    Rows of weight 0, which a case does not hold, are left out.
+    Rows of weight 0, which predictions do not hold, are left out.
     """
-    check_indexes(features, first=case.index)
-    columns = table_columns(features, case.n_given, "features")
+    check_indexes(features, first=predictions.index)
+    columns = table_columns(features, predictions.n_given, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"
@@ -146,10 +148,10 @@ def feature_columns(features: object, case: "Case") -> dict[Any, AnyArray]:
         raise invalid_input(
             expected=f"features with names other than {SCORE!r}", got="that name", hint="Rename it"
         )
-    return {name: case.of_given(column) for name, column in columns.items()}
+    return {name: predictions.of_given(column) for name, column in columns.items()}
 
 
-def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
+def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     """The folds, in each of which other rows are tested; all rows are, once.
 
     Those of a number are not stratified: with the classes as frequent among the rows of a fit as
@@ -157,8 +159,12 @@ def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
-    folds = [(np.asarray(train), np.asarray(test)) for train, test in folds_of(case.codes, cv)]
-    tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(case.codes))
+    folds = [
+        (np.asarray(train), np.asarray(test)) for train, test in folds_of(predictions.codes, cv)
+    ]
+    tested = np.bincount(
+        np.concatenate([test for _, test in folds]), minlength=len(predictions.codes)
+    )
     if (tested != 1).any():
         got = f"{np.count_nonzero(tested != 1)} rows that are not"
         cure = "Pass a number of folds, or a splitter such as GroupKFold"
@@ -168,7 +174,7 @@ def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     return folds
 
 
-def _corrected(case, columns, rule, recalibrator, folds):
+def _corrected(predictions, columns, rule, recalibrator, folds):
     """Each row after recalibration, and then by its features, by fits that have not seen it.
 
     Returns
@@ -182,8 +188,8 @@ def _corrected(case, columns, rule, recalibrator, folds):
     gains : dict of column to float
         What the trees were made of.
     """
-    proba, codes, weight = case.proba, case.codes, case.weight
-    numbers, gains = np.arange(len(case.classes)), dict.fromkeys(columns, 0.0)
+    proba, codes, weight = predictions.proba, predictions.codes, predictions.weight
+    numbers, gains = np.arange(len(predictions.classes)), dict.fromkeys(columns, 0.0)
     fold = np.empty(len(codes), dtype=np.intp)
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):

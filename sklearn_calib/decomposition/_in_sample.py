@@ -16,18 +16,18 @@ from .._warnings import ignore_calibration_warnings
 from ..recalibrators import aligned_proba, fit_recalibrator
 
 if TYPE_CHECKING:
-    from ..metrics import Case, ProperLoss
+    from ..metrics import Predictions, ProperLoss
 
 _FITS = 10  # of resamples, at least: compiled code is loaded for smaller data than for one fit
 
 
-def raised_case(case: "Case") -> "Case":
-    """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
+def raise_zeros(predictions: "Predictions") -> "Predictions":
+    """Return predictions whose exact zeros count as in `TemperatureScaling` of all rows.
 
     One floor for all folds: half the smallest positive probability of all rows.
     """
-    proba = _raised(case.proba)
-    return case if proba is case.proba else case.with_proba(proba)
+    proba = _raised(predictions.proba)
+    return predictions if proba is predictions.proba else predictions.with_proba(proba)
 
 
 def _raised(proba):
@@ -37,30 +37,32 @@ def _raised(proba):
     return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
 
 
-def temperature_of_case(
-    case: "Case", smooth: bool = False, start: float | None = None
+def fit_temperature_in_sample(
+    predictions: "Predictions", smooth: bool = False, start: float | None = None
 ) -> TemperatureFit:
     """The temperature of all rows, whose labels are smoothed or not."""
-    problem = case.of_proba(_logits_to_fit), case.codes, case.weight
-    smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
-    return fit_temperature(*problem, smoothing, start, n_fits=_FITS if case.is_resample else 1)
+    problem = predictions.of_proba(_logits_to_fit), predictions.codes, predictions.weight
+    smoothing = 1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0
+    return fit_temperature(
+        *problem, smoothing, start, n_fits=_FITS if predictions.is_resample else 1
+    )
 
 
 def _logits_to_fit(proba):
     return log_proba(_raised(proba))
 
 
-def loss_after_temperature(case: "Case", loss: "ProperLoss") -> float:
+def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
     """The mean loss after temperature scaling."""
-    scaled = temperature_of_case(case).beta * case.of_proba(_logits_to_fit)
-    return case.mean(loss.of_logits(scaled, case.codes))
+    scaled = fit_temperature_in_sample(predictions).beta * predictions.of_proba(_logits_to_fit)
+    return predictions.mean(loss.of_logits(scaled, predictions.codes))
 
 
-def isotonic_refinement(case: "Case", loss: "ProperLoss") -> float:
+def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float:
     """The mean loss of isotonic calibration in sample, of two classes."""
-    n, place = case.of_proba(_ranks)
-    mass = np.bincount(place, case.weight, n)
-    ones = np.bincount(place, case.weight * case.codes, n)
+    n, place = predictions.of_proba(_ranks)
+    mass = np.bincount(place, predictions.weight, n)
+    ones = np.bincount(place, predictions.weight * predictions.codes, n)
     kept = mass > 0
     mass, ones = mass[kept], ones[kept]
     p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)

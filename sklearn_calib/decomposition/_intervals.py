@@ -25,7 +25,7 @@ from .._typing import AnyArray, FloatArray
 from .._validation import canonical_proba
 
 if TYPE_CHECKING:
-    from ..metrics import Case, ProperLoss
+    from ..metrics import Predictions, ProperLoss
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def uncertainty_law(
 
 
 def temperature_laws(
-    case: "Case",
+    predictions: "Predictions",
     beta: float,
     w: FloatArray,
     squares: FloatArray,
@@ -133,7 +133,7 @@ def temperature_laws(
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
     are and with the class frequencies, `uncertainty` the law of the latter.
     """
-    fitted, score, slope, information, cross, spread = _derivatives(case, beta, loss)
+    fitted, score, slope, information, cross, spread = _derivatives(predictions, beta, loss)
     total, bend = w @ information, w @ cross
     refined = fitted - (w @ slope) * score / total
     # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
@@ -165,15 +165,15 @@ def temperature_laws(
     }
 
 
-def _derivatives(case, beta, loss):
+def _derivatives(predictions, beta, loss):
     """What the laws need of each row at `beta`.
 
     Its loss, the slope of its log loss and of its loss in beta; and for a label drawn from the
     recalibrated row the variance of the former slope, the covariance of both (which is the second
     derivative of the expected loss), and the variance of the latter.
     """
-    codes, rows = case.codes, np.arange(len(case.codes))
-    log = log_proba(case.proba)
+    codes, rows = predictions.codes, np.arange(len(predictions.codes))
+    log = log_proba(predictions.proba)
     proba = canonical_proba(beta * log, kind="logits")
     p = np.asarray(proba)
     d = log - np.einsum("ij,ij->i", p, log)[:, None]

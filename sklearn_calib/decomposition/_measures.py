@@ -7,12 +7,12 @@ from ..metrics import BrierLoss, LogLoss, metric
 from ._decompose import _refinement
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
 
 
 @metric(in_report=False, cells=True)
 def temperature_refinement_log_loss(
-    case: "Case", *, cv: CV = None, label_smoothing: bool = False
+    predictions: "Predictions", *, cv: CV = None, label_smoothing: bool = False
 ) -> float:
     """The log loss after temperature scaling of the predictions.
 
@@ -37,11 +37,11 @@ def temperature_refinement_log_loss(
     >>> round(temperature_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.591
     """
-    return _refinement(case, LogLoss(), cv=cv, smooth=label_smoothing)
+    return _refinement(predictions, LogLoss(), cv=cv, smooth=label_smoothing)
 
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
-def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
+def temperature_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
     """The Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
@@ -64,11 +64,11 @@ def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(temperature_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
-    return _refinement(case, BrierLoss(), cv=cv)
+    return _refinement(predictions, BrierLoss(), cv=cv)
 
 
 @metric(in_report=False, cells=True)
-def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
+def isotonic_refinement_log_loss(predictions: "Predictions", *, cv: CV = None) -> float:
     """The log loss after isotonic calibration of the predictions.
 
     Parameters
@@ -92,11 +92,11 @@ def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
     >>> round(isotonic_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.555
     """
-    return _refinement(case, LogLoss(), "isotonic", cv)
+    return _refinement(predictions, LogLoss(), "isotonic", cv)
 
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
-def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
+def isotonic_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
     """The Brier loss after isotonic calibration of the predictions.
 
     Parameters
@@ -120,4 +120,4 @@ def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(isotonic_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.2
     """
-    return _refinement(case, BrierLoss(), "isotonic", cv)
+    return _refinement(predictions, BrierLoss(), "isotonic", cv)

@@ -9,13 +9,13 @@ from .._argument_checks import check_count, check_level, equals, is_number, unkn
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from .._validation import rows_per_weight
 from ..exceptions import invalid_input
-from ..metrics import BINARY, canonical_case, metric
+from ..metrics import BINARY, metric, validate_predictions
 from ..recalibrators import Identity, folds_of, resolve_recalibrator
 from ._in_sample import mapped
 from ._intervals import mean_law
 
 if TYPE_CHECKING:
-    from ..metrics import BinaryProblem, Case
+    from ..metrics import BinaryProblem, Predictions
 
 _MULTICLASS = (*BINARY, "canonical")
 _DIRECTIONS = ("over", "under")
@@ -55,7 +55,7 @@ class _Question(NamedTuple):
     weight: FloatArray
     key: IntArray  # numbers from 0, equal for rows of one prediction
     compared: slice  # classes
-    rows: AnyArray | slice  # of the case
+    rows: AnyArray | slice  # of the predictions
     recalibrator: str  # where none is given
 
     def residual(self, rows: AnyArray | slice) -> FloatArray:
@@ -70,11 +70,18 @@ def _of_problem(problem: "BinaryProblem") -> _Question:
     return _Question(*given, slice(1, 2), problem.rows, "isotonic")
 
 
-def _of_vectors(case: "Case") -> _Question:
-    weight = case.weight
-    if case.items is None:  # the default method counts weights: only ratios of fractions matter
+def _of_vectors(predictions: "Predictions") -> _Question:
+    weight = predictions.weight
+    if (
+        predictions.items is None
+    ):  # the default method counts weights: only ratios of fractions matter
         weight = weight * rows_per_weight(weight)
-    given = np.asarray(case.proba), case.codes, weight, case.of_proba(_vector_key)
+    given = (
+        np.asarray(predictions.proba),
+        predictions.codes,
+        weight,
+        predictions.of_proba(_vector_key),
+    )
     return _Question(*given, slice(None), slice(None), "default")
 
 
@@ -188,10 +195,12 @@ def _check(norm, recalibrator, direction):
     return float(norm)
 
 
-def _canonical(case: "Case", *, norm=1.0, recalibrator=None, cv=5, direction=None) -> float:
+def _canonical(
+    predictions: "Predictions", *, norm=1.0, recalibrator=None, cv=5, direction=None
+) -> float:
     """The error of whole vectors."""
     norm = _check(norm, recalibrator, direction)
-    return _estimate(_of_vectors(case), norm, recalibrator, cv, direction)
+    return _estimate(_of_vectors(predictions), norm, recalibrator, cv, direction)
 
 
 @metric(
@@ -354,13 +363,13 @@ def variational_calibration_interval(
     if multiclass not in (known := ("auto", *_MULTICLASS)):
         raise unknown_name("multiclass", multiclass, known)
     norm = _check(norm, recalibrator, direction)
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     given = {"norm": norm, "recalibrator": recalibrator, "cv": cv, "direction": direction}
-    value = variational_calibration_error.of_case(case, multiclass=multiclass, **given)
-    t, weight = _sequential(case, multiclass, norm, recalibrator, cv, direction)
+    value = variational_calibration_error.evaluate(predictions, multiclass=multiclass, **given)
+    t, weight = _sequential(predictions, multiclass, norm, recalibrator, cv, direction)
     if len(t) < 2:
         raise invalid_input(
-            expected="at least three rows", got=str(len(case.codes)), hint="Collect more"
+            expected="at least three rows", got=str(len(predictions.codes)), hint="Collect more"
         )
     w = weight / weight.sum()
     law = mean_law(t, w, w**2)
@@ -370,24 +379,24 @@ def variational_calibration_interval(
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _sequential(case, multiclass, norm, recalibrator, cv, direction):
+def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
     """The terms by fits to earlier folds, and their weights; the rows of the first fold have none.
 
     The problems of "classwise" are about the same rows, whose terms are averaged: one order of the
     folds for all.
     """
     if multiclass == "canonical":
-        questions = [_of_vectors(case)]
+        questions = [_of_vectors(predictions)]
     else:
-        questions = [_of_problem(problem) for problem in case.problems(multiclass)]
+        questions = [_of_problem(problem) for problem in predictions.problems(multiclass)]
     if multiclass == "classwise":
-        key = _vector_key(np.asarray(case.proba))
+        key = _vector_key(np.asarray(predictions.proba))
         questions = [question._replace(key=key) for question in questions]
     found = []
     for question in questions:
         like = questions[0] if multiclass == "classwise" else question
         if multiclass == "classwise" and not isinstance(cv, int | np.integer):
-            like = like._replace(codes=case.codes)
+            like = like._replace(codes=predictions.codes)
         parts = [*_progressive(question, _folds(like, cv), recalibrator, norm, direction)]
         found.append([np.concatenate(part) for part in zip(*parts, strict=True)])
     if multiclass == "classwise":

@@ -11,7 +11,7 @@ from .._argument_checks import check_count
 from .._show import in_picture, plain
 from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
-from ..metrics import ReliabilityCurve, canonical_case, reliability_curve
+from ..metrics import ReliabilityCurve, reliability_curve, validate_predictions
 from ._base import ABOVE_RIGHT, BARS, ResultDisplay, legend, shade, unit_square
 from ._reliability import draw_curve
 
@@ -87,9 +87,9 @@ class GroupReliabilityDisplay(ResultDisplay):
             )
         found = group_calibration(y_true, y_proba, groups, **given)
         weight, *event = (given.get(key) for key in ("sample_weight", "labels", "pos_label"))
-        case = canonical_case(y_true, y_proba, weight, *event)
-        problems = {one.title: one for one in case.problems(given.get("multiclass", "auto"))}
-        kept = np.arange(len(case.codes)) if case.kept is None else case.kept
+        predictions = validate_predictions(y_true, y_proba, weight, *event)
+        problems = {one.title: one for one in predictions.problems(given.get("multiclass", "auto"))}
+        kept = np.arange(len(predictions.codes)) if predictions.kept is None else predictions.kept
         curves = []
         for row, members in _worst(found, n_curves):
             rows, problem = np.searchsorted(kept, members), problems[row.event]

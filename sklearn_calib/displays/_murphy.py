@@ -10,7 +10,7 @@ from .._argument_checks import check_flag, check_known
 from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
 from .._typing import FloatArray
-from ..decisions import NetBenefitDifference, decision_difference, two_class_case
+from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
 from ._base import ABOVE, ModelsDisplay, draw_bands, legend, on_log_odds, shade
 
@@ -100,7 +100,7 @@ class MurphyDisplay(ModelsDisplay):
             )
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
-            _, problem = two_class_case(y_true, proba, sample_weight, labels, pos_label)
+            _, problem = validate_two_classes(y_true, proba, sample_weight, labels, pos_label)
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and options.get("thresholds") is None:

@@ -7,8 +7,8 @@ from ._grade_calibration import GradeRow as GradeRow
 from ._grade_calibration import grade_calibration as grade_calibration
 from ._grades import Grades as Grades
 from ._grades import grades_of as grades_of
-from ._group_calibration import audit_case as audit_case
 from ._group_calibration import audit_pairs as audit_pairs
+from ._group_calibration import audit_predictions as audit_predictions
 from ._group_calibration import audit_summaries as audit_summaries
 from ._group_calibration import group_calibration as group_calibration
 from ._group_calibration import partition_of_values as partition_of_values

@@ -14,7 +14,7 @@ from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_indexes, read_labels
 from ..exceptions import invalid_input
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 from ._grades import check_two_classes, grades_of
 
 _MOST = 9e15  # rows; larger sums of counts are no whole numbers of float64
@@ -299,12 +299,12 @@ def grade_calibration(
         classes, _ = read_labels(y_true)
         if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
             labels = np.array([0, 1], dtype=classes.dtype)
-    case = canonical_case(y_true, y_proba, None, labels, pos_label)
-    check_two_classes(case)
-    check_indexes(counts, first=case.index)
-    number = _checked_counts(counts, len(case.codes))
-    score = np.asarray(case.proba)[:, case.positive]
-    hit = case.codes == case.positive
+    predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
+    check_two_classes(predictions)
+    check_indexes(counts, first=predictions.index)
+    number = _checked_counts(counts, len(predictions.codes))
+    score = np.asarray(predictions.proba)[:, predictions.positive]
+    hit = predictions.codes == predictions.positive
     place, k = np.searchsorted(bands.edges, score, side="right"), len(bands.names)
     rows = np.bincount(place, weights=number, minlength=k)
     events = np.bincount(place, weights=number * hit, minlength=k)

@@ -13,7 +13,7 @@ from .._show import Section, Shown, Table, plain
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import read_proba
 from ..exceptions import InvalidInputError, invalid_input
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,12 @@ class Grades(Shown):
                 hint="Leave it out for 20",
             )
         _check_not_swapped(y_true, y_proba)
-        case = canonical_case(y_true, y_proba, None, labels, pos_label)
-        check_two_classes(case)
-        score, hit = case.proba[:, case.positive], case.codes == case.positive
+        predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
+        check_two_classes(predictions)
+        score, hit = (
+            predictions.proba[:, predictions.positive],
+            predictions.codes == predictions.positive,
+        )
         if not 2 * min_events <= hit.sum():
             rule = f"at least {2 * min_events:g} events, {min_events:g} for each of two grades"
             raise invalid_input(
@@ -287,13 +290,13 @@ def grades_of(grades: Any) -> Grades:
         raise
 
 
-def check_two_classes(case: Any) -> None:
+def check_two_classes(predictions: Any) -> None:
     """Refuse predictions of several classes."""
-    if len(case.classes) != 2:
+    if len(predictions.classes) != 2:
         cure = "Pass the probability of one class, and whether it came true"
         raise invalid_input(
             expected="two classes, whose probability has grades",
-            got=f"{len(case.classes)}",
+            got=f"{len(predictions.classes)}",
             hint=cure,
         )
 

@@ -10,7 +10,7 @@ from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import check_indexes, give_to_owner, match_columns, read_proba
 from ..exceptions import invalid_input
-from ..metrics import Case, canonical_case
+from ..metrics import Predictions, validate_predictions
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
 from ._grades import Grades
@@ -155,21 +155,21 @@ def group_calibration(
                 expected=rule, got="also sample_weight, labels or pos_label", hint=cure
             )
         return audit_summaries(y_true, groups, **options)
-    case = canonical_case(y_true, y_proba, *given)  # type: ignore[arg-type]
+    predictions = validate_predictions(y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
-        proba = match_columns(proba, y_proba, case.classes)
-        proba = give_to_owner(proba, y_proba, case.positive)
-        groups = {"grade": groups.assign(proba[:, case.positive])}
-    return audit_case(case, groups, **options)
+        proba = match_columns(proba, y_proba, predictions.classes)
+        proba = give_to_owner(proba, y_proba, predictions.positive)
+        groups = {"grade": groups.assign(proba[:, predictions.positive])}
+    return audit_predictions(predictions, groups, **options)
 
 
-def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
+def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> GroupCalibration:
     """`group_calibration` of validated predictions.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
     groups : table, dict of columns, or list of masks
         One row for each that was given, also where the weight is 0.
     **options
@@ -177,27 +177,27 @@ def audit_case(case: Case, groups: Any, **options: Any) -> GroupCalibration:
         `group_calibration`.
     """
     how = Audit(**options)
-    check_indexes(groups, first=case.index)
-    partitions = partitions_of(groups, case.n_given, how, case.kept)
-    grouping = groups_of(partitions, len(case.codes), how)
-    problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]
+    check_indexes(groups, first=predictions.index)
+    partitions = partitions_of(groups, predictions.n_given, how, predictions.kept)
+    grouping = groups_of(partitions, len(predictions.codes), how)
+    problems = [*two_class_pairs(how.multiclass, predictions.proba, predictions.positive)]
     shared = len(problems) > 1
-    pattern = np.arange(len(case.codes)) if shared else patterns_of(partitions)
+    pattern = np.arange(len(predictions.codes)) if shared else patterns_of(partitions)
     groups = _patterns_of_groups(grouping, pattern)
-    zero = np.zeros(len(case.codes))
-    cumulated = [zero, *label_bounds(case.proba).T] if shared else []
-    power = np.exp2(np.frexp(case.weight.max())[1])
+    zero = np.zeros(len(predictions.codes))
+    cumulated = [zero, *label_bounds(predictions.proba).T] if shared else []
+    power = np.exp2(np.frexp(predictions.weight.max())[1])
     events = []
     for problem, pair in problems:
         c = problem.number
         bounds = (cumulated[c], cumulated[c + 1]) if shared else None
-        title = title_of_problem(how.multiclass, case.classes, c)
-        hit = case.codes == problem.target
-        cells = cells_of_rows(pattern, pair, hit, case.weight / power, not shared)
-        events.append(Event(title, cells, groups, case.unit * power, bounds))
+        title = title_of_problem(how.multiclass, predictions.classes, c)
+        hit = predictions.codes == problem.target
+        cells = cells_of_rows(pattern, pair, hit, predictions.weight / power, not shared)
+        events.append(Event(title, cells, groups, predictions.unit * power, bounds))
     members = grouping.rows
-    if case.kept is not None:
-        members = [case.kept[rows].astype(np.int32) for rows in members]
+    if predictions.kept is not None:
+        members = [predictions.kept[rows].astype(np.int32) for rows in members]
     return _result(events, grouping, how, members)
 
 
@@ -217,7 +217,7 @@ def audit_summaries(
     max_cells : int, default=None
         Make the cells of each summary as coarse as that needs, for draws that cost less.
     **options
-        As for `audit_case`.
+        As for `audit_predictions`.
     """
     how = Audit(**options)
     how.check()

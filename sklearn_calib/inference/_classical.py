@@ -12,7 +12,7 @@ from .._kernels._log_odds import of_probability
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..exceptions import invalid_input
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 
@@ -76,10 +76,10 @@ def spiegelhalter_test(
     True
     """
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, case = _one_problem(given, groups, soft_labels, warn=False)
+    problem, predictions = _one_problem(given, groups, soft_labels, warn=False)
     p, hit, w = problem.score, problem.hit, problem.weight
-    if case.clusters is not None:
-        found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, case.clusters)
+    if predictions.clusters is not None:
+        found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters)
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
@@ -176,11 +176,11 @@ def hosmer_lemeshow_test(
     """
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, None, labels, pos_label
-    problem, case = _one_problem(given, groups, soft_labels)
+    problem, predictions = _one_problem(given, groups, soft_labels)
     n_parameters = check_count(n_parameters, "n_parameters", 0)
     lost = 0 if held_out else n_parameters
     n_bins = check_count(n_bins, "n_bins", lost + 1, "Use more bins")
-    if case.clusters is not None:
+    if predictions.clusters is not None:
         if lost:
             cure = "Test on rows that the model has not seen"
             raise invalid_input(
@@ -194,7 +194,7 @@ def hosmer_lemeshow_test(
 
         return _drawn(
             problem,
-            case,
+            predictions,
             statistic,
             _draw_labels,
             n_resamples,
@@ -267,10 +267,10 @@ def cox_test(
     True
     """
     given = y_true, y_proba, None, labels, pos_label
-    problem, case = _one_problem(given, groups, soft_labels)
+    problem, predictions = _one_problem(given, groups, soft_labels)
     p, hit, w = problem.score, problem.hit, problem.weight
-    if case.clusters is not None:
-        line = ClusterLine(of_probability(p, 1 - p), hit, w, case.clusters)
+    if predictions.clusters is not None:
+        line = ClusterLine(of_probability(p, 1 - p), hit, w, predictions.clusters)
         return SignificanceResult(*line.cox())
     return SignificanceResult(*_classical_tests.cox(p, 1 - p, np.ones(len(p)), hit))
 
@@ -353,14 +353,20 @@ def cumulative_test(
     check_known("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, sample_weight, labels, pos_label
-    problem, case = _one_problem(given, groups, soft_labels)
-    if case.clusters is not None:
+    problem, predictions = _one_problem(given, groups, soft_labels)
+    if predictions.clusters is not None:
 
         def size(score, mass, hits, variance):
             return _classical_tests.path_size(score, hits - mass * score, variance, statistic)
 
         return _drawn(
-            problem, case, size, ClusterSample.events, n_resamples, random_state, "cumulative_test"
+            problem,
+            predictions,
+            size,
+            ClusterSample.events,
+            n_resamples,
+            random_state,
+            "cumulative_test",
         )
     p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
@@ -370,12 +376,12 @@ def cumulative_test(
 
 
 def _one_problem(given, groups, soft_labels, warn=True):
-    """The two-class problem of what was given, and the case, with the cluster of each row."""
-    case = in_clusters(canonical_case(*given, soft_labels=soft_labels), groups)
-    (problem,) = case.problems()
+    """Return the two-class problem, and the predictions with the cluster of each row."""
+    predictions = in_clusters(validate_predictions(*given, soft_labels=soft_labels), groups)
+    (problem,) = predictions.problems()
     if warn:
-        warn_of_few_events(case, problem)
-    return problem, case
+        warn_of_few_events(predictions, problem)
+    return problem, predictions
 
 
 def _draw_labels(sample, n_draws, rng):
@@ -386,10 +392,10 @@ def _draw_labels(sample, n_draws, rng):
     return [sample.voted(rng).weight[1::2] for _ in range(n_draws)]
 
 
-def _drawn(problem, case, statistic, draw, n_resamples, random_state, name):
+def _drawn(problem, predictions, statistic, draw, n_resamples, random_state, name):
     """A statistic of (scores, weights, events, variance of all) and its rank among draws."""
-    items = None if case.items is None else case.items[problem.rows]
-    sample = ClusterSample(problem, case.clusters, items=items)
+    items = None if predictions.items is None else predictions.items[problem.rows]
+    sample = ClusterSample(problem, predictions.clusters, items=items)
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
     null = draw(sample, n_resamples, generator(random_state))

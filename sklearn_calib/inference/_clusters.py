@@ -32,7 +32,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import check_indexes
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ..metrics import BinaryProblem, Case, CaseOfCells, ProperLoss, all_metrics
+from ..metrics import BinaryProblem, PooledPredictions, Predictions, ProperLoss, all_metrics
 from ..recalibrators import group_codes
 
 MOST_CELLS = 4096
@@ -46,14 +46,14 @@ _MOST_VOTES = 50  # that stand for a soft label
 _ROUNDING = 1e-9  # of the covariance in clusters of one row, over their variance
 
 
-def in_clusters(case: Case, groups: ArrayLike | None) -> Case:
-    """The case, whose rows know which of them belong together.
+def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
+    """The predictions, whose rows know which of them belong together.
 
     The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
     groups : array-like of shape (n_given,) or None
         Values of any type, none missing, one for each row that was given.
 
@@ -62,34 +62,34 @@ def in_clusters(case: Case, groups: ArrayLike | None) -> Case:
     ValueError
         Another number of values, missing ones, or fewer than two clusters.
     """
-    if groups is None and case.items is None:
-        return case
-    check_indexes(groups, first=case.index)
-    n = case.n_given
+    if groups is None and predictions.items is None:
+        return predictions
+    check_indexes(groups, first=predictions.index)
+    n = predictions.n_given
     named = np.arange(n) if groups is None else group_codes(groups, n)
-    codes = np.unique(case.of_given(named), return_inverse=True)[1].ravel()
+    codes = np.unique(predictions.of_given(named), return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"
         raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
-    return case.in_clusters(codes)
+    return predictions.in_clusters(codes)
 
 
-def warn_of_few_events(case: Case, problem: BinaryProblem) -> None:
+def warn_of_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     """Warn where too few clusters are expected to have an event, or to have none.
 
     By the predictions, not by the labels: the labels are what a test is about.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
     problem : BinaryProblem
-        One of `case.problems`.
+        One of `predictions.problems`.
     """
-    if case.clusters is None:
+    if predictions.clusters is None:
         return
-    groups, share = case.clusters[problem.rows], np.ones(len(problem.score))
-    if case.items is not None:  # rows of one item are one
-        items = case.items[problem.rows]
+    groups, share = predictions.clusters[problem.rows], np.ones(len(problem.score))
+    if predictions.items is not None:  # rows of one item are one
+        items = predictions.items[problem.rows]
         share /= np.bincount(items)[items]
     of_cluster = (np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score))
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
@@ -124,7 +124,7 @@ def stretch(weight: FloatArray, groups: IntArray, level: float) -> float:
     return float(np.sqrt(ratio) * stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
 
 
-class ClusterSample(CaseOfCells):
+class ClusterSample(PooledPredictions):
     """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.
@@ -155,8 +155,8 @@ class ClusterSample(CaseOfCells):
     --------
     >>> import numpy as np
     >>> from sklearn_calib.inference import ClusterSample
-    >>> from sklearn_calib.metrics import canonical_case
-    >>> (problem,) = canonical_case([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]).problems()
+    >>> from sklearn_calib.metrics import validate_predictions
+    >>> (problem,) = validate_predictions([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]).problems()
     >>> sample = ClusterSample(problem, np.array([0, 0, 1, 1]))
     >>> sample.weight.tolist(), sample.table.toarray().tolist()
     ([[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
@@ -198,12 +198,12 @@ class ClusterSample(CaseOfCells):
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
-    def redrawn(self, rng: np.random.Generator) -> Case:
+    def redrawn(self, rng: np.random.Generator) -> Predictions:
         """Clusters drawn with replacement, see `drawn_clusters`: the cells with other weights."""
         drawn = drawn_clusters(self.n_clusters, rng)
-        return self.case.with_weight(np.maximum(self.table.T @ drawn, 0.0))
+        return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
 
-    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Case:
+    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
         """What the rows could have been if calibrated: the residuals of whole clusters turn sign.
 
         All are made larger or smaller by one factor, so that their squares are those that the
@@ -217,13 +217,13 @@ class ClusterSample(CaseOfCells):
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows. Single
             ones may be below 0: they are for what is a function of the residuals of cells.
         """
         (weight,) = self._turned(1, rng, law)
         total = self.weight.sum(axis=1)
-        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """`relabelled` many times: of shape (n_draws, n_cells), the weight of label 1."""
@@ -254,7 +254,7 @@ class ClusterSample(CaseOfCells):
         variance = of_place * (1 - of_place)
         return np.sqrt(known_over_seen(residual, variance, self.weight.ravel()))
 
-    def voted(self, rng: np.random.Generator) -> Case:
+    def voted(self, rng: np.random.Generator) -> Predictions:
         """Labels of calibrated rows, drawn: for norms of bins, which a change of sign leaves alone.
 
         Two rows of a cluster follow one random number as often as gives the squared sums of the
@@ -267,7 +267,7 @@ class ClusterSample(CaseOfCells):
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows.
         """
         cell, mass, groups, votes, alike = self._votes
@@ -282,7 +282,7 @@ class ClusterSample(CaseOfCells):
                 ones += np.where(follows, shared[groups], u) < chance
         total = self.weight.sum(axis=1)
         weight = np.minimum(np.bincount(cell, mass * ones / votes, len(total)), total)
-        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     @cached_property
     def _votes(self):
@@ -385,7 +385,7 @@ def loss_interval(
 
 
 def few_event_interval(
-    case: Case,
+    predictions: Predictions,
     of_labels: Callable[[], FloatArray] | None,
     level: float,
     counts: AnyArray | None = None,
@@ -401,14 +401,14 @@ def few_event_interval(
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
         Its clusters, if it has any, are what is counted, instead of rows.
     of_labels : callable or None
         Returns the loss of each row for each label, of shape (n_samples, n_classes). None for a
         measure that is not a mean of such losses: no more than the warning is given then.
     level : float in (0, 1)
     counts : ndarray of shape (n_samples,), default=None
-        How many rows each row of the case stands for, one by default.
+        How many rows each row of the predictions stands for, one by default.
 
     Returns
     -------
@@ -431,19 +431,20 @@ def few_event_interval(
     --------
     >>> import numpy as np
     >>> from sklearn_calib.inference import few_event_interval
-    >>> from sklearn_calib.metrics import BrierLoss, canonical_case
-    >>> case = canonical_case([0] * 59 + [1], np.full(60, 0.05))
-    >>> ends = few_event_interval(case, lambda: BrierLoss().of_labels(case.proba), 0.95)
+    >>> from sklearn_calib.metrics import BrierLoss, validate_predictions
+    >>> predictions = validate_predictions([0] * 59 + [1], np.full(60, 0.05))
+    >>> losses = BrierLoss().of_labels(predictions.proba)
+    >>> ends = few_event_interval(predictions, lambda: losses, 0.95)
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]
     """
-    groups, n_classes = case.clusters, len(case.classes)
+    groups, n_classes = predictions.clusters, len(predictions.classes)
     if groups is None:
-        groups = np.arange(len(case.codes))
+        groups = np.arange(len(predictions.codes))
         counts = np.ones(len(groups)) if counts is None else np.ravel(counts)
-        seen = np.bincount(case.codes, counts, n_classes)
+        seen = np.bincount(predictions.codes, counts, n_classes)
     else:
-        pairs = np.unique(groups * n_classes + case.codes)
+        pairs = np.unique(groups * n_classes + predictions.codes)
         seen = np.bincount(pairs % n_classes, minlength=n_classes)
         counts = np.ones(groups.max() + 1)
     n, fewest = counts.sum(), seen.min()
@@ -451,21 +452,21 @@ def few_event_interval(
         return None
     rare = seen == fewest
     if not fewest:
-        got = f"none with the label {case.classes[np.argmax(rare)]}"
+        got = f"none with the label {predictions.classes[np.argmax(rare)]}"
         cure = "A mean loss gets an interval that counts one row of it; collect such rows"
         warn_calibration(expected="rows of every class, for an interval", got=got, hint=cure)
     if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
         return None
     losses = of_labels()
-    weight = case.weight
+    weight = predictions.weight
     mass = np.bincount(groups, weight)
     total = mass.sum()
-    own = weight * losses[np.arange(len(weight)), case.codes]
+    own = weight * losses[np.arange(len(weight)), predictions.codes]
     mean = own.sum() / total
     moved = np.bincount(groups, own) - mean * mass
     of_row = moved / np.maximum(counts, 1)
-    size = weight[rare[case.codes]].sum() / seen[rare].sum() if fewest else total / n
-    chance = weight[:, None] * np.asarray(case.proba)[:, rare] + _UNSEEN
+    size = weight[rare[predictions.codes]].sum() / seen[rare].sum() if fewest else total / n
+    chance = weight[:, None] * np.asarray(predictions.proba)[:, rare] + _UNSEEN
     event = size * (np.average(losses[:, rare], weights=chance) - mean)
     square, cube = moved @ of_row, moved @ of_row**2
     side = np.copysign(1.0, cube + event**3)  # where the long tail is
@@ -491,13 +492,13 @@ def few_event_interval(
 
 
 def mean_loss_interval(
-    case: Case, loss: ProperLoss, level: float, counts: AnyArray | None = None
+    predictions: Predictions, loss: ProperLoss, level: float, counts: AnyArray | None = None
 ) -> tuple[str, float, float] | None:
     """Return the method and both ends of the interval of a mean loss that needs no draws.
 
     Parameters
     ----------
-    case, level, counts
+    predictions, level, counts
         As in `few_event_interval`.
     loss : ProperLoss
 
@@ -508,13 +509,15 @@ def mean_loss_interval(
         None if the bootstrap is right.
     """
     method = "gamma"
-    ends = few_event_interval(case, partial(loss.of_labels, case.proba), level, counts)
+    ends = few_event_interval(
+        predictions, partial(loss.of_labels, predictions.proba), level, counts
+    )
     if ends is None:
-        if case.clusters is None:
+        if predictions.clusters is None:
             return None
         method = "logarithm"
-        losses = loss.of_rows(case.proba, case.codes)
-        ends = loss_interval(losses, case.weight, case.clusters, level, loss.range)
+        losses = loss.of_rows(predictions.proba, predictions.codes)
+        ends = loss_interval(losses, predictions.weight, predictions.clusters, level, loss.range)
     low, high = np.clip(ends, *loss.range).tolist()
     return method, low, high
 

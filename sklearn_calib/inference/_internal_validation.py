@@ -20,7 +20,7 @@ from .._validation import (
 from .._warnings import warn_calibration
 from ..decomposition import integrated_calibration_index
 from ..exceptions import invalid_input
-from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss
+from ..metrics import Measure, Predictions, all_metrics, brier_loss, log_loss
 from ..recalibrators import group_codes
 from ._internal_result import InternalValidation
 from ._refits import (
@@ -200,14 +200,14 @@ def internal_validation(
     check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
-    X, case, together = _given_rows(estimator, X, y, sample_weight, groups, pos_label)
-    asked = _measures(measures, len(case.classes))
-    refits = Refits(estimator, X, case, sample_weight is not None, together)
-    judge = Judge(case, asked | _needed(len(case.classes)))
-    everyone = np.arange(len(case.codes))
+    X, predictions, together = _given_rows(estimator, X, y, sample_weight, groups, pos_label)
+    asked = _measures(measures, len(predictions.classes))
+    refits = Refits(estimator, X, predictions, sample_weight is not None, together)
+    judge = Judge(predictions, asked | _needed(len(predictions.classes)))
+    everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
     proba = refits.proba(fitted, everyone)
-    own = judge.values(judge.columns(proba)[None], [case.weight])[0, :, 0]
+    own = judge.values(judge.columns(proba)[None], [predictions.weight])[0, :, 0]
     crossed = method == "cross_validation"
     n_folds = refits.n_folds if crossed else 0
     rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
@@ -228,12 +228,12 @@ def internal_validation(
         n_resamples=len(rngs) * max(n_folds, 1),
         n_folds=n_folds,
         n_redrawn=found.n_redrawn,
-        n_samples=len(case.codes),
+        n_samples=len(predictions.codes),
         estimator=fitted,
-        classes=case.classes,
-        positive=case.positive,
-        codes=case.codes,
-        weight=case.weight,
+        classes=predictions.classes,
+        positive=predictions.positive,
+        codes=predictions.codes,
+        weight=predictions.weight,
         proba=proba,
         resampled=found.predictions,
         line=(line[0], line[1]),
@@ -254,7 +254,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
 
 
 def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
-    """Rows of weight above 0: features, a `Case` without predictions, and groups."""
+    """Rows of weight above 0: features, `Predictions` without predictions, and groups."""
     check_indexes(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
     check_several(classes, "There is nothing to judge; check the selection of the rows")
@@ -281,7 +281,7 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
             raise unknown_name("pos_label", pos_label, classes.tolist())
         positive = places[0]
     proba = np.full((len(codes), len(classes)), 1 / len(classes))
-    return X, Case(proba, codes, weight, classes, positive), groups
+    return X, Predictions(proba, codes, weight, classes, positive), groups
 
 
 def _table(X, n_rows):

@@ -20,7 +20,7 @@ from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import rows_per_weight
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import InvalidInputError, invalid_input
-from ..metrics import Case, Measure, all_metrics, canonical_case
+from ..metrics import Measure, Predictions, all_metrics, validate_predictions
 from ..recalibrators import aligned_proba, fit_copy
 from ._clusters import (
     ClusterSample,
@@ -254,22 +254,24 @@ def confidence_interval(
     if is_summary(y_true):
         _check_summary_alone(y_proba, sample_weight, labels, pos_label, groups, soft_labels)
         plain, sample, options = _of_cells(y_true, function, options)
-        case, (seen, _) = sample.case, sample.filled
+        predictions, (seen, _) = sample.predictions, sample.filled
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
         if y_proba is None:
             raise missing_scores(y_true, "Pass it as y_true")
         rows = y_true, y_proba, sample_weight, labels, pos_label
-        case = seen = in_clusters(canonical_case(*rows, soft_labels=soft_labels), groups)
-        together = case.clusters
-        unit = 1.0 if soft_labels else rows_per_weight(case.weight)
+        predictions = seen = in_clusters(
+            validate_predictions(*rows, soft_labels=soft_labels), groups
+        )
+        together = predictions.clusters
+        unit = 1.0 if soft_labels else rows_per_weight(predictions.weight)
         function.check_options(options)
-        plain = function.of_case(case, **options)
+        plain = function.evaluate(predictions, **options)
     counts = None if sample is None else sample.counts
     if method == "auto":
         if function.spec.loss is not None and not options:
-            found = mean_loss_interval(case, function.spec.loss, level, counts)
+            found = mean_loss_interval(predictions, function.spec.loss, level, counts)
             if found is not None:
                 estimate = float(min(max(plain, found[1]), found[2]))
                 return ConfidenceInterval(estimate, *found[1:], level, found[0], float(plain))
@@ -280,23 +282,25 @@ def confidence_interval(
             expected="a calibration error for method 'inversion'", got=repr(measure), hint=cure
         )
     if together is not None and method == "inversion":
-        sample = _of_clusters(case, function, options)
-        case, (seen, _) = sample.case, sample.filled
+        sample = _of_clusters(predictions, function, options)
+        predictions, (seen, _) = sample.predictions, sample.filled
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
-        few_event_interval(case, None, level, counts)  # warns
-        measured, how = partial(function.of_case, **options), draws | {"progress": progress}
-        values = _draw_values(case, sample, together, measured, how)
+        few_event_interval(predictions, None, level, counts)  # warns
+        measured, how = partial(function.evaluate, **options), draws | {"progress": progress}
+        values = _draw_values(predictions, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
-            longer = stretch(case.weight, together, level)
+            longer = stretch(predictions.weight, together, level)
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
-        law = _recalibrated(seen, recalibrator, unit, case)
-        observed, simulate = _simulation(case, function, options, sample, draws)
-        line = partial(_Line, case, partial(function.evaluate_all_labels, **options), simulate)
-        found = _inverted(line, case, law, observed, (1 - level) / 2, progress)
+        law = _recalibrated(seen, recalibrator, unit, predictions)
+        observed, simulate = _simulation(predictions, function, options, sample, draws)
+        line = partial(
+            _Line, predictions, partial(function.evaluate_all_labels, **options), simulate
+        )
+        found = _inverted(line, predictions, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
@@ -329,10 +333,10 @@ def _check_isotonic(measure, method):
         )
 
 
-def _draw_values(case, sample, groups, measured, how):
+def _draw_values(predictions, sample, groups, measured, how):
     """Return a measure on bootstrap samples of the rows, or of the cells of a summary."""
     if sample is None:
-        return bootstrap_distribution(case, measured, **how, groups=groups)
+        return bootstrap_distribution(predictions, measured, **how, groups=groups)
     return distribution_of_draws(sample.redrawn, measured, **how)
 
 
@@ -373,48 +377,48 @@ def _of_cells(summary, function, options):
     return value, samples[0], options
 
 
-def _of_clusters(case, function, options):
+def _of_clusters(predictions, function, options):
     """The cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         rule, got = "a calibration error with its default options, with groups", function.spec.name
         raise invalid_input(
             expected=rule, got=repr(got), hint="Take method='bootstrap', or leave groups out"
         )
-    (problem,) = case.problems()
-    return ClusterSample(problem, case.clusters, _CELLS)
+    (problem,) = predictions.problems()
+    return ClusterSample(problem, predictions.clusters, _CELLS)
 
 
-def _recalibrated(case, recalibrator, unit=1.0, rows=None):
-    """Return a law of the labels of some rows (None: the same), learned from a case.
+def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):
+    """Return a law of the labels of some rows (None: the same), learned from predictions.
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
     """
-    numbers = np.arange(len(case.classes))
-    seen = np.flatnonzero(case.weight)
+    numbers = np.arange(len(predictions.classes))
+    seen = np.flatnonzero(predictions.weight)
     # a class without a row would be as frequent as predicted: it gets a copy of the middle row
-    absent = np.setdiff1d(numbers, case.codes[seen])
+    absent = np.setdiff1d(numbers, predictions.codes[seen])
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
-    codes, weight = np.append(case.codes[seen], absent), unit * case.weight[places]
+    codes, weight = np.append(predictions.codes[seen], absent), unit * predictions.weight[places]
     with ignore_calibration_warnings():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, case.proba[places], codes, numbers, weight)
-    return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
+        fitted = fit_copy(recalibrator, predictions.proba[places], codes, numbers, weight)
+    return aligned_proba(fitted, (predictions if rows is None else rows).proba, numbers)
 
 
-def _simulation(case, function, options, sample, settings):
+def _simulation(predictions, function, options, sample, settings):
     """The value that simulated ones are compared with, and what simulates them from a truth."""
-    evaluate = partial(function.of_case, **options)
+    evaluate = partial(function.evaluate, **options)
     if sample is not None:
 
         def of_cells(truth):
             draw = partial(sample.relabelled, law=truth[::2, 1])
             return distribution_of_draws(draw, evaluate, **settings)
 
-        return evaluate(case), of_cells
+        return evaluate(predictions), of_cells
     at_once = not options and function.of_events is not None
-    pooled = pooled_rows(case, _CELLS_OF_ROWS, always=True) if at_once else None
+    pooled = pooled_rows(predictions, _CELLS_OF_ROWS, always=True) if at_once else None
     if pooled is None:
-        draw = partial(null_distribution, case, evaluate, **settings)
-        return evaluate(case), lambda truth: draw(law=truth)
+        draw = partial(null_distribution, predictions, evaluate, **settings)
+        return evaluate(predictions), lambda truth: draw(law=truth)
 
     def of_events(truth):
         rows, cells = pooled.of_law(truth), (pooled.score, pooled.mass)
@@ -424,10 +428,10 @@ def _simulation(case, function, options, sample, settings):
 
         return values_of_batches(batch, **settings)
 
-    return evaluate(pooled.case), of_events
+    return evaluate(pooled.predictions), of_events
 
 
-def _inverted(line, case, law, observed, tail, progress):
+def _inverted(line, predictions, law, observed, tail, progress):
     """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
     near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
     shaped, done = line(law), count(1)
@@ -443,10 +447,10 @@ def _inverted(line, case, law, observed, tail, progress):
 
     low, estimate = (reached(shaped, below(share)) for share in (tail, 0.5))
     if low > 0:  # where it is 0, calibration is not rejected, and all lines begin there
-        half = line(_one_sided(case, law))
+        half = line(_one_sided(predictions, law))
         low = min(low, half.limit(half.first(below(tail))))
     # an unbiased estimate may be near 0, or below, where the truth is not
-    shift = _shifted(case, max(observed, 0.1 / np.sqrt(len(law))))
+    shift = _shifted(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
         reached(each, lambda values: _share(values <= observed + near) > tail)
         for each in (shaped, line(shift))
@@ -460,21 +464,21 @@ def _share(as_extreme):
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
-def _one_sided(case, law):
+def _one_sided(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
     The noise of the other half makes an estimate larger than it does if all rows are off.
     """
-    plain = np.asarray(case.proba)
+    plain = np.asarray(predictions.proba)
     far = np.abs(law - plain).sum(axis=1)
     return np.where((far >= np.median(far))[:, None], law, plain)
 
 
-def _shifted(case, size):
+def _shifted(predictions, size):
     """Predictions that are too low or too high everywhere by `size`, as on average they are."""
-    plain = np.asarray(case.proba)
-    weight = case.weight / case.weight.sum()
-    seen = np.bincount(case.codes, weights=weight, minlength=plain.shape[1])
+    plain = np.asarray(predictions.proba)
+    weight = predictions.weight / predictions.weight.sum()
+    seen = np.bincount(predictions.codes, weights=weight, minlength=plain.shape[1])
     direction = seen - weight @ plain
     largest = np.abs(direction).max()
     if largest < 1e-12:  # on average right: any direction
@@ -485,9 +489,9 @@ def _shifted(case, size):
 class _Line:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
-    def __init__(self, case, evaluate_all_labels, simulate, law):
-        self.case, self.evaluate_all_labels = case, evaluate_all_labels
-        self.plain = np.asarray(case.proba)
+    def __init__(self, predictions, evaluate_all_labels, simulate, law):
+        self.predictions, self.evaluate_all_labels = predictions, evaluate_all_labels
+        self.plain = np.asarray(predictions.proba)
         self.step = law - self.plain
         self.simulated = cache(lambda t: simulate(self.truth(t)))
 
@@ -498,11 +502,11 @@ class _Line:
     def limit(self, t):
         """The value of the sample's cells: every row with every label, by its probability."""
         k = self.plain.shape[1]
-        everything = Case(
+        everything = Predictions(
             np.tile(self.plain, (k, 1)),
             np.repeat(np.arange(k), len(self.plain)),
-            (self.truth(t) * self.case.weight[:, None]).T.ravel(),
-            self.case.classes,
+            (self.truth(t) * self.predictions.weight[:, None]).T.ravel(),
+            self.predictions.classes,
         )
         everything.items = np.tile(np.arange(len(self.plain)), k)  # copies are no further rows
         value = self.evaluate_all_labels(everything)

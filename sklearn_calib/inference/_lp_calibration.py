@@ -9,7 +9,7 @@ from .._argument_checks import check_between, check_count, check_level, is_numbe
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
 from ..exceptions import invalid_input
-from ..metrics import canonical_case, lp_calibration_error
+from ..metrics import lp_calibration_error, validate_predictions
 
 
 def lp_calibration_bound(
@@ -80,9 +80,9 @@ def lp_calibration_bound(
             "p", expected="p >= 2", got=repr(p), hint="For smaller p use lp_calibration_test"
         )
     check_level(level)
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-    value = lp_calibration_error.of_case(case, p=p, n_levels=n_levels)
-    size = case.weight.sum() ** 2 / np.sum(case.weight**2)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    value = lp_calibration_error.evaluate(predictions, p=p, n_levels=n_levels)
+    size = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
     return float(value + radius / np.sqrt(size))
 

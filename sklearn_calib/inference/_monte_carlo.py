@@ -9,7 +9,7 @@ import numpy as np
 from .._argument_checks import check_count, equals, unknown_name
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
-from ..metrics import Measure, all_metrics, canonical_case
+from ..metrics import Measure, all_metrics, validate_predictions
 from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
 from ._resampling import if_calibrated, pooled_rows
 
@@ -192,38 +192,38 @@ def calibration_test(
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = in_clusters(canonical_case(*rows, soft_labels=soft_labels), groups)
-    evaluate, name = _evaluation(case, statistic, options)
-    reads_cells, draw = _reads_cells(case, name, statistic, options), None
-    sample: Any = pooled_rows(case) if reads_cells and case.clusters is None else None
-    if case.clusters is not None:
+    predictions = in_clusters(validate_predictions(*rows, soft_labels=soft_labels), groups)
+    evaluate, name = _evaluation(predictions, statistic, options)
+    reads_cells, draw = _reads_cells(predictions, name, statistic, options), None
+    sample: Any = pooled_rows(predictions) if reads_cells and predictions.clusters is None else None
+    if predictions.clusters is not None:
         if not (reads_cells and reads_residuals(name)):
             rule = "a calibration error or a proper loss with its default options, with groups"
             rule += " or soft labels"
             raise invalid_input(
                 expected=rule, got=f"the statistic {name!r}", hint="Leave groups or options out"
             )
-        (problem,) = case.problems()
-        warn_of_few_events(case, problem)
-        items = None if case.items is None else case.items[problem.rows]
-        sample = ClusterSample(problem, case.clusters, items=items)
+        (problem,) = predictions.problems()
+        warn_of_few_events(predictions, problem)
+        items = None if predictions.items is None else predictions.items[problem.rows]
+        sample = ClusterSample(problem, predictions.clusters, items=items)
         draw = sample.voted if name in _OF_BINS else None
     how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    given = case, sample, evaluate, n_resamples, random_state
+    given = predictions, sample, evaluate, n_resamples, random_state
     observed, ranked, null = if_calibrated(*given, draw=draw, **how)
     return MonteCarloResult.of_draws(observed, null, name, ranked)
 
 
-def _reads_cells(case, name, statistic, options):
+def _reads_cells(predictions, name, statistic, options):
     """Whether the statistic is a function of the weight of each label at each score."""
     measure = statistic if callable(statistic) else all_metrics()[name]
     if not isinstance(measure, Measure) or options or not measure.spec.cells:
         return False
-    return len(case.classes) == 2 or measure.has_pos_label
+    return len(predictions.classes) == 2 or measure.has_pos_label
 
 
-def _evaluation(case, statistic, options):
-    """A function of a case, larger for worse calibration, and its name."""
+def _evaluation(predictions, statistic, options):
+    """A function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
         name = "smooth_calibration_error" if equals(statistic, "smooth") else statistic
@@ -234,11 +234,14 @@ def _evaluation(case, statistic, options):
     if isinstance(measure, Measure):
         measure.check_options(options)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
-        return lambda case: sign * measure.of_case(case, **options), measure.spec.name
+        return (
+            lambda predictions: sign * measure.evaluate(predictions, **options),
+            measure.spec.name,
+        )
 
-    plain = np.array(case.proba)
+    plain = np.array(predictions.proba)
 
-    def called(case):
-        return float(statistic(case.classes[case.codes], plain, **options))
+    def called(predictions):
+        return float(statistic(predictions.classes[predictions.codes], plain, **options))
 
     return called, getattr(statistic, "__name__", "statistic")

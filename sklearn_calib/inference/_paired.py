@@ -15,7 +15,7 @@ from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
-from ..metrics import all_metrics, canonical_case
+from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import group_codes
 from ._clusters import few_event_interval, in_clusters, stretch
 from ._intervals import confidence_interval, is_calibration_error, is_summary
@@ -348,53 +348,61 @@ def paired_difference(
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
     given = sample_weight, labels, pos_label
-    cases = [
-        canonical_case(y_true, proba, *given, soft_labels=soft_labels, input_name=name)
+    all_predictions = [
+        validate_predictions(y_true, proba, *given, soft_labels=soft_labels, input_name=name)
         for name, proba in (("first_proba", first_proba), ("second_proba", second_proba))
     ]
-    cases[0] = in_clusters(cases[0], groups)
-    together = cases[0].clusters
+    all_predictions[0] = in_clusters(all_predictions[0], groups)
+    together = all_predictions[0].clusters
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         of_rows = hits if loss is None else loss.of_rows
-        losses = [of_rows(case.proba, case.codes) for case in cases]
-        paired = PairedLosses().add(losses[0], losses[1], cases[0].weight, together)
+        losses = [of_rows(predictions.proba, predictions.codes) for predictions in all_predictions]
+        paired = PairedLosses().add(losses[0], losses[1], all_predictions[0].weight, together)
         found = paired.difference(measure, level)
         ends = None
         if loss is not None:
-            of_labels = [partial(loss.of_labels, case.proba) for case in cases]
-            ends = few_event_interval(cases[0], lambda: of_labels[1]() - of_labels[0](), level)
+            of_labels = [
+                partial(loss.of_labels, predictions.proba) for predictions in all_predictions
+            ]
+            ends = few_event_interval(
+                all_predictions[0], lambda: of_labels[1]() - of_labels[0](), level
+            )
         if ends is not None:
             low, high = min(ends[0], found.low), max(ends[1], found.high)
             found = replace(found, low=low, high=high, method="gamma")
         return found
     function = known[measure]
     if not is_calibration_error(function):
-        return _bootstrap_difference(measure, cases, level, together, random)
+        return _bootstrap_difference(measure, all_predictions, level, together, random)
     weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,
         measure=measure,
         level=level,
-        sample_weight=cases[0].weight if weighted else None,  # rows of weight 0 left
-        labels=range(len(cases[0].classes)),  # what was to be said of the labels has been said
+        sample_weight=all_predictions[0].weight if weighted else None,  # rows of weight 0 left
+        labels=range(
+            len(all_predictions[0].classes)
+        ),  # what was to be said of the labels has been said
         groups=together,
         **random,
     )
-    one, two = (interval(case.codes, case.proba) for case in cases)
+    one, two = (interval(predictions.codes, predictions.proba) for predictions in all_predictions)
     return _combined(measure, one, two)
 
 
-def _bootstrap_difference(measure, cases, level, groups, random):
+def _bootstrap_difference(measure, all_predictions, level, groups, random):
     """Return the difference of a measure that no other interval fits, from resampled rows."""
     function = all_metrics()[measure]
-    first, second = (function.of_case(case) for case in cases)
+    first, second = (function.evaluate(predictions) for predictions in all_predictions)
     middle = second - first
     draws = []
-    for case in cases:  # the same seed draws the same rows
-        draws.append(bootstrap_distribution(case, function.of_case, groups=groups, **random))
+    for predictions in all_predictions:  # the same seed draws the same rows
+        draws.append(
+            bootstrap_distribution(predictions, function.evaluate, groups=groups, **random)
+        )
     low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
-    longer = 1.0 if groups is None else stretch(cases[0].weight, groups, level)
+    longer = 1.0 if groups is None else stretch(all_predictions[0].weight, groups, level)
     low, high = (float(middle + longer * (end - middle)) for end in (low, high))
     return PairedDifference(measure, first, second, middle, low, high, level, "bootstrap")
 

@@ -10,7 +10,7 @@ from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._typing import ArrayLike, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def polynomial_test(
     (1, True)
     """
     held_out = check_flag(held_out, "held_out")
-    case = canonical_case(y_true, y_proba, None, labels, pos_label)
-    (problem,) = case.problems()
+    predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
+    (problem,) = predictions.problems()
     p, hit = problem.score, problem.hit
     warn_of_certain_and_wrong(p, hit, "the test rests on it")
     fit = fit_polynomial(of_probability(p, 1 - p), np.ones(len(p)), hit, internal=not held_out)

@@ -20,7 +20,7 @@ from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import read_labels, read_proba
 from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
-from ..metrics import Case, Measure
+from ..metrics import Measure, Predictions
 from ._internal_result import InternalValidationRow
 
 _MOST_DRAWS = 1000  # of one sample with all classes
@@ -51,7 +51,7 @@ class Refits:
     ----------
     estimator : classifier
     X : array, sparse matrix or table of n_samples rows
-    case : Case
+    predictions : Predictions
         Labels, classes and weights of the rows.
     weighted : bool
         Whether the weights are passed to fit, where it takes sample_weight.
@@ -63,13 +63,13 @@ class Refits:
         self,
         estimator: Estimator,
         X: Features,
-        case: Case,
+        predictions: Predictions,
         weighted: bool,
         groups: IntArray | None,
     ) -> None:
         self.estimator, self.X = estimator, X
-        self.classes, self.codes, self.groups = case.classes, case.codes, groups
-        self.weight = case.weight if weighted else None
+        self.classes, self.codes, self.groups = predictions.classes, predictions.codes, groups
+        self.weight = predictions.weight if weighted else None
         plain = not (_is_of("xgboost", estimator) or self.classes.dtype.kind == "S")
         self._names = self.classes if plain else np.arange(len(self.classes))
         self._labels = self._names[self.codes]
@@ -295,20 +295,20 @@ class Judge:
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
         Labels and weights; the predictions do not matter.
     named : dict of str to (str or Measure)
         What is measured: a name among those of two classes, or a measure.
     """
 
-    def __init__(self, case: Case, named: Mapping[str, str | Measure]) -> None:
-        self.case, self.named = case, dict(named)
-        self._hit = (case.codes == case.positive).astype(np.float64)
+    def __init__(self, predictions: Predictions, named: Mapping[str, str | Measure]) -> None:
+        self.predictions, self.named = predictions, dict(named)
+        self._hit = (predictions.codes == predictions.positive).astype(np.float64)
         self._quick = [name for name, what in self.named.items() if isinstance(what, str)]
 
     def columns(self, proba: FloatArray) -> FloatArray:
         """What `values` takes of a model: the event's column of two, else all."""
-        return proba[:, self.case.positive] if len(self.case.classes) == 2 else proba
+        return proba[:, self.predictions.positive] if len(self.predictions.classes) == 2 else proba
 
     def values(self, models: FloatArray, weights: Sequence[FloatArray]) -> FloatArray:
         """Shape (n_weights, n_measures, n_models).
@@ -328,10 +328,10 @@ class Judge:
         for place, what in enumerate(self.named.values()):
             if isinstance(what, Measure):
                 for model, predicted in enumerate(models):
-                    case = self.case.with_proba(self._both(predicted))
+                    predictions = self.predictions.with_proba(self._both(predicted))
                     for i, weight in enumerate(safe):
                         own = weight if weight.ndim == 1 else weight[model]
-                        found[i, place, model] = what.of_case(case.with_weight(own))
+                        found[i, place, model] = what.evaluate(predictions.with_weight(own))
         for values, some in zip(found, there, strict=True):
             values[:, ~some] = np.nan
         return found
@@ -340,15 +340,17 @@ class Judge:
         if predicted.ndim == 2:
             return predicted
         columns = [1 - predicted, predicted]
-        return np.column_stack(columns if self.case.positive else columns[::-1])
+        return np.column_stack(columns if self.predictions.positive else columns[::-1])
 
     def without_relation(self, proba: FloatArray) -> FloatArray:
         """The measures if labels had nothing to do with predictions: each with each."""
-        case, k = self.case, proba.shape[1]
-        share = np.bincount(case.codes, case.weight, k) / case.weight.sum()
-        weight = np.concatenate([case.weight * one for one in share])
+        predictions, k = self.predictions, proba.shape[1]
+        share = np.bincount(predictions.codes, predictions.weight, k) / predictions.weight.sum()
+        weight = np.concatenate([predictions.weight * one for one in share])
         codes = np.repeat(np.arange(k), len(proba))
-        each = Case(np.tile(proba, (k, 1)), codes, None, case.classes, case.positive)
+        each = Predictions(
+            np.tile(proba, (k, 1)), codes, None, predictions.classes, predictions.positive
+        )
         judge = Judge(each, self.named)
         return judge.values(judge.columns(np.tile(proba, (k, 1)))[None], [weight])[0, :, 0]
 
@@ -407,7 +409,7 @@ def _some(refits, judge, rngs, judged, keep):
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
         predicted = np.stack([judge.columns(one.proba) for one in refitted])
-        count, weight = np.stack([one.counts for one in refitted]), judge.case.weight
+        count, weight = np.stack([one.counts for one in refitted]), judge.predictions.weight
         values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
     said = [(one.message, one.filename, one.lineno) for one in caught]
     redrawn = sum(one.n_redrawn for one in refitted)

@@ -19,14 +19,14 @@ from .._random import (
 )
 from .._simplex import carries_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
-from ..metrics import Case
+from ..metrics import Predictions
 
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
 
 
 def null_distribution(
-    case: "Case",
-    evaluate: "Callable[[Case], Any]",
+    predictions: "Predictions",
+    evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
     random_state: RandomStateLike = 0,
     *,
@@ -34,13 +34,13 @@ def null_distribution(
     progress: Progress | None = None,
     law: FloatArray | None = None,
 ) -> FloatArray:
-    """The values of a statistic of a `Case` on labels that are drawn from the predictions.
+    """The values of a statistic of `Predictions` on labels that are drawn from the predictions.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
     evaluate : callable
-        Takes a `Case`; returns a float, or an array of several.
+        Takes `Predictions`; returns a float, or an array of several.
     n_resamples : int
     random_state : int, Generator, RandomState or None, default=0
     n_jobs : int, default=None
@@ -54,18 +54,18 @@ def null_distribution(
     -------
     values : ndarray of shape (n_resamples, ...)
     """
-    bounds = label_bounds(case.proba if law is None else law)
+    bounds = label_bounds(predictions.proba if law is None else law)
 
     def draw(rng):
-        return case.with_labels(draw_labels(bounds, rng))
+        return predictions.with_labels(draw_labels(bounds, rng))
 
     given = n_resamples, random_state
     return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
 
 
 def bootstrap_distribution(
-    case: "Case",
-    evaluate: "Callable[[Case], Any]",
+    predictions: "Predictions",
+    evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
     random_state: RandomStateLike = 0,
     *,
@@ -73,7 +73,7 @@ def bootstrap_distribution(
     progress: Progress | None = None,
     groups: IntArray | None = None,
 ) -> FloatArray:
-    """Bootstrap: the values of a statistic of a `Case` on rows drawn with replacement.
+    """Bootstrap: the values of a statistic of `Predictions` on rows drawn with replacement.
 
     The arguments are those of `null_distribution`, and `groups`: the cluster of each row, numbered
     from 0. With it, whole clusters are drawn, one fewer than there are.
@@ -82,16 +82,20 @@ def bootstrap_distribution(
 
     def draw(rng):
         if groups is not None:
-            return case.with_weight(case.weight * drawn_clusters(n_groups, rng)[groups])
-        return case.with_weight(case.weight * multiplicities(len(case.codes), rng))
+            return predictions.with_weight(
+                predictions.weight * drawn_clusters(n_groups, rng)[groups]
+            )
+        return predictions.with_weight(
+            predictions.weight * multiplicities(len(predictions.codes), rng)
+        )
 
     given = n_resamples, random_state
     return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
 
 
 def distribution_of_draws(
-    draw: "Callable[[np.random.Generator], Case]",
-    evaluate: "Callable[[Case], Any]",
+    draw: "Callable[[np.random.Generator], Predictions]",
+    evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
     random_state: RandomStateLike = 0,
     *,
@@ -103,7 +107,7 @@ def distribution_of_draws(
     Parameters
     ----------
     draw : callable
-        Takes a Generator, returns a `Case`.
+        Takes a Generator, returns `Predictions`.
     evaluate, n_resamples, random_state, n_jobs, progress
         As in `null_distribution`.
 
@@ -115,11 +119,11 @@ def distribution_of_draws(
     --------
     >>> import numpy as np
     >>> from sklearn_calib.inference import distribution_of_draws
-    >>> from sklearn_calib.metrics import brier_loss, canonical_case
-    >>> case = canonical_case([0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
+    >>> from sklearn_calib.metrics import brier_loss, validate_predictions
+    >>> predictions = validate_predictions([0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
     >>> def half(rng):
-    ...     return case.take(rng.choice(4, 2, replace=False))
-    >>> distribution_of_draws(half, brier_loss.of_case, 3).shape
+    ...     return predictions.take(rng.choice(4, 2, replace=False))
+    >>> distribution_of_draws(half, brier_loss.evaluate, 3).shape
     (3,)
     """
 
@@ -155,20 +159,20 @@ def values_of_batches(
 
 
 def if_calibrated(
-    case: Case,
+    predictions: Predictions,
     sample: Any,
-    evaluate: Callable[[Case], Any],
+    evaluate: Callable[[Predictions], Any],
     n_resamples: int,
     random_state: RandomStateLike,
     *,
-    draw: Callable[[np.random.Generator], Case] | None = None,
+    draw: Callable[[np.random.Generator], Predictions] | None = None,
     **how: Any,
 ) -> tuple[Any, Any, FloatArray]:
-    """A statistic of a case, the number that is ranked, and what it is if labels are drawn.
+    """A statistic of predictions, the number that is ranked, and what it is if labels are drawn.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
     sample : PooledRows, ClusterSample or None
         The rows as cells, of which labels are drawn. None: rows are drawn and ranked themselves.
     evaluate, n_resamples, random_state
@@ -178,11 +182,11 @@ def if_calibrated(
     **how
         n_jobs and progress of `null_distribution`.
     """
-    given, observed = (evaluate, n_resamples, random_state), evaluate(case)
+    given, observed = (evaluate, n_resamples, random_state), evaluate(predictions)
     if sample is None:
-        return observed, observed, null_distribution(case, *given, **how)
+        return observed, observed, null_distribution(predictions, *given, **how)
     null = distribution_of_draws(draw or sample.relabelled, *given, **how)
-    return observed, evaluate(sample.case), null
+    return observed, evaluate(sample.predictions), null
 
 
 MOST_CELLS = 4096
@@ -202,11 +206,11 @@ class PooledRows:
     starts : ndarray of shape (n_cells,)
         The first row of each cell.
     place : tuple of ndarray, default=()
-        Where the chance of each row stands in a law of the case: its rows and their columns.
+        Where the chance of each row stands in a law of the predictions: its rows and their columns.
 
     Attributes
     ----------
-    case : Case
+    predictions : Predictions
         Two rows for each cell, one of each label.
     score, mass : ndarray of shape (n_cells,)
 
@@ -216,7 +220,7 @@ class PooledRows:
     >>> from sklearn_calib.inference._resampling import PooledRows
     >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
     >>> pooled = PooledRows(proba, np.array([False, False, True]), np.ones(3), np.array([0, 1]))
-    >>> pooled.case.weight.tolist()  # of labels 0 and 1 in each cell
+    >>> pooled.predictions.weight.tolist()  # of labels 0 and 1 in each cell
     [1.0, 0.0, 1.0, 1.0]
     """
 
@@ -239,10 +243,10 @@ class PooledRows:
             mean[:, column] = np.clip(mean[:, column], *(proba[end, column] for end in ends))
         self.score = mean[:, 1]
         codes = np.tile(np.arange(2), len(starts))
-        cells = Case(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
+        cells = Predictions(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
         cells.problems()  # sorted once for all that is drawn
         self._cells = cells
-        self.case = self._labelled(np.add.reduceat(weight * hit, starts))
+        self.predictions = self._labelled(np.add.reduceat(weight * hit, starts))
 
     def of_law(self, law: FloatArray) -> "PooledRows":
         """The same rows with labels of another law, of shape (n_samples, n_classes).
@@ -262,12 +266,12 @@ class PooledRows:
         return np.array(drawn, dtype=np.float64)
 
     def _labelled(self, ones):
-        """The cells as a `Case`, two rows each, with these weights of label 1."""
+        """The cells as `Predictions`, two rows each, with these weights of label 1."""
         weight = np.empty((len(ones), 2))
         weight[:, 0], weight[:, 1] = self.mass - ones, ones
         return self._cells.with_weight(weight.ravel())
 
-    def relabelled(self, rng: np.random.Generator) -> Case:
+    def relabelled(self, rng: np.random.Generator) -> Predictions:
         """The same rows, with labels drawn from the predictions.
 
         Parameters
@@ -276,20 +280,20 @@ class PooledRows:
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             Two rows for each cell, one of each label.
         """
         return self._labelled(self._rows.ones(rng, self._weight))
 
 
 def pooled_rows(
-    case: Case, most_cells: int = MOST_CELLS, *, always: bool = False
+    predictions: Predictions, most_cells: int = MOST_CELLS, *, always: bool = False
 ) -> PooledRows | None:
-    """The rows of a case as cells, or None where that would not save work.
+    """The rows of predictions as cells, or None where that would not save work.
 
     Parameters
     ----------
-    case : Case
+    predictions : Predictions
         With more than two classes: the largest probability, and whether that class is true.
     most_cells : int, default=4096
     always : bool, default=False
@@ -301,14 +305,14 @@ def pooled_rows(
         At most so many cells, of equal scores if there are no more of these. None for less than two
         rows per cell, and for predictions that carry exact logarithms, which cells do not.
     """
-    if carries_log(case.proba):
+    if carries_log(predictions.proba):
         return None
-    if len(case.classes) == 2:
-        proba, hit, column = np.asarray(case.proba), case.codes == 1, 1
+    if len(predictions.classes) == 2:
+        proba, hit, column = np.asarray(predictions.proba), predictions.codes == 1, 1
     else:
-        (problem,) = case.problems()
+        (problem,) = predictions.problems()
         proba = np.column_stack([1.0 - problem.score, problem.score])
-        hit, column = problem.hit == 1, np.asarray(case.proba).argmax(axis=1)
+        hit, column = problem.hit == 1, np.asarray(predictions.proba).argmax(axis=1)
     order = np.lexsort((-proba[:, 0], proba[:, 1]))
     proba = proba[order]
     new = (proba[1:] != proba[:-1]).any(axis=1)
@@ -318,4 +322,4 @@ def pooled_rows(
     if 2 * len(starts) > len(proba) and not always:
         return None
     place = order, np.broadcast_to(column, len(order))[order]
-    return PooledRows(proba, hit[order], case.weight[order], starts, place)
+    return PooledRows(proba, hit[order], predictions.weight[order], starts, place)

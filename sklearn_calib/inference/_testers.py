@@ -12,7 +12,7 @@ from .._random import generator
 from .._sklearn_compat import KW_ONLY, with_options
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
-from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
+from ..metrics import lower_distance_to_calibration, smooth_calibration_error, validate_predictions
 
 #: The statistic of each method; times the tolerance stays below epsilon, and their sum is divided.
 _METHODS = {
@@ -125,8 +125,8 @@ class CalibrationTester(BaseEstimator):
                 got=repr(self.n_parts),
                 hint="Take the next odd number",
             )
-        case = canonical_case(y_true, y_proba, None, labels, pos_label)
-        n = len(case.codes)
+        predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
+        n = len(predictions.codes)
         if n < self.n_parts:
             raise invalid_input(
                 expected=f"at least {self.n_parts} rows", got=f"{n}", hint="Use fewer parts"
@@ -138,7 +138,7 @@ class CalibrationTester(BaseEstimator):
         threshold = (times * self.tolerance + self.epsilon) / parts_of
         known = {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
         parts = np.array_split(order, self.n_parts)
-        statistics = np.array([measure.of_case(case.take(part), **known) for part in parts])
+        statistics = np.array([measure.evaluate(predictions.take(part), **known) for part in parts])
         return TesterVerdict(
             calibrated=bool(np.mean(statistics >= threshold) < 0.5),
             statistics=statistics,

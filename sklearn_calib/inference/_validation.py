@@ -21,7 +21,7 @@ from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, Recalib
 from .._warnings import warn_calibration
 from ..decomposition import indices_of_problem
 from ..exceptions import invalid_input
-from ..metrics import Case, canonical_case
+from ..metrics import Predictions, validate_predictions
 from ._classical import spiegelhalter_test
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
@@ -331,10 +331,10 @@ def validation_summary(
     cure = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
     given = y_true, y_proba, sample_weight, labels, pos_label
-    case = in_clusters(canonical_case(*given, soft_labels=soft_labels), groups)
-    equal = bool((case.weight == case.weight[0]).all())
+    predictions = in_clusters(validate_predictions(*given, soft_labels=soft_labels), groups)
+    equal = bool((predictions.weight == predictions.weight[0]).all())
     how = "sandwich"
-    if case.clusters is None:
+    if predictions.clusters is None:
         how = ci if equal else how
     elif not equals(smoother, "loess"):
         cure = "Leave smoother out"
@@ -345,27 +345,31 @@ def validation_summary(
         )
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     tables = []
-    for problem in case.problems(multiclass):
+    for problem in predictions.problems(multiclass):
         own = None
-        if case.clusters is not None:
-            own = np.unique(case.clusters[problem.rows], return_inverse=True)[1].ravel()
+        if predictions.clusters is not None:
+            own = np.unique(predictions.clusters[problem.rows], return_inverse=True)[1].ravel()
             if own.max() < 2:
                 got, cure = (
                     f"{own.max() + 1} ({problem.title})",
                     "More clusters are needed, not more rows",
                 )
                 raise invalid_input(expected="at least three groups", got=got, hint=cure)
-            warn_of_few_events(case, problem)
+            warn_of_few_events(predictions, problem)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
-        two = Case(both, codes, None if equal else problem.weight, np.arange(2))
+        two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
         rows = _rates(problem, weight, level, own)
         warn_of_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
         rows += _MovedLines(problem, weight, level, how, own).rows()
         rows += _overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
-        n_rows = len(codes) if case.items is None else len(np.unique(case.items[problem.rows]))
+        n_rows = (
+            len(codes)
+            if predictions.items is None
+            else len(np.unique(predictions.items[problem.rows]))
+        )
         tables.append(ValidationTable(problem.title, n_rows, rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
@@ -540,12 +544,16 @@ def _entropy(p):
 _EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _entropy}
 
 
-def _overall(case, weight, smoother, draws, groups=None):
-    """ICI to R2, of a two-class case; values for calibrated predictions from draws of labels."""
-    sample = pooled_rows(case) if groups is None else ClusterSample(case.problems()[0], groups)
+def _overall(predictions, weight, smoother, draws, groups=None):
+    """Return ICI to R2 of two classes, and values of calibrated predictions by draws."""
+    sample = (
+        pooled_rows(predictions)
+        if groups is None
+        else ClusterSample(predictions.problems()[0], groups)
+    )
     evaluate = partial(_of_cells, smoother=smoother)
-    observed, ranked, drawn = if_calibrated(case, sample, evaluate, **draws)
-    p, hit = case.second, case.codes
+    observed, ranked, drawn = if_calibrated(predictions, sample, evaluate, **draws)
+    p, hit = predictions.second, predictions.codes
     how = {"sample_weight": weight, "labels": [0, 1], "groups": groups}
     brier = spiegelhalter_test(hit, p, **how).pvalue
     rows = []
@@ -559,14 +567,14 @@ def _overall(case, weight, smoother, draws, groups=None):
         defined = null[np.isfinite(null)]
         expected = float(defined.mean()) if len(defined) else _NAN
         if name in _EXPECTED:
-            expected = case.mean(_EXPECTED[name](p))
+            expected = predictions.mean(_EXPECTED[name](p))
         rows.append(ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue))
     return rows
 
 
-def _of_cells(case, smoother):
-    """The `_QUANTITIES` of a two-class case; NaN where one outcome only leaves one undefined."""
-    (problem,) = case.problems()
+def _of_cells(predictions, smoother):
+    """Return the `_QUANTITIES` of two classes; NaN if one needs both outcomes."""
+    (problem,) = predictions.problems()
     score, mass, hits = problem.cells
     rest, total = mass - hits, mass.sum()
     rate = hits.sum() / total

@@ -15,14 +15,6 @@ from ._calibration_error import OF_LARGEST as OF_LARGEST
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
-from ._case import BINARY as BINARY
-from ._case import BinaryProblem as BinaryProblem
-from ._case import Case as Case
-from ._case import Cells as Cells
-from ._case import canonical_case as canonical_case
-from ._case import label_cases as label_cases
-from ._case_of_cells import CaseOfCells as CaseOfCells
-from ._case_of_cells import CurveOfCells as CurveOfCells
 from ._convolved import convolved_calibration_error as convolved_calibration_error
 from ._cumulative import CumulativeDifferences as CumulativeDifferences
 from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
@@ -41,6 +33,14 @@ from ._lp_calibration import lp_calibration_test
 from ._measure import Measure as Measure
 from ._measure import MetricSpec as MetricSpec
 from ._measure import metric
+from ._pooled_predictions import CurveOfCells as CurveOfCells
+from ._pooled_predictions import PooledPredictions as PooledPredictions
+from ._predictions import BINARY as BINARY
+from ._predictions import BinaryProblem as BinaryProblem
+from ._predictions import Cells as Cells
+from ._predictions import Predictions as Predictions
+from ._predictions import validate_multilabel as validate_multilabel
+from ._predictions import validate_predictions as validate_predictions
 from ._proper import BrierLoss as BrierLoss
 from ._proper import LogLoss as LogLoss
 from ._proper import SphericalLoss as SphericalLoss

@@ -9,12 +9,12 @@ from .._argument_checks import check_flag, check_known
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, sums_of_runs, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
-from ._case import BINARY, MANY_ROWS
 from ._measure import metric
+from ._predictions import BINARY, MANY_ROWS
 from ._reliability import checked_bins
 
 if TYPE_CHECKING:
-    from . import Case
+    from . import Predictions
 
 OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
 _OPTIONS = {
@@ -26,7 +26,7 @@ _OPTIONS = {
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False})
 def calibration_error(
-    case: "Case",
+    predictions: "Predictions",
     *,
     norm: Literal["l1", "l2", "max"] = "l1",
     strategy: Strategy = "quantile",
@@ -88,15 +88,15 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    return _error(case, norm, strategy, n_bins, multiclass, debias, bin_weight)
+    return _error(predictions, norm, strategy, n_bins, multiclass, debias, bin_weight)
 
 
-def _error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
+def _error(predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
     """Return the error behind the three names."""
-    n_bins = _check(case, norm, strategy, n_bins, debias, bin_weight)
+    n_bins = _check(predictions, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
     errors, shares = [], []
-    for problem in case.problems(multiclass):
+    for problem in predictions.problems(multiclass):
         gap, variance, mass = _bin_gaps(problem, n_bins, strategy, debias)
         if norm == "max":
             errors.append(np.abs(gap).max())
@@ -110,7 +110,7 @@ def _error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="m
     return min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0)
 
 
-def _check(case, norm, strategy, n_bins, debias, bin_weight):
+def _check(predictions, norm, strategy, n_bins, debias, bin_weight):
     """Check the options; the number of bins, or "sweep"."""
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
         check_known(name, value, _OPTIONS[name])
@@ -120,8 +120,8 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
             "debias", expected="debias with norm 'l1' or 'l2'", got="'max'", hint="Set debias=False"
         )
     if debias:
-        case.check_single_labels("the variance that debias takes off", "Set debias=False")
-    return checked_bins(n_bins, case)
+        predictions.check_single_labels("the variance that debias takes off", "Set debias=False")
+    return checked_bins(n_bins, predictions)
 
 
 def _bin_gaps(problem, n_bins, strategy, debias):
@@ -213,7 +213,7 @@ def _largest_gaps(score, mass, events):
     of_events=_mean_gaps,
 )
 def expected_calibration_error(
-    case: "Case",
+    predictions: "Predictions",
     *,
     strategy: Strategy = "quantile",
     n_bins: NumberOfBins = 15,
@@ -252,12 +252,12 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return _error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
+    return _error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, of_events=_largest_gaps)
 def maximum_calibration_error(
-    case: "Case",
+    predictions: "Predictions",
     *,
     strategy: Strategy = "quantile",
     n_bins: NumberOfBins = 15,
@@ -287,4 +287,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.4
     """
-    return _error(case, "max", strategy, n_bins, multiclass)
+    return _error(predictions, "max", strategy, n_bins, multiclass)

@@ -7,8 +7,8 @@ from scipy.fft import dct, idct
 
 from .._argument_checks import is_number
 from ..exceptions import invalid_input
-from ._case import BINARY
 from ._measure import metric
+from ._predictions import BINARY
 
 if TYPE_CHECKING:
     from . import BinaryProblem

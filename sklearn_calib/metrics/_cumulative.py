@@ -7,8 +7,8 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._typing import ArrayLike, FloatArray, Multiclass
-from ._case import BINARY, canonical_case
 from ._measure import metric
+from ._predictions import BINARY, validate_predictions
 from ._two_bin import average_of_two_bins, expected_two_bins
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def cumulative_differences(
     >>> path.weight.tolist(), path.difference.round(2).tolist()
     ([0.25, 0.75, 1.0], [-0.05, 0.25, 0.05])
     """
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-    found = [_differences(problem) for problem in case.problems(multiclass)]
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    found = [_differences(problem) for problem in predictions.problems(multiclass)]
     return found[0] if len(found) == 1 else found
 
 

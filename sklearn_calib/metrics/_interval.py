@@ -6,8 +6,8 @@ import numpy as np
 
 from .._argument_checks import is_number
 from ..exceptions import invalid_input
-from ._case import BINARY
 from ._measure import metric
+from ._predictions import BINARY
 
 if TYPE_CHECKING:
     from . import BinaryProblem

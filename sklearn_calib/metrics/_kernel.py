@@ -13,26 +13,28 @@ from .._kernels._pairs_of_rows import (
     median_bandwidth,
 )
 from ..exceptions import invalid_input
-from ._case import BINARY
 from ._measure import metric
+from ._predictions import BINARY
 
 if TYPE_CHECKING:
-    from . import BinaryProblem, Case
+    from . import BinaryProblem, Predictions
 
 _ESTIMATORS = ("auto", "biased", "unbiased", "linear")
 _MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
 
 
-def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto") -> float:
+def _canonical(
+    predictions: "Predictions", *, kernel="laplace", bandwidth=1.0, estimator="auto"
+) -> float:
     """The squared error of whole vectors."""
     _check(kernel, estimator)
     if estimator == "auto":
-        estimator = "unbiased" if case.items is None else "biased"
-    proba, place = np.asarray(case.proba), None
+        estimator = "unbiased" if predictions.items is None else "biased"
+    proba, place = np.asarray(predictions.proba), None
     if estimator == "biased":  # rows of one vector add up, as those of every label do
-        proba, place = case.of_proba(_distinct)
+        proba, place = predictions.of_proba(_distinct)
     else:
-        case.check_single_labels("pairs of different rows", "Take estimator='biased'")
+        predictions.check_single_labels("pairs of different rows", "Take estimator='biased'")
     n = len(proba)
     if n < 2 and estimator != "biased":
         raise invalid_input(
@@ -44,18 +46,20 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
             expected=f"at most {_MOST_ROWS} rows for all of their pairs", got=f"{n}", hint=cure
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
-        bandwidth = case.of_proba(_median, None if case.items is None else case.items.tobytes())
+        bandwidth = predictions.of_proba(
+            _median, None if predictions.items is None else predictions.items.tobytes()
+        )
     _check_bandwidth(bandwidth, " or 'median'")
     gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
-    gram = case.of_proba(gram_of, float(bandwidth))
-    weight = case.weight / case.weight.max()  # products of large ones would overflow
+    gram = predictions.of_proba(gram_of, float(bandwidth))
+    weight = predictions.weight / predictions.weight.max()  # products of large ones would overflow
     if place is not None:
         sums = np.zeros_like(proba)
-        np.add.at(sums, (place, case.codes), weight)
+        np.add.at(sums, (place, predictions.codes), weight)
         weight = sums.sum(axis=1)
         return mean_of_pairs(gram, sums / weight[:, None] - proba, weight, True)
     residual = -proba
-    residual[np.arange(n), case.codes] += 1
+    residual[np.arange(n), predictions.codes] += 1
     if estimator == "linear":
         return mean_of_neighbours(gram, residual, weight)
     return mean_of_pairs(gram, residual, weight, False)

@@ -10,7 +10,7 @@ from ..exceptions import invalid_input
 from ._measure import Measure, metric
 
 if TYPE_CHECKING:
-    from . import Case
+    from . import Predictions
 
 _STEP = 6e-6  # the cube root of the machine epsilon: of central differences
 
@@ -114,9 +114,9 @@ class ProperLoss:
         """The loss of each row of the softmax of these logits."""
         return self.of_rows(softmax_of_rows(logits), codes)
 
-    def mean(self, case: "Case") -> float:
-        """The weighted mean over the rows of a `Case`."""
-        return case.mean(self.of_rows(case.proba, case.codes))
+    def mean(self, predictions: "Predictions") -> float:
+        """The weighted mean over the rows of `Predictions`."""
+        return predictions.mean(self.of_rows(predictions.proba, predictions.codes))
 
     def expected(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
         """The expected loss of each row for labels drawn from `truth`, of the same shape."""
@@ -159,10 +159,10 @@ class MeanLoss(Measure):
     """The measure of a loss that has none of its own; made by `ProperLoss.measure`."""
 
     def __init__(self, loss: ProperLoss) -> None:
-        def mean_loss(case):
+        def mean_loss(predictions):
             """The mean of a proper loss."""
-            loss.check_classes(len(case.classes))
-            return loss.mean(case)
+            loss.check_classes(len(predictions.classes))
+            return loss.mean(predictions)
 
         mean_loss.__name__ = mean_loss.__qualname__ = loss.name
         super().__init__(mean_loss, metric(loss=loss, in_report=False)(mean_loss).spec)

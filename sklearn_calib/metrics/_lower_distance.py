@@ -7,8 +7,8 @@ import numpy as np
 from .._argument_checks import check_known, is_number
 from .._typing import ArrayLike, Multiclass
 from ..exceptions import invalid_input
-from ._case import BINARY, canonical_case
 from ._measure import metric
+from ._predictions import BINARY, validate_predictions
 
 if TYPE_CHECKING:
     from . import BinaryProblem
@@ -155,8 +155,8 @@ def lower_distance_interval(
     >>> round(distance, 2), bound < 0.002
     (0.1, True)
     """
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-    problems = case.problems(multiclass)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    problems = predictions.problems(multiclass)
     parts = [_distance(problem, resolution, method, True) for problem in problems]
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(parts)

@@ -10,11 +10,11 @@ from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import SLACK, read_proba
 from ..exceptions import invalid_input
-from ._case import canonical_case
 from ._measure import metric
+from ._predictions import validate_predictions
 
 if TYPE_CHECKING:
-    from . import Case
+    from . import Predictions
 
 _BLOCK_NUMBERS = 2**20  # checked at a time
 
@@ -70,7 +70,7 @@ def _unconverted(y_proba):
     moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
 )
 def lp_calibration_error(
-    case: "Case",
+    predictions: "Predictions",
     *,
     p: float = 2.0,
     n_levels: int = 20,
@@ -129,7 +129,7 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    return _error_of_labels(case, p, n_levels, estimator)[0](case.codes)
+    return _error_of_labels(predictions, p, n_levels, estimator)[0](predictions.codes)
 
 
 def lp_calibration_test(
@@ -186,10 +186,10 @@ def lp_calibration_test(
 
     n_resamples = check_count(n_resamples, "n_resamples")
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    case = canonical_case(*rows, validate=_unconverted)
-    error, n_cells = _error_of_labels(case, p, n_levels, estimator)
-    value = error(case.codes)
-    rng, table = generator(random_state), case.proba
+    predictions = validate_predictions(*rows, validate=_unconverted)
+    error, n_cells = _error_of_labels(predictions, p, n_levels, estimator)
+    value = error(predictions.codes)
+    rng, table = generator(random_state), predictions.proba
     draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
     drawn = np.array([error(codes) for codes in draws])
     return LpCalibrationResult(
@@ -203,15 +203,15 @@ def lp_calibration_test(
     )
 
 
-def _error_of_labels(case, p, n_levels, estimator):
+def _error_of_labels(predictions, p, n_levels, estimator):
     """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
     from .._kernels._level_sets_compiled import gap_powers
 
     p = _check(p, n_levels, estimator)
     if estimator == "unbiased":
-        case.check_single_labels("pairs of different rows", "Take estimator='plugin'")
-    table, weight = case.proba, case.weight / case.weight.sum()
-    order, starts = case.of_proba(group_rows, int(n_levels))
+        predictions.check_single_labels("pairs of different rows", "Take estimator='plugin'")
+    table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
+    order, starts = predictions.of_proba(group_rows, int(n_levels))
 
     def error(codes):
         total, own = gap_powers(table, codes, weight, order, starts, p)

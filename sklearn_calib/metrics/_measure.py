@@ -15,10 +15,10 @@ from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function
 from .._validation import get_category_order, hint_at_survival, is_label_table
 from ..exceptions import invalid_combination, invalid_input
-from ._case import BINARY, canonical_case, label_cases
+from ._predictions import BINARY, validate_multilabel, validate_predictions
 
 if TYPE_CHECKING:
-    from . import BinaryProblem, Case
+    from . import BinaryProblem, Predictions
     from ._scorers import ProbabilityScorer
 
 
@@ -100,18 +100,18 @@ class Measure:
     has_pos_label : bool
         Whether `pos_label` decides what it measures, as in measures of two-class problems; for
         the others it only names the owner of a single column.
-    is_of_problem : bool
-        Whether its function is one of a `BinaryProblem`, and `of_problem` can be called.
+    is_binary : bool
+        Whether its function is one of a `BinaryProblem`, and `evaluate_problem` can be called.
     of_events : callable or None
         With its default options the measure of many draws at once; see `metric`.
 
     Examples
     --------
-    >>> from sklearn_calib.metrics import brier_loss, canonical_case
+    >>> from sklearn_calib.metrics import brier_loss, validate_predictions
     >>> brier_loss([0, 1], [0.2, 0.9])
     0.025
-    >>> case = canonical_case([0, 1], [0.2, 0.9])
-    >>> brier_loss.of_case(case)  # validates nothing again
+    >>> predictions = validate_predictions([0, 1], [0.2, 0.9])
+    >>> brier_loss.evaluate(predictions)  # validates nothing again
     0.025
     """
 
@@ -126,21 +126,21 @@ class Measure:
         of_events: Callable[..., FloatArray] | None = None,
     ) -> None:
         first, *own = signature(function).parameters.values()
-        if first.name not in ("case", "problem"):
+        if first.name not in ("predictions", "problem"):
             raise invalid_input(
-                expected="a function whose first argument is called case or problem",
+                expected="a function whose first argument is called predictions or problem",
                 got=repr(first.name),
-                hint="Write it as a function of a Case or of one BinaryProblem",
+                hint="Write it as a function of Predictions or of one BinaryProblem",
             )
         self.spec = spec
         self._function = function
-        self.is_of_problem = first.name == "problem"
+        self.is_binary = first.name == "problem"
         self._validate = validate
         self._moved = dict(moved)
         self._canonical = canonical
         self._plugin = dict(plugin)
         self.of_events = of_events
-        if self.is_of_problem:
+        if self.is_binary:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
         self.has_pos_label = any(option in BINARY for option in spec.multiclass)
@@ -168,7 +168,7 @@ class Measure:
         labels: ArrayLike | None = None,
         **options: Any,
     ) -> float:
-        """The measure, on anything that `canonical_case` or `label_cases` takes."""
+        """The measure, on anything that `validate_predictions` or `validate_multilabel` takes."""
         self._check_call(y_true, rest)
         multilabel, soft = (options.pop(n, None) for n in ("multilabel", "soft_labels"))
         soft = check_flag(soft, "soft_labels")
@@ -190,8 +190,8 @@ class Measure:
             options["order"] = get_category_order(y_true, labels)
         self.check_options(options)
         rows = y_true, y_proba, sample_weight, labels, pos_label
-        case = canonical_case(*rows, validate=self._validate, soft_labels=soft)
-        return self.of_case(case, **options)
+        predictions = validate_predictions(*rows, validate=self._validate, soft_labels=soft)
+        return self.evaluate(predictions, **options)
 
     def _check_call(self, first, rest):
         """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
@@ -218,15 +218,17 @@ class Measure:
         """The mean over the labels, or the measure of all pairs of a row and a label."""
         self.check_options(options)
         rows = {"sample_weight": sample_weight, "labels": labels, "validate": self._validate}
-        cases = label_cases(y_true, y_proba, multilabel, **rows)
-        return float(np.mean([self.of_case(case, **options) for _, case in cases]))
+        all_predictions = validate_multilabel(y_true, y_proba, multilabel, **rows)
+        return float(
+            np.mean([self.evaluate(predictions, **options) for _, predictions in all_predictions])
+        )
 
-    def of_case(self, case: "Case", **options: Any) -> float:
-        """The measure of a `Case`: nothing is validated but the options.
+    def evaluate(self, predictions: "Predictions", **options: Any) -> float:
+        """The measure of `Predictions`: nothing is validated but the options.
 
         Parameters
         ----------
-        case : Case
+        predictions : Predictions
         **options
             Among `option_names`.
 
@@ -235,36 +237,36 @@ class Measure:
         value : float
         """
         self.check_options(options)
-        with threads_for(len(getattr(case, "codes", ())), len(case.classes)):
-            if not self.is_of_problem:
-                return float(self._function(case, **options))
+        with threads_for(len(getattr(predictions, "codes", ())), len(predictions.classes)):
+            if not self.is_binary:
+                return float(self._function(predictions, **options))
             multiclass = options.pop("multiclass", "auto")
             if self._canonical is not None and equals(multiclass, "canonical"):
-                return float(self._canonical(case, **options))
+                return float(self._canonical(predictions, **options))
             value = 0.0
-            for problem in case.problems(multiclass):
+            for problem in predictions.problems(multiclass):
                 value += problem.share * self._function(problem, **options)
             return float(value)
 
-    def evaluate_all_labels(self, case: "Case", **options: Any) -> float:
+    def evaluate_all_labels(self, predictions: "Predictions", **options: Any) -> float:
         """The value of these predictions with all labels that they may have, each with its weight.
 
         In its plug-in form: of a law nothing has to be subtracted for chance.
 
         Parameters
         ----------
-        case : Case
+        predictions : Predictions
             Each row with every label, weighted by the probability of it.
         **options
-            As in `of_case`.
+            As in `evaluate`.
 
         Returns
         -------
         value : float
         """
-        return self.of_case(case, **{**options, **self._plugin})
+        return self.evaluate(predictions, **{**options, **self._plugin})
 
-    def of_problem(self, problem: "BinaryProblem", **options: Any) -> float:
+    def evaluate_problem(self, problem: "BinaryProblem", **options: Any) -> float:
         """The measure of one `BinaryProblem`, for a measure that is a function of one."""
         return self._function(problem, **options)
 
@@ -328,11 +330,12 @@ def metric(
     of_events: Callable[..., FloatArray] | None = None,
     loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
-    """Decorator: turn a function of a `Case`, or of a `BinaryProblem`, into a `Measure`.
+    """Decorator: turn a function of `Predictions`, or of a `BinaryProblem`, into a `Measure`.
 
-    The function's first argument is called ``case`` or ``problem`` and says which it is; its other
-    arguments are keyword-only options, and its docstring describes these alone. A measure of a
-    ``problem`` gets the option ``multiclass``, and is averaged over the problems with their shares.
+    The function's first argument is called ``predictions`` or ``problem`` and says which it is;
+    its other arguments are keyword-only options, and its docstring describes these alone. A measure
+    of a ``problem`` gets the option ``multiclass``, and is averaged over the problems with their
+    shares.
     An import line in ``sklearn_calib/metrics/__init__.py`` then gives it a scorer, a page of
     documentation and its turn in the common tests.
 
@@ -352,12 +355,12 @@ def metric(
     cells : bool, default=False
         Whether rows of equal score may be pooled; see `MetricSpec`.
     validate : callable, default=None
-        What checks the scores; see `canonical_case`.
+        What checks the scores; see `validate_predictions`.
     moved : dict, default=()
         Options that are functions of their own now: name to function.
     canonical : callable, default=None
         For a measure of a ``problem`` that knows ``multiclass="canonical"`` as well, which is about
-        whole vectors of probabilities: a function of a `Case` with the same options.
+        whole vectors of probabilities: a function of `Predictions` with the same options.
     plugin : dict, default=()
         Values of options with which nothing is subtracted for chance and no row is paired with
         another: `confidence_interval` takes it for the value of all labels that rows may have.

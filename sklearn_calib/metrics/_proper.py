@@ -12,7 +12,7 @@ from ._loss import ProperLoss
 from ._measure import metric
 
 if TYPE_CHECKING:
-    from . import Case
+    from . import Predictions
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class BrierLoss(ProperLoss):
             return (1 - true) ** 2
         return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
 
-    def mean(self, case: "Case") -> float:
-        if len(case.classes) != 2:
-            return super().mean(case)
-        residual = case.codes - case.second
-        return case.mean(np.square(residual, out=residual))
+    def mean(self, predictions: "Predictions") -> float:
+        if len(predictions.classes) != 2:
+            return super().mean(predictions)
+        residual = predictions.codes - predictions.second
+        return predictions.mean(np.square(residual, out=residual))
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         plain = np.asarray(proba)
@@ -126,7 +126,7 @@ LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
 
 
 @metric(loss=LOG, cells=True)
-def log_loss(case: "Case") -> float:
+def log_loss(predictions: "Predictions") -> float:
     """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
 
     Returns
@@ -153,11 +153,11 @@ def log_loss(case: "Case") -> float:
     >>> round(log_loss([0, 1], [0.2, 0.9]), 4)
     0.1643
     """
-    return LOG.mean(case)
+    return LOG.mean(predictions)
 
 
 @metric(loss=BRIER, cells=True)
-def brier_loss(case: "Case") -> float:
+def brier_loss(predictions: "Predictions") -> float:
     """Mean squared distance between probabilities and outcomes.
 
     Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
@@ -179,11 +179,11 @@ def brier_loss(case: "Case") -> float:
     >>> round(brier_loss([0, 1], [0.2, 0.9]), 4)
     0.025
     """
-    return BRIER.mean(case)
+    return BRIER.mean(predictions)
 
 
 @metric(loss=SPHERICAL, in_report=False, cells=True)
-def spherical_loss(case: "Case") -> float:
+def spherical_loss(predictions: "Predictions") -> float:
     """Minus the mean cosine of the angle between the probabilities and the outcomes.
 
     Returns
@@ -204,11 +204,13 @@ def spherical_loss(case: "Case") -> float:
     >>> round(spherical_loss([0, 1], [0.2, 0.9]), 4)
     -0.982
     """
-    return SPHERICAL.mean(case)
+    return SPHERICAL.mean(predictions)
 
 
 @metric(range=(0.0, 1.0), proper=True, in_report=False, cells=True)
-def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) -> float:
+def ranked_probability_score(
+    predictions: "Predictions", *, order: ArrayLike | None = None
+) -> float:
     """Brier loss for ordered classes: a prediction next to the truth costs less than one far off.
 
     The mean of the Brier losses of the questions "is the class at most k?", one for each class but
@@ -257,7 +259,7 @@ def ranked_probability_score(case: "Case", *, order: ArrayLike | None = None) ->
     >>> round(ranked_probability_score(["good", "poor"], proba, labels=alphabet, order=grades), 4)
     0.0425
     """
-    columns = order_scale_columns(order, case.classes)
-    below = np.cumsum(np.asarray(case.proba)[:, columns], axis=1)[:, :-1]
-    below -= np.argsort(columns)[case.codes][:, None] <= np.arange(below.shape[1])
-    return case.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])
+    columns = order_scale_columns(order, predictions.classes)
+    below = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
+    below -= np.argsort(columns)[predictions.codes][:, None] <= np.arange(below.shape[1])
+    return predictions.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])

@@ -24,7 +24,7 @@ from .._typing import (
     RandomStateLike,
 )
 from ..exceptions import invalid_input
-from ._case import Case, canonical_case, label_cases
+from ._predictions import Predictions, validate_multilabel, validate_predictions
 
 MAX_BINS = 10**6  # whose edges are held
 
@@ -182,19 +182,24 @@ default="quantile"
     """
     rng = generator(random_state)
     if multilabel is None:
-        case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
-        problems = [(problem, case) for problem in case.problems(multiclass)]
+        predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+        problems = [(problem, predictions) for problem in predictions.problems(multiclass)]
     else:
-        cases = label_cases(y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels)
-        problems = [(replace(case.problems()[0], title=title), case) for title, case in cases]
+        all_predictions = validate_multilabel(
+            y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
+        )
+        problems = [
+            (replace(predictions.problems()[0], title=title), predictions)
+            for title, predictions in all_predictions
+        ]
     given = level, n_resamples, rng
     curves = [
-        curve_of(_ProblemRows(problem), strategy, checked_bins(n_bins, case), *given)
-        for problem, case in problems
+        curve_of(_ProblemRows(problem), strategy, checked_bins(n_bins, predictions), *given)
+        for problem, predictions in problems
     ]
     return ReliabilityCurves(
-        replace(curve, weight=curve.weight * case.unit)
-        for curve, (_, case) in zip(curves, problems, strict=True)
+        replace(curve, weight=curve.weight * predictions.unit)
+        for curve, (_, predictions) in zip(curves, problems, strict=True)
     )
 
 
@@ -361,12 +366,12 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     return np.array(fits)
 
 
-def checked_bins(n_bins: NumberOfBins, case: Case | None = None) -> NumberOfBins:
-    """The number of bins, that of the case for "cube_root"; or "sweep", which needs the labels."""
+def checked_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -> NumberOfBins:
+    """Return the number of bins, or "sweep", which needs the labels."""
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
-    if isinstance(n_bins, str) and n_bins == "cube_root" and case is not None:
-        return cube_root_bins(case.n_items)
+    if isinstance(n_bins, str) and n_bins == "cube_root" and predictions is not None:
+        return cube_root_bins(predictions.n_items)
     if (
         isinstance(n_bins, bool | str)
         or not isinstance(n_bins, int | np.integer)

@@ -6,8 +6,8 @@ import numpy as np
 
 from .._argument_checks import require
 from .._typing import ArrayLike, Axes, FloatArray, Multiclass
-from ._case import BINARY, canonical_case
 from ._measure import metric
+from ._predictions import BINARY, validate_predictions
 
 if TYPE_CHECKING:
     from . import BinaryProblem
@@ -179,9 +179,9 @@ def calibration_witness(
     """
     from .._kernels._smooth_calibration import witness_of_sorted
 
-    case = canonical_case(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     witnesses = []
-    for problem in case.problems(multiclass):
+    for problem in predictions.problems(multiclass):
         cells = problem.cells
         found = witness_of_sorted(cells.score, cells.residual)
         witnesses.append(CalibrationWitness(*found, problem.title))

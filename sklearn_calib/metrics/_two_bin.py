@@ -6,8 +6,8 @@ import numpy as np
 
 from .._argument_checks import check_flag
 from .._typing import FloatArray
-from ._case import BINARY
 from ._measure import metric
+from ._predictions import BINARY
 
 if TYPE_CHECKING:
     from . import BinaryProblem

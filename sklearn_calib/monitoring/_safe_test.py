@@ -10,7 +10,7 @@ from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 from ..recalibrators import get_recalibrator
 from ._rows import exact_log
 
@@ -98,32 +98,40 @@ def safe_calibration_test(
     >>> safe_calibration_test(y, proba).pvalue < 0.001
     True
     """
-    case = canonical_case(y_true, y_proba, labels=labels, pos_label=pos_label)
-    n = len(case.codes)
+    predictions = validate_predictions(y_true, y_proba, labels=labels, pos_label=pos_label)
+    n = len(predictions.codes)
     if n < _LEAST_ROWS:
         raise invalid_input(expected=f"at least {_LEAST_ROWS} rows", got=f"{n}", hint="Add rows")
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = generator(random_state)
-    logs = np.array([_split(case, recalibrator, rng.permutation(n)) for _ in range(n_splits)])
+    logs = np.array(
+        [_split(predictions, recalibrator, rng.permutation(n)) for _ in range(n_splits)]
+    )
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):
         return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
 
 
-def _split(case, recalibrator, order):
+def _split(predictions, recalibrator, order):
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
     with ignore_calibration_warnings():  # any map gives an e-value
-        method.fit(case.proba[fit], case.codes[fit], classes=np.arange(len(case.classes)))
-    fitted, judged = (np.array(method.predict_proba(case.proba[part])) for part in (fit, judge))
+        method.fit(
+            predictions.proba[fit],
+            predictions.codes[fit],
+            classes=np.arange(len(predictions.classes)),
+        )
+    fitted, judged = (
+        np.array(method.predict_proba(predictions.proba[part])) for part in (fit, judge)
+    )
     for column in range(judged.shape[1]):
-        hit = case.codes[fit] == column
+        hit = predictions.codes[fit] == column
         for value in (0.0, 1.0):
             rows = fitted[:, column] == value
             filled = (hit[rows].sum() + 0.5) / (rows.sum() + 1)
             judged[judged[:, column] == value, column] = filled
     judged /= judged.sum(axis=1, keepdims=True)
-    places = np.arange(len(judge)), case.codes[judge]
+    places = np.arange(len(judge)), predictions.codes[judge]
     with np.errstate(divide="ignore"):
         own = np.log(judged[places]).sum()
-    return float(own - exact_log(case.proba[judge])[places].sum())
+    return float(own - exact_log(predictions.proba[judge])[places].sum())

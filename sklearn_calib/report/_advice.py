@@ -18,7 +18,7 @@ from ..summary import CalibrationSummary
 from ._models import summarised
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
     from ._models import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
@@ -70,7 +70,7 @@ class Advice:
     n_rows : int
         The rows that this rests on: all, or of several classes a sample of 50,000 probabilities,
         or some more, so that rare classes have some. Of soft labels the items.
-    given, recalibrated : Case
+    given, recalibrated : Predictions
         These rows with their probabilities as given, and out of fold after "auto"; of two classes
         cells of rows, with weights.
     code : str
@@ -82,8 +82,8 @@ class Advice:
     weights: dict[str, float]
     stack: Any = field(repr=False)
     n_rows: int
-    given: "Case" = field(repr=False)
-    recalibrated: "Case" = field(repr=False)
+    given: "Predictions" = field(repr=False)
+    recalibrated: "Predictions" = field(repr=False)
     code: str = field(repr=False)
     _summaries: dict[str, CalibrationSummary] = field(repr=False)
     _unit: str = field(default="rows", repr=False)  # what is counted
@@ -139,22 +139,25 @@ def advise(
     source = of_independent(model) if model.n_clusters is None else _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
-    options = model.case is not None and absent_of(model.case.proba) is not None
+    options = model.predictions is not None and absent_of(model.predictions.proba) is not None
     names = _OF_OPTIONS if options else ADVISED
-    steps, cases = len(names) + 1, {}
+    steps, all_predictions = len(names) + 1, {}
     with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
-            cases[name] = source.held_out(name)
+            all_predictions[name] = source.held_out(name)
             if progress is not None:
                 progress(number, steps)
         stack = source.stack()
     if progress is not None:
         progress(steps, steps)
     loss = LogLoss()
-    losses = {name: loss.of_rows(case.proba, case.codes) for name, case in cases.items()}
+    losses = {
+        name: loss.of_rows(predictions.proba, predictions.codes)
+        for name, predictions in all_predictions.items()
+    }
     whole = source.loss_as_given()
-    rows = [_row(name, cases[name], losses, source.error, whole) for name in names]
-    given, recalibrated = cases["identity"], cases["auto"]
+    rows = [_row(name, all_predictions[name], losses, source.error, whole) for name in names]
+    given, recalibrated = all_predictions["identity"], all_predictions["auto"]
     return Advice(
         rows=rows,
         best=min(rows, key=lambda row: row.loss).method,
@@ -168,20 +171,20 @@ def advise(
             "as given": source.summary_of(given),
             "recalibrated": source.summary_of(recalibrated),
         },
-        _unit="rows" if model.case is None or model.case.items is None else "items",
+        _unit="rows" if model.predictions is None or model.predictions.items is None else "items",
     )
 
 
-def _row(name, case, losses, error_of, whole):
+def _row(name, predictions, losses, error_of, whole):
     """Loss, gain and its standard error, and the other measures.
 
     The gain is that of the cells; `whole` is the loss of the rows as given, where it is known.
     """
     gains = losses["identity"] - losses[name]
-    gain = case.mean(gains)
-    loss = case.mean(losses[name]) if whole is None else whole - gain
-    error = error_of(case, gains - gain)
-    measures = [all_metrics()[field].of_case(case) for field in AdviceRow._fields[4:]]
+    gain = predictions.mean(gains)
+    loss = predictions.mean(losses[name]) if whole is None else whole - gain
+    error = error_of(predictions, gains - gain)
+    measures = [all_metrics()[field].evaluate(predictions) for field in AdviceRow._fields[4:]]
     return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
@@ -194,15 +197,15 @@ class _Source:
     def __init__(self, model):
         self._model = model
 
-    def error(self, case, deviations):
-        return np.sqrt(2 * self.squares @ deviations**2) / case.weight.sum()
+    def error(self, predictions, deviations):
+        return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
     def loss_as_given(self):
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
-    def summary_of(self, case):
-        return summarised(case)
+    def summary_of(self, predictions):
+        return summarised(predictions)
 
 
 class _OfCells(_Source):
@@ -223,17 +226,17 @@ class _OfCells(_Source):
         return True
 
     def held_out(self, name):
-        case, self.squares = self._sample.held_out(get_recalibrator(name), self._folds)
-        return case
+        predictions, self.squares = self._sample.held_out(get_recalibrator(name), self._folds)
+        return predictions
 
     def stack(self):
         return self._summary.fit("auto")
 
-    def summary_of(self, case):
-        weight = case.weight / self._counts
+    def summary_of(self, predictions):
+        weight = predictions.weight / self._counts
         given = None if (weight == 1).all() else weight
         summary = CalibrationSummary(classes=[0, 1])
-        return summary.update(case.codes, case.proba, given, counts=self._counts)
+        return summary.update(predictions.codes, predictions.proba, given, counts=self._counts)
 
 
 class _OfRows(_Source):
@@ -255,13 +258,13 @@ class _OfRows(_Source):
     def held_out(self, name):
         held = self._sample.held_out(name, self._folds)
         self.squares = held.squares
-        return held.case
+        return held.predictions
 
     def stack(self):
-        case = self._sample.case
+        predictions = self._sample.predictions
         weight = self._sample.drawn.sample_weight
-        given = {"sample_weight": weight, "classes": np.arange(len(case.classes))}
-        return get_recalibrator("auto").fit(case.proba, case.codes, **given)
+        given = {"sample_weight": weight, "classes": np.arange(len(predictions.classes))}
+        return get_recalibrator("auto").fit(predictions.proba, predictions.codes, **given)
 
 
 class _OfClusters(_Source):
@@ -269,42 +272,48 @@ class _OfClusters(_Source):
 
     def draw(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
-        case = self._model.case
-        groups = case.clusters
-        most = max(_ENTRIES // len(case.classes), 1000)
+        predictions = self._model.predictions
+        groups = predictions.clusters
+        most = max(_ENTRIES // len(predictions.classes), 1000)
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
         chosen = order[: max(int(np.searchsorted(size, most, side="right")), _FOLDS)]
         kept = np.flatnonzero(np.isin(groups, chosen))
-        self._case = case.take(kept)
-        pairs = np.unique(np.column_stack([self._case.codes, self._case.clusters]), axis=0)
+        self._predictions = predictions.take(kept)
+        pairs = np.unique(
+            np.column_stack([self._predictions.codes, self._predictions.clusters]), axis=0
+        )
         if not _enough(np.bincount(pairs[:, 0])):
             return False
-        self.n_rows = self._case.n_items
+        self.n_rows = self._predictions.n_items
         self._whole = len(kept) == len(groups)
         splitter = StratifiedGroups(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-        given = self._case.codes, self._case.codes, self._case.clusters
+        given = self._predictions.codes, self._predictions.codes, self._predictions.clusters
         self._folds = [*splitter.split(*given)]
         return all(len(test) for _, test in self._folds)
 
     def held_out(self, name):
-        given = name, np.asarray(self._case.proba), self._case.codes
-        return self._case.with_proba(cross_fitted_proba(*given, cv=self._folds, **self._given()))
+        given = name, np.asarray(self._predictions.proba), self._predictions.codes
+        return self._predictions.with_proba(
+            cross_fitted_proba(*given, cv=self._folds, **self._given())
+        )
 
-    def error(self, case, deviations):
-        moved = case.weight * deviations
-        return np.sqrt(2) * sum_error(moved, self._case.clusters) / case.weight.sum()
+    def error(self, predictions, deviations):
+        moved = predictions.weight * deviations
+        return np.sqrt(2) * sum_error(moved, self._predictions.clusters) / predictions.weight.sum()
 
     def loss_as_given(self):
         return super().loss_as_given() if self._whole else None
 
     def stack(self):
-        return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given())
+        return get_recalibrator("auto").fit(
+            self._predictions.proba, self._predictions.codes, **self._given()
+        )
 
     def _given(self):
-        numbers = np.arange(len(self._case.classes))
-        groups = self._case.clusters
-        return {"sample_weight": self._case.weight, "classes": numbers, "groups": groups}
+        numbers = np.arange(len(self._predictions.classes))
+        groups = self._predictions.clusters
+        return {"sample_weight": self._predictions.weight, "classes": numbers, "groups": groups}
 
 
 def _enough(counts):

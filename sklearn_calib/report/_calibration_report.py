@@ -11,10 +11,10 @@ from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import canonical_proba, is_label_table, is_single_column
 from ..exceptions import invalid_input
-from ..groups import audit_case
+from ..groups import audit_predictions
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
-from ..metrics import canonical_case
+from ..metrics import validate_predictions
 from ..summary import CalibrationSummary
 from ._columns import (
     check_order,
@@ -25,11 +25,11 @@ from ._columns import (
 from ._models import (
     Model,
     ModelOfRows,
-    cases_of,
     features_of,
     grades_of_models,
     loss_of_scikit_learn,
     models_of_summaries,
+    require_predictions,
 )
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
@@ -199,7 +199,7 @@ def calibration_report(
         def read(proba):
             whole = partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None
             how = {"validate": whole, "check_order": False, "soft_labels": soft_labels}
-            return canonical_case(y_true, proba, *given, **how)
+            return validate_predictions(y_true, proba, *given, **how)
 
         models = _models_of_rows(named, read, groups, check_columns)
     audited = {} if by is None else _groups(models, by)
@@ -250,17 +250,17 @@ def _check_clusters(groups, soft, others, y_proba):
 
 def _models_of_rows(named, read, groups, check_columns):
     """Models of the rows that are read of each probabilities, which may belong together."""
-    cases = {}
+    all_predictions = {}
     for key, proba in named.items():
         check_no_model(proba)
-        cases[key] = read(proba)
+        all_predictions[key] = read(proba)
         if check_columns:
-            check_order(cases[key], plain(key))
-    clusters = in_clusters(next(iter(cases.values())), groups).clusters
-    for key, case in cases.items() if clusters is not None else ():
-        cases[key] = case.in_clusters(clusters)
-        warn_of_few_events(cases[key], case.problems()[0])
-    return {key: ModelOfRows(case) for key, case in cases.items()}
+            check_order(all_predictions[key], plain(key))
+    clusters = in_clusters(next(iter(all_predictions.values())), groups).clusters
+    for key, predictions in all_predictions.items() if clusters is not None else ():
+        all_predictions[key] = predictions.in_clusters(clusters)
+        warn_of_few_events(all_predictions[key], predictions.problems()[0])
+    return {key: ModelOfRows(predictions) for key, predictions in all_predictions.items()}
 
 
 def _codes(models, columns, y_true, named, source, fitted):
@@ -271,13 +271,15 @@ def _codes(models, columns, y_true, named, source, fitted):
         classes = model.classes
         if is_single_column(named.get(key)) and model.positive == classes[0]:
             classes = classes[::-1]  # the order of a recalibrator, where the column is the last
-        codes[key] = code_to_paste(names, source, classes, model.case is not None, fitted)
+        codes[key] = code_to_paste(names, source, classes, model.predictions is not None, fitted)
     return codes
 
 
 def _losses_of_scikit_learn(models, named):
     """Those that are other than ours, by model."""
-    losses = {key: loss_of_scikit_learn(models[key].case, given) for key, given in named.items()}
+    losses = {
+        key: loss_of_scikit_learn(models[key].predictions, given) for key, given in named.items()
+    }
     return {key: loss for key, loss in losses.items() if loss is not None}
 
 
@@ -324,6 +326,9 @@ def check_report_options(level: Any, name: Any, columns: Any, progress: Any) -> 
 
 def _groups(models, by):
     """The audit of the groups of each model; all have the same rows."""
-    cases = cases_of(models, "Pass y_proba, or summarise with by=", "by")
+    all_predictions = require_predictions(models, "Pass y_proba, or summarise with by=", "by")
     options = {"depth": 2, "level": 1 - SIGNIFICANCE}
-    return {name: audit_case(case, by, **options) for name, case in cases.items()}
+    return {
+        name: audit_predictions(predictions, by, **options)
+        for name, predictions in all_predictions.items()
+    }

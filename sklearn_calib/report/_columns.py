@@ -11,7 +11,7 @@ from .._show import listed, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import better_order, named_label_tables
 from ..exceptions import invalid_input
-from ..metrics import Case, canonical_case
+from ..metrics import Predictions, validate_predictions
 from ._models import Model
 
 
@@ -82,29 +82,29 @@ def find_column_order(
     [1, 2, 0]
     """
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    return order_of_case(canonical_case(*rows, check_order=False))
+    return find_better_order(validate_predictions(*rows, check_order=False))
 
 
-def order_of_case(case: Case) -> ColumnOrder | None:
+def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     """`find_column_order` of checked rows."""
-    plain, codes, weight = np.asarray(case.proba), case.codes, case.weight
+    plain, codes, weight = np.asarray(predictions.proba), predictions.codes, predictions.weight
     places = better_order(plain, codes, weight)
     if places is None:
         return None
     right = plain.argmax(axis=1)
     return ColumnOrder(
-        case.classes[places],
+        predictions.classes[places],
         float(np.average(places[right] == codes, weights=weight)),
         float(np.average(right == codes, weights=weight)),
     )
 
 
-def check_order(case: Case, name: str) -> None:
+def check_order(predictions: Predictions, name: str) -> None:
     """Raise ValueError where the order of the columns cannot be meant."""
-    found = order_of_case(case)
+    found = find_better_order(predictions)
     if found is None:
         return
-    given, fits = (str(labels.tolist()[:20]) for labels in (case.classes, found.classes))
+    given, fits = (str(labels.tolist()[:20]) for labels in (predictions.classes, found.classes))
     raise invalid_input(
         expected=f"columns of {name} in the order of the classes {given}",
         got=(
@@ -124,7 +124,7 @@ def check_order_of_summaries(models: Mapping[str, Model]) -> None:
     for name, model in models.items():
         sample = None if model.two_classes else model.sample()
         if sample is not None:
-            check_order(sample.case, name)
+            check_order(sample.predictions, name)
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
             rule = f"probabilities of the class {positive!r} in the summary {name}"
@@ -197,17 +197,23 @@ _LEAST_ERRORS = 8.5  # of an area, which are six of a difference of two
 _NAMED = 5
 
 
-def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any) -> None:
+def check_order_of_labels(
+    all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any
+) -> None:
     """Raise ValueError where columns cannot be meant for the labels that they stand for.
 
     Parameters
     ----------
-    cases : dict of str to Case
+    all_predictions : dict of str to Predictions
         Of each label.
     y_true, y_proba
         The tables as they were given.
     """
-    backwards = [name for name, case in cases.items() if order_of_case(case) is not None]
+    backwards = [
+        name
+        for name, predictions in all_predictions.items()
+        if find_better_order(predictions) is not None
+    ]
     if backwards:
         names = [quoted(name, 40) for name in backwards]
         raise invalid_input(
@@ -216,11 +222,11 @@ def check_order_of_labels(cases: dict[str, Case], y_true: Any, y_proba: Any) -> 
             got=f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
             hint=("Pass the other column, or 1 - p" + _MEANT),
         )
-    _, pairs, table = named_label_tables(y_true, y_proba, list(cases))
+    _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
     places = better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
     if places is None:
         return
-    names = [quoted(name, 40) for name in cases]
+    names = [quoted(name, 40) for name in all_predictions]
     moved = [
         f"{names[label]} by the column of {names[place]}"
         for label, place in enumerate(places.tolist())

@@ -20,8 +20,8 @@ from .._validation import label_names, named_label_tables, raw_weight
 from .._version import __version__
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
-from ..groups import GroupRow, audit_case, audit_summaries
-from ..metrics import label_cases
+from ..groups import GroupRow, audit_predictions, audit_summaries
+from ..metrics import validate_multilabel
 from ._calibration_report import check_no_model, check_report_options
 from ._columns import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
@@ -30,7 +30,7 @@ from ._table import ReportRow, report_measures, report_rows
 from ._written import NOTEBOOK, WrittenReport, clean, page, write_page
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
@@ -95,7 +95,7 @@ def _audited(model, n_labels, level, rng):
     """One label, tested by a bound and by draws; by tilted ones where these cannot decide."""
     seeds = rng.integers(2**63, size=2)
     row = _drawn(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
-    bound = chernoff_bound(model.case) / _BOUND_SHARE
+    bound = chernoff_bound(model.predictions) / _BOUND_SHARE
     enough = SIGNIFICANCE / _DRAWS_OF_LEVEL / n_labels  # of this label, for its adjusted p-value
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
@@ -105,12 +105,12 @@ def _audited(model, n_labels, level, rng):
 
 def _path(model):
     """Scores in increasing order, rows, those with the label, and weights of one row."""
-    case = model.case
-    weight = case.weight
-    if len(case.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
-        order = np.argsort(case.second, kind="stable")
-        hits = (case.codes[order] == 1).astype(np.int64)
-        return case.second[order], np.ones(len(order), np.int64), hits, weight[order]
+    predictions = model.predictions
+    weight = predictions.weight
+    if len(predictions.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
+        order = np.argsort(predictions.second, kind="stable")
+        hits = (predictions.codes[order] == 1).astype(np.int64)
+        return predictions.second[order], np.ones(len(order), np.int64), hits, weight[order]
     (sample,) = model.summary.samples(_CELLS)
     order = np.argsort(sample.proba[:, 1], kind="stable")
     counts = sample.counts[order].astype(np.int64)
@@ -120,29 +120,35 @@ def _path(model):
 def _drawn(model, level, n_resamples, seed, most):
     """The audit of all rows of a label as one group."""
     how: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "random_state": int(seed)}
-    case = model.case
-    if len(case.codes) <= most:
-        return audit_case(case, [np.ones(len(case.codes), dtype=bool)], min_rows=1, **how).rows[0]
+    predictions = model.predictions
+    if len(predictions.codes) <= most:
+        return audit_predictions(
+            predictions, [np.ones(len(predictions.codes), dtype=bool)], min_rows=1, **how
+        ).rows[0]
     return audit_summaries({"all": model.summary}, "rows", most, min_rows=1, **how).rows[0]
 
 
-def chernoff_bound(case: "Case") -> float:
+def chernoff_bound(predictions: "Predictions") -> float:
     """A p-value from below no draw: the bound of four weighted sums of the residuals.
 
     The sums of y - p, and of y - p times the log-odds from their mean, either too large or too
     small: P(S >= s) <= min over t of E exp(t S - t s), for independent rows with the probabilities
     p (Chernoff, 1952), times four.
     """
-    p, hit = case.second, case.codes == 1
-    odds = np.clip(log_odds(case.proba), -30, 30)
-    center = case.weight * (odds - np.average(odds, weights=case.weight * (p * (1 - p) + 1e-12)))
+    p, hit = predictions.second, predictions.codes == 1
+    odds = np.clip(log_odds(predictions.proba), -30, 30)
+    center = predictions.weight * (
+        odds - np.average(odds, weights=predictions.weight * (p * (1 - p) + 1e-12))
+    )
     best = 0.0
-    for factor in (case.weight, center):
+    for factor in (predictions.weight, center):
         largest = np.abs(factor).max()
         if largest == 0:
             continue
         for sign in (1, -1):
-            best = min(best, _log_bound(sign * factor / largest, log_proba(case.proba), p, hit))
+            best = min(
+                best, _log_bound(sign * factor / largest, log_proba(predictions.proba), p, hit)
+            )
     return min(4 * float(np.exp(best)), 1.0)
 
 
@@ -170,13 +176,13 @@ class _LabelTable(NamedTuple):
         """Positions of the rows that count for a label."""
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
-    def interval(self, loss, cases, means, shares, level):
+    def interval(self, loss, all_predictions, means, shares, level):
         """Ends for a mean of losses, less the mean; a row counts once, with all of its labels.
 
         Parameters
         ----------
         loss : ProperLoss
-        cases : sequence of Case
+        all_predictions : sequence of Predictions
             Of each label, the rows that count for it.
         means : sequence of float
             What the losses of each label are compared with.
@@ -186,12 +192,12 @@ class _LabelTable(NamedTuple):
         """
         moved = np.zeros(len(self.weight))
         second = third = 0.0
-        for label, (case, mean) in enumerate(zip(cases, means, strict=True)):
+        for label, (predictions, mean) in enumerate(zip(all_predictions, means, strict=True)):
             rows = self.rows(label)
             counted = shares[label] * self.weight[rows]
-            moved[rows] += counted * (loss.of_rows(case.proba, case.codes) - mean)
-            of_labels, proba = loss.of_labels(case.proba), np.asarray(case.proba)
-            expected = case.mean((proba * of_labels).sum(axis=1))
+            moved[rows] += counted * (loss.of_rows(predictions.proba, predictions.codes) - mean)
+            of_labels, proba = loss.of_labels(predictions.proba), np.asarray(predictions.proba)
+            expected = predictions.mean((proba * of_labels).sum(axis=1))
             either = counted[:, None] * (of_labels - expected)
             second += float((proba * either**2).sum())
             third += float((proba * either**3).sum())
@@ -202,18 +208,20 @@ class _LabelTable(NamedTuple):
 def _averages(functions, rows, models, pooled, table, level):
     """The macro and micro mean of each measure."""
     totals = table.weight @ table.known
-    cases = [model.case for model in models.values()]
-    shares = 1 / (len(cases) * totals), np.full(len(cases), 1 / totals.sum())
+    all_predictions = [model.predictions for model in models.values()]
+    shares = 1 / (len(all_predictions) * totals), np.full(len(all_predictions), 1 / totals.sum())
     found = []
     for function in functions:
         own = [row for row in rows if row.measure == function.spec.name]
         values = [row.value for row in own]
-        macro, micro = float(np.mean(values)), function.of_case(pooled)
+        macro, micro = float(np.mean(values)), function.evaluate(pooled)
         ends = np.array([np.mean([r.low for r in own]), np.mean([r.high for r in own])])
         of_micro = np.full(2, np.nan)
         if (loss := function.spec.loss) is not None:
-            ends = macro + table.interval(loss, cases, values, shares[0], level)
-            of_micro = micro + table.interval(loss, cases, [micro] * len(cases), shares[1], level)
+            ends = macro + table.interval(loss, all_predictions, values, shares[0], level)
+            of_micro = micro + table.interval(
+                loss, all_predictions, [micro] * len(all_predictions), shares[1], level
+            )
         limit = float(np.mean([row.if_calibrated for row in own]))
         means = macro, *ends.tolist(), micro, *of_micro.tolist()
         found.append(LabelAverage(function.spec.name, *means, limit))
@@ -460,8 +468,12 @@ def multilabel_report(
     check_no_model(y_proba, "multilabel_report")
     functions = report_measures(measures)
     given: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
-    cases = [case for _, case in label_cases(y_true, y_proba, "macro", **given)]
-    named = label_names(y_true, len(cases)) if labels is None else np.asarray(labels).tolist()
+    all_predictions = [
+        predictions for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
+    ]
+    named = (
+        label_names(y_true, len(all_predictions)) if labels is None else np.asarray(labels).tolist()
+    )
     names = [str(one) for one in named]
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
@@ -473,8 +485,11 @@ def multilabel_report(
     if measures is None and len(names) > _FEW_LABELS:
         functions = [one for one in functions if one.spec.name != _COSTLY]
     if check_columns:
-        check_order_of_labels(dict(zip(names, cases, strict=True)), y_true, y_proba)
-    models = {key: ModelOfRows(case) for key, case in zip(names, cases, strict=True)}
+        check_order_of_labels(dict(zip(names, all_predictions, strict=True)), y_true, y_proba)
+    models = {
+        key: ModelOfRows(predictions)
+        for key, predictions in zip(names, all_predictions, strict=True)
+    }
     rng = generator(random_state)
     if n_resamples == "auto":
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
@@ -483,7 +498,7 @@ def multilabel_report(
     found = audit_labels(models, level, int(rng.integers(2**63)))
     known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
     weight = raw_weight(sample_weight, len(known))
-    ((_, pooled),) = label_cases(y_true, y_proba, "micro", **given)
+    ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **given)
     table = _LabelTable(known, weight)
     return LabelReport(
         found,

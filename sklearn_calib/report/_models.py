@@ -11,7 +11,7 @@ from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, absent_of, carries_log
 from ..decomposition import (
     LossDecomposition,
     decompose_by_features,
-    decompose_case,
+    decompose_predictions,
     enough_for_features,
 )
 from ..exceptions import invalid_input
@@ -21,7 +21,7 @@ from ..metrics import LogLoss
 from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Predictions
 
 
 class Model:
@@ -30,7 +30,7 @@ class Model:
     Attributes
     ----------
     summary : CalibrationSummary
-    case : Case or None
+    predictions : Predictions or None
         The rows, where they are there: see `ModelOfRows`, which answers the same questions.
     classes : list of label
     positive : label
@@ -42,7 +42,7 @@ class Model:
         The number of clusters, or None where rows are independent.
     """
 
-    case: "Case | None" = None
+    predictions: "Predictions | None" = None
     n_clusters: int | None = None
 
     def __init__(self, summary: CalibrationSummary) -> None:
@@ -59,10 +59,10 @@ class Model:
         -------
         sample : CellSample or ClusterSample
         """
-        if self.case is None or self.case.clusters is None:
+        if self.predictions is None or self.predictions.clusters is None:
             return self.summary.samples(most)[0]
-        (problem,) = self.case.problems()
-        return ClusterSample(problem, self.case.clusters, most or self.summary.max_cells)
+        (problem,) = self.predictions.problems()
+        return ClusterSample(problem, self.predictions.clusters, most or self.summary.max_cells)
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
         """Rows of several classes that their digits draw, or those that were; None without rows.
@@ -83,7 +83,7 @@ class Model:
         if not self.two_classes:
             totals: Any = self.summary.totals
             return float(totals.correct / self.summary.weight)
-        return _accuracy(self.summary.case())
+        return _accuracy(self.summary.predictions())
 
     def floored(self) -> tuple[int, int]:
         """Rows whose true class has a probability that the log loss raises, and exactly 0 of these.
@@ -100,9 +100,13 @@ class Model:
         """The log loss by temperature; of two classes from the cells."""
         if self.two_classes:
             cells, squares = self.summary.samples()[0].filled
-            return decompose_case(cells, squares=squares)
+            return decompose_predictions(cells, squares=squares)
         drawn = self.sample()
-        return None if drawn is None else decompose_case(drawn.case, squares=drawn.squares)
+        return (
+            None
+            if drawn is None
+            else decompose_predictions(drawn.predictions, squares=drawn.squares)
+        )
 
     def graded(self, grades: Grades) -> GradeCalibration:
         """Rating grades of the cells."""
@@ -119,37 +123,46 @@ class ModelOfRows(Model):
     Its summary has the positions of the classes as labels.
     """
 
-    case: "Case"
+    predictions: "Predictions"
 
-    def __init__(self, case: "Case") -> None:
-        super().__init__(summarised(case))
-        self.case = case
-        self.classes, self.positive = case.classes.tolist(), case.classes[case.positive]
-        self.n_samples, self.n_clusters = case.n_items, case.n_clusters
+    def __init__(self, predictions: "Predictions") -> None:
+        super().__init__(summarised(predictions))
+        self.predictions = predictions
+        self.classes, self.positive = (
+            predictions.classes.tolist(),
+            predictions.classes[predictions.positive],
+        )
+        self.n_samples, self.n_clusters = predictions.n_items, predictions.n_clusters
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
-        case = self.case
-        n_classes = len(case.classes)
+        predictions = self.predictions
+        n_classes = len(predictions.classes)
         most = rows_to_draw(n_classes) if most is None else most
-        draw, rows = RowDraw(n_classes, most), np.arange(len(case.codes))
-        proba = np.asarray(case.proba)
-        draw.add(case.codes, proba, proba[rows, case.codes], _unequal(case.weight), extras=rows)
+        draw, rows = RowDraw(n_classes, most), np.arange(len(predictions.codes))
+        proba = np.asarray(predictions.proba)
+        draw.add(
+            predictions.codes,
+            proba,
+            proba[rows, predictions.codes],
+            _unequal(predictions.weight),
+            extras=rows,
+        )
         drawn = draw.coarsened(most).rows()
         if drawn is None:
             return None
-        known = case.proba[drawn.extras]  # with its logarithms
+        known = predictions.proba[drawn.extras]  # with its logarithms
         return DrawnSample(drawn, np.arange(n_classes), proba=known)
 
     def accuracy(self) -> float:
-        return _accuracy(self.case)
+        return _accuracy(self.predictions)
 
     def floored(self) -> tuple[int, int]:
-        case = self.case
-        low = LogLoss().of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
-        zero = np.asarray(case.proba)[np.arange(len(low)), case.codes] == 0
-        if case.items is None:
+        predictions = self.predictions
+        low = LogLoss().of_rows(predictions.proba, predictions.codes) >= LARGEST_LOG_LOSS
+        zero = np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
+        if predictions.items is None:
             return int(low.sum()), int(zero.sum())
-        return len(np.unique(case.items[low])), len(np.unique(case.items[zero]))
+        return len(np.unique(predictions.items[low])), len(np.unique(predictions.items[zero]))
 
     def decomposed(self) -> LossDecomposition | None:
         """From the cells only where no logarithms are known.
@@ -157,29 +170,29 @@ class ModelOfRows(Model):
         None where rows have options of their own: there the frequencies of the classes are no
         forecast.
         """
-        if absent_of(self.case.proba) is not None:
+        if absent_of(self.predictions.proba) is not None:
             return None
-        if self.case.clusters is not None:  # intervals are those of independent rows
-            return decompose_case(self.case).without_intervals()
-        if self.two_classes and not carries_log(self.case.proba):
+        if self.predictions.clusters is not None:  # intervals are those of independent rows
+            return decompose_predictions(self.predictions).without_intervals()
+        if self.two_classes and not carries_log(self.predictions.proba):
             return super().decomposed()
-        return decompose_case(self.case)
+        return decompose_predictions(self.predictions)
 
     def graded(self, grades: Grades) -> GradeCalibration:
         """Rating grades; weights are numbers of rows."""
-        case = self.case
-        counts, y = case.weight * case.unit, case.classes[case.codes]
+        predictions = self.predictions
+        counts, y = predictions.weight * predictions.unit, predictions.classes[predictions.codes]
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             rule = "whole numbers >= 0 as sample_weight, for grades count rows"
             cure = "Leave grades= out, or sample_weight"
             raise invalid_input("sample_weight", expected=rule, got=got, hint=cure)
-        classes = {"labels": case.classes, "pos_label": self.positive}
-        return grade_calibration(y, case.proba, grades, counts=_unequal(counts), **classes)
+        classes = {"labels": predictions.classes, "pos_label": self.positive}
+        return grade_calibration(y, predictions.proba, grades, counts=_unequal(counts), **classes)
 
 
-def _accuracy(case):
-    return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
+def _accuracy(predictions):
+    return predictions.mean(np.asarray(predictions.proba).argmax(axis=1) == predictions.codes)
 
 
 def _unequal(weight):
@@ -187,12 +200,14 @@ def _unequal(weight):
     return None if (weight == 1).all() else weight
 
 
-def summarised(case: "Case") -> CalibrationSummary:
+def summarised(predictions: "Predictions") -> CalibrationSummary:
     """The summary of checked rows, with the positions of the classes as labels."""
-    numbers = np.arange(len(case.classes))
-    positive = case.positive if len(numbers) == 2 else None
+    numbers = np.arange(len(predictions.classes))
+    positive = predictions.positive if len(numbers) == 2 else None
     summary = CalibrationSummary(classes=numbers, pos_label=positive)
-    return summary.update(case.codes, np.asarray(case.proba), _unequal(case.weight))
+    return summary.update(
+        predictions.codes, np.asarray(predictions.proba), _unequal(predictions.weight)
+    )
 
 
 def models_of_summaries(summaries: object, name: str, more: bool) -> dict[str, Model]:
@@ -227,26 +242,32 @@ def grades_of_models(models: Mapping[str, Model], grades: Any) -> dict[str, Grad
     return {name: model.graded(bands) for name, model in models.items()}
 
 
-def cases_of(models: Mapping[str, Model], cure: str, what: str) -> "dict[str, Case]":
+def require_predictions(
+    models: Mapping[str, Model], cure: str, what: str
+) -> "dict[str, Predictions]":
     """The rows of all models, which `what` needs."""
-    cases = {name: model.case for name, model in models.items() if model.case is not None}
-    if len(cases) < len(models):
+    all_predictions = {
+        name: model.predictions for name, model in models.items() if model.predictions is not None
+    }
+    if len(all_predictions) < len(models):
         raise invalid_input(
             expected=f"labels and probabilities of each row, for {what}", got="summaries", hint=cure
         )
-    return cases
+    return all_predictions
 
 
 def features_of(models: Mapping[str, Model], features: Any) -> dict[str, LossDecomposition | None]:
     """What a better use of the features gains, for each model; None where the rows are too few."""
-    cases = cases_of(models, "Pass y_proba, or leave features out", "features")
+    all_predictions = require_predictions(models, "Pass y_proba, or leave features out", "features")
     return {
-        name: decompose_by_features(case, features) if enough_for_features(case) else None
-        for name, case in cases.items()
+        name: decompose_by_features(predictions, features)
+        if enough_for_features(predictions)
+        else None
+        for name, predictions in all_predictions.items()
     }
 
 
-def loss_of_scikit_learn(case: "Case", given: object) -> float | None:
+def loss_of_scikit_learn(predictions: "Predictions", given: object) -> float | None:
     """`sklearn.metrics.log_loss` of the probabilities as given, where it differs from ours.
 
     It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in
@@ -257,6 +278,6 @@ def loss_of_scikit_learn(case: "Case", given: object) -> float | None:
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in (np.float16, np.float32):
         return None
-    own = LogLoss().of_rows(case.proba, case.codes)
+    own = LogLoss().of_rows(predictions.proba, predictions.codes)
     theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
-    return case.mean(theirs) if (theirs < own).any() else None
+    return predictions.mean(theirs) if (theirs < own).any() else None

@@ -17,7 +17,7 @@ from ._svg import LARGE, SMALL, Series, diagram, short
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
-    from ..metrics import Case, ReliabilityCurve
+    from ..metrics import Predictions, ReliabilityCurve
     from ..summary import CalibrationSummary
     from ._models import Model
 
@@ -135,12 +135,14 @@ def gallery_of_classes(report: Any, name: str) -> str:
 
     Empty of two classes, and of a summary.
     """
-    advice, case = report.advice.get(name), report._models[name].case
-    if len(report.classes) < 3 or case is None:
+    advice, predictions = report.advice.get(name), report._models[name].predictions
+    if len(report.classes) < 3 or predictions is None:
         return ""
-    cases = [case] if advice is None else [advice.given, advice.recalibrated]
-    curves = [_of_classes(one, report.level) for one in cases]
-    mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))
+    all_predictions = [predictions] if advice is None else [advice.given, advice.recalibrated]
+    curves = [_of_classes(one, report.level) for one in all_predictions]
+    mass = np.bincount(
+        all_predictions[0].codes, all_predictions[0].weight, minlength=len(predictions.classes)
+    )
     shares = mass / mass.sum()
     figures = []
     for number in classes_to_show(curves[0], shares):
@@ -151,12 +153,12 @@ def gallery_of_classes(report: Any, name: str) -> str:
     return gallery([("", figures)], "", "panels")
 
 
-def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
+def _of_classes(predictions: "Predictions", level: float) -> "list[ReliabilityCurve]":
     return reliability_curve(
-        case.codes,
-        case.proba,
-        labels=np.arange(len(case.classes)),
-        sample_weight=case.weight,
+        predictions.codes,
+        predictions.proba,
+        labels=np.arange(len(predictions.classes)),
+        sample_weight=predictions.weight,
         multiclass="classwise",
         strategy="uniform",
         n_bins=_CLASS_BINS,
@@ -174,7 +176,7 @@ def _with_steps(summary, level, tone, model):
         (curve,) = cells.reliability_curve(**given, n_resamples=0)
         curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
     else:
-        (problem,) = model.case.problems()
+        (problem,) = model.predictions.problems()
         rows, rng = CurveOfCells(model.cells(_CELLS), problem.title), np.random.default_rng(0)
         curve = curve_of(rows, "quantile", _BINS, level, _BANDS, rng)
     return Series(curve, steps, tone)
@@ -292,10 +294,13 @@ def _pair(report):
     models = report._models
     if len(models) != 2 or report.n_clusters is not None:  # its bands count rows
         return None
-    cases = [model.case for model in models.values()]
-    few = all(case is not None and len(case.codes) <= _MOST_ROWS for case in cases)
+    all_predictions = [model.predictions for model in models.values()]
+    few = all(
+        predictions is not None and len(predictions.codes) <= _MOST_ROWS
+        for predictions in all_predictions
+    )
     both = few and all(model.two_classes for model in models.values())
-    return [case.problems()[0] for case in cases] if both else None
+    return [predictions.problems()[0] for predictions in all_predictions] if both else None
 
 
 def _difference(report, one, other):

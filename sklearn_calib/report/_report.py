@@ -258,23 +258,25 @@ class CalibrationReport(WrittenReport):
         """
         from ..displays import ReliabilityDisplay
 
-        cases = {name: m.case for name, m in self._models.items() if m.case is not None}
-        if not cases:
+        all_predictions = {
+            name: m.predictions for name, m in self._models.items() if m.predictions is not None
+        }
+        if not all_predictions:
             drawn = {name: to_draw(model.summary) for name, model in self._models.items()}
             curves = {name: one.reliability_curve(**options) for name, one in drawn.items()}
             return ReliabilityDisplay(curves).plot()
-        if len(cases) == 1:
+        if len(all_predictions) == 1:
             options.setdefault("n_resamples", affordable_resamples(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
             options["n_resamples"] = 0  # bands of rows would be too narrow
         options.setdefault("pos_label", model.positive if model.two_classes else None)
-        case = next(reversed(cases.values()))
+        predictions = next(reversed(all_predictions.values()))
         return ReliabilityDisplay.from_predictions(
-            case.classes[case.codes],
-            {name: each.proba for name, each in cases.items()},
+            predictions.classes[predictions.codes],
+            {name: each.proba for name, each in all_predictions.items()},
             labels=self.classes,
-            sample_weight=case.weight,
+            sample_weight=predictions.weight,
             **options,
         )
 

@@ -147,8 +147,8 @@ def _shifted(progress, done, total, more, _):
     progress(done + more, total)
 
 
-def _evaluate(functions, case):
-    return [function.of_case(case) for function in functions]
+def _evaluate(functions, predictions):
+    return [function.evaluate(predictions) for function in functions]
 
 
 def _adds_up(function, model):
@@ -170,27 +170,29 @@ def _parts(model, functions, n_resamples):
             partial(distribution_of_draws, sample.redrawn),
             partial(distribution_of_draws, sample.relabelled),
         )
-        values = [_value(f, model, whole.case) for f in on_cells]
+        values = [_value(f, model, whole.predictions) for f in on_cells]
         number = _RESAMPLES if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_cells, values, draws, number))
     if on_rows:
-        case = model.case
-        if case is None:
+        predictions = model.predictions
+        if predictions is None:
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
             raise invalid_input(expected=rule, got=names, hint=cure)
-        together = partial(bootstrap_distribution, case, groups=case.clusters)
-        draws = together, partial(null_distribution, case)
-        number = affordable_resamples(len(case.codes)) if n_resamples == "auto" else n_resamples
-        parts.append(_Part(on_rows, _evaluate(on_rows, case), draws, number))
+        together = partial(bootstrap_distribution, predictions, groups=predictions.clusters)
+        draws = together, partial(null_distribution, predictions)
+        number = (
+            affordable_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
+        )
+        parts.append(_Part(on_rows, _evaluate(on_rows, predictions), draws, number))
     return parts
 
 
-def _value(function, model, case):
+def _value(function, model, predictions):
     """The measure of all rows."""
     key = ADDED_UP.get(function.spec.name)
     if key is None:
-        return function.of_case(case)
+        return function.evaluate(predictions)
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
@@ -198,7 +200,7 @@ def _of_draws(title, model, part, values, level):
     resampled, null = values
     rows, longer = {}, 1.0
     if model.n_clusters is not None:
-        longer = stretch(model.case.weight, model.case.clusters, level)
+        longer = stretch(model.predictions.weight, model.predictions.clusters, level)
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
@@ -252,14 +254,14 @@ def _of_totals(name, function, model, level):
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
-    loss, case = function.spec.loss, model.case
+    loss, predictions = function.spec.loss, model.predictions
     ends = value - half, value + half
     ends = _make_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
-        losses = loss.of_rows(case.proba, case.codes)
-        expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
-        spread = stretch(case.weight, case.clusters, level)
-        spread *= sum_error(case.weight * (losses - expected), case.clusters)
+        losses = loss.of_rows(predictions.proba, predictions.codes)
+        expected = (np.asarray(predictions.proba) * loss.of_labels(predictions.proba)).sum(axis=1)
+        spread = stretch(predictions.weight, predictions.clusters, level)
+        spread *= sum_error(predictions.weight * (losses - expected), predictions.clusters)
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     low, high = map(float, ends)
     return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))
@@ -267,13 +269,13 @@ def _of_totals(name, function, model, level):
 
 def _make_loss_interval(loss, model, level):
     """Return the ends that need no draws, of few events or clusters; None for other rows."""
-    case, counts = model.case, None
-    if loss is None or (case is None and not model.two_classes):
+    predictions, counts = model.predictions, None
+    if loss is None or (predictions is None and not model.two_classes):
         return None
-    if case is None:
+    if predictions is None:
         (sample,) = model.summary.samples()
-        case, counts = sample.case, sample.counts
-    found = mean_loss_interval(case, loss, level, counts)
+        predictions, counts = sample.predictions, sample.counts
+    found = mean_loss_interval(predictions, loss, level, counts)
     return None if found is None else found[1:]
 
 

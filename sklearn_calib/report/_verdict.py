@@ -135,7 +135,7 @@ class _Findings:
         self.level, self.error = report.level, _error_of(report, name)
         whole, tested = model.cells(), model.cells(_TESTED_CELLS)
         self.test = _test(tested, report._seed)
-        items = None if model.case is None else model.case.items
+        items = None if model.predictions is None else model.predictions.items
         self.certain = *of_certain(whole, items), len(whole.proba)
         critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE))
         inflation = _inflation(model, tested, self.test)

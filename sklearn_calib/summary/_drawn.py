@@ -9,7 +9,7 @@ from .._files.columns import taken
 from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
-from ..metrics import Case
+from ..metrics import Predictions
 from ..recalibrators import aligned_proba, fit_recalibrator, fold_masses, resolve_recalibrator
 
 _ENTRIES, _FEWEST, _MOST = 500_000, 20_000, 100_000  # of scores; rows
@@ -282,7 +282,7 @@ class HeldOut(NamedTuple):
 
     Attributes
     ----------
-    case : Case
+    predictions : Predictions
         With the recalibrated probabilities.
     rows : ndarray of shape (n_rows,)
         Which of the drawn rows they are; equal rows may be in several folds.
@@ -290,7 +290,7 @@ class HeldOut(NamedTuple):
         Their sums of squared weights.
     """
 
-    case: Case
+    predictions: Predictions
     rows: IntArray
     squares: FloatArray
 
@@ -308,7 +308,7 @@ class DrawnSample:
 
     Attributes
     ----------
-    case : Case
+    predictions : Predictions
         All rows, equal ones once.
     squares : ndarray of shape (n_rows,)
         Their sums of squared weights.
@@ -326,7 +326,7 @@ class DrawnSample:
             proba = read_proba(drawn.scores, kind=kind)
         self.squares = drawn.counts * drawn.unit**2
         weight = drawn.counts * drawn.unit
-        self.case = Case(proba, drawn.codes, weight, classes, 1)
+        self.predictions = Predictions(proba, drawn.codes, weight, classes, 1)
 
     def folds(
         self, n_folds: int, groups: IntArray | None = None
@@ -335,14 +335,14 @@ class DrawnSample:
 
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """
-        given = self.case.proba, self.case.codes, self.drawn.counts.astype(np.float64)
+        given = self.predictions.proba, self.predictions.codes, self.drawn.counts.astype(np.float64)
         return fold_masses(*given, n_folds, _MOST_DEALT, groups)
 
     def held_out(
         self, recalibrator: str | Estimator, folds: Sequence[Any], groups: AnyArray | None = None
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in."""
-        case, unit = self.case, self.drawn.unit
+        predictions, unit = self.predictions, self.drawn.unit
         numbers = np.arange(len(self.classes))
         proba, rows, left = [], [], []
         for kept, out in folds:
@@ -352,15 +352,15 @@ class DrawnSample:
             weight = (kept * unit)[seen]
             fitted = fit_recalibrator(
                 resolve_recalibrator(recalibrator),
-                case.proba[seen],
-                case.codes[seen],
+                predictions.proba[seen],
+                predictions.codes[seen],
                 classes=numbers,
                 sample_weight=None if (weight == 1).all() else weight,
                 groups=None if groups is None else groups[seen],
             )
-            proba.append(aligned_proba(fitted, case.proba[needed], numbers))
+            proba.append(aligned_proba(fitted, predictions.proba[needed], numbers))
             rows.append(needed)
             left.append(out[needed])
         place, mass = np.concatenate(rows), np.concatenate(left)
-        given = np.vstack(proba), case.codes[place], mass * unit[place], self.classes, 1
-        return HeldOut(Case(*given), place, mass * unit[place] ** 2)
+        given = np.vstack(proba), predictions.codes[place], mass * unit[place], self.classes, 1
+        return HeldOut(Predictions(*given), place, mass * unit[place] ** 2)

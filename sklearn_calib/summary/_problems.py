@@ -62,7 +62,7 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
 
 
 def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[ProblemRows]:
-    """The rows of a block of three or more classes, as `sklearn_calib.metrics.Case` parts them."""
+    """Yield the rows of a block of several classes, as `Predictions.problems` parts them."""
     for number, rows, score, target in two_class_problems(kind, block):
         yield ProblemRows(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
 
@@ -170,7 +170,7 @@ def joint_totals(
 
 
 class CellProblems:
-    """A summary of three or more classes as two-class problems, in place of a `Case`."""
+    """A summary of three or more classes as two-class problems, in place of `Predictions`."""
 
     def __init__(self, kind: Multiclass, states: list[CellState], classes: AnyArray) -> None:
         self.kind = kind
@@ -178,7 +178,7 @@ class CellProblems:
         self.classes = classes
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
-        """As `Case.problems`, of the one option that the cells were made for."""
+        """As `Predictions.problems`, of the one option that the cells were made for."""
         check_kind(multiclass, self.kind)
         masses = [label_sums(state.table)[0].sum() for state in self.states]
         problems = []

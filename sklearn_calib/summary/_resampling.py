@@ -27,7 +27,7 @@ from .._kernels._proportion import share_interval
 from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import FARTHER, Ranks, rank_well
-from ..metrics import Case, CaseOfCells
+from ..metrics import PooledPredictions, Predictions
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 
 
@@ -47,7 +47,7 @@ class Fold(NamedTuple):
     squares: FloatArray
 
 
-class CellSample(CaseOfCells):
+class CellSample(PooledPredictions):
     """Rows of a two-class problem in cells, from which resamples are drawn.
 
     Parameters
@@ -67,8 +67,8 @@ class CellSample(CaseOfCells):
     >>> from sklearn_calib.summary import CellSample
     >>> counts = np.array([[300, 100], [100, 300]])
     >>> sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
-    >>> drawn = [brier_loss.of_case(sample.redrawn(np.random.default_rng(i))) for i in range(99)]
-    >>> round(float(np.mean(drawn)), 2), round(brier_loss.of_case(sample.case), 4)
+    >>> drawn = [brier_loss.evaluate(sample.redrawn(np.random.default_rng(i))) for i in range(99)]
+    >>> round(float(np.mean(drawn)), 2), round(brier_loss.evaluate(sample.case), 4)
     (0.19, 0.1875)
     """
 
@@ -135,7 +135,7 @@ class CellSample(CaseOfCells):
         low[filled], high[filled] = share_interval(share * rows, rows, level)
         return low, high
 
-    def redrawn(self, rng: np.random.Generator) -> Case:
+    def redrawn(self, rng: np.random.Generator) -> Predictions:
         """As many rows, drawn with replacement.
 
         Parameters
@@ -144,7 +144,7 @@ class CellSample(CaseOfCells):
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             The cells with other weights.
         """
         if self._labels.few:
@@ -159,9 +159,9 @@ class CellSample(CaseOfCells):
             varied = variance > 0
             scale = variance[varied] / mean[varied]
             weight[varied] = rng.gamma(weight[varied] / scale, scale)
-        return self.case.with_weight(weight.ravel())
+        return self.predictions.with_weight(weight.ravel())
 
-    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Case:
+    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
         """The same rows, with labels drawn from the predictions, or from another law.
 
         Parameters
@@ -172,13 +172,13 @@ class CellSample(CaseOfCells):
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             The cells with other weights.
         """
         rows, total, moments = self._of_cells
         labels = self._labels if law is None else RowsInCells(rows, law, of_rows=False)
         weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
-        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """`relabelled` many times at once, for what can be computed of all draws together.
@@ -227,7 +227,9 @@ class CellSample(CaseOfCells):
             left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
         return [*folds, left]
 
-    def held_out(self, recalibrator: Estimator, folds: Sequence[Fold]) -> tuple[Case, FloatArray]:
+    def held_out(
+        self, recalibrator: Estimator, folds: Sequence[Fold]
+    ) -> tuple[Predictions, FloatArray]:
         """The rows of all folds, each recalibrated by a fit to the other folds.
 
         Parameters
@@ -239,7 +241,7 @@ class CellSample(CaseOfCells):
 
         Returns
         -------
-        case : Case
+        predictions : Predictions
             The cells of each fold in turn, one row for each label that has weight there. The rows
             and their order depend on the folds alone.
         squares : ndarray of shape (n_rows,)
@@ -267,7 +269,7 @@ class CellSample(CaseOfCells):
         )
         kept, codes = weight > 0, np.tile(codes, len(folds))
         given = np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1
-        return Case(*given), squares[kept]
+        return Predictions(*given), squares[kept]
 
     @cached_property
     def _of_labels(self):

@@ -28,9 +28,9 @@ from .._validation import check_indexes, match_columns, read_array
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
-    Case,
     CurveOfCells,
     Measure,
+    Predictions,
     ReliabilityCurves,
     all_metrics,
     curve_of,
@@ -448,16 +448,16 @@ class CalibrationSummary(Storable):
             y = self.classes[codes]
         return Bunch(y=y, proba=proba, sample_weight=weight)
 
-    def case(self) -> Case | CellProblems:
-        """What measures and their ``of_case`` are functions of, of the cells instead of rows.
+    def predictions(self) -> Predictions | CellProblems:
+        """What measures and their ``evaluate`` are functions of, of the cells instead of rows.
 
         Returns
         -------
-        case : Case or CellProblems
-            For two classes a `Case` of `rows`; for more, an object with the method ``problems``
-            of a `Case` alone.
+        predictions : Predictions or CellProblems
+            For two classes `Predictions` of `rows`; for more, an object with the method
+            ``problems`` of `Predictions` alone.
         """
-        return self._case()
+        return self._predictions()
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
         """The cells of each two-class problem, to draw rows and labels from.
@@ -488,12 +488,12 @@ class CalibrationSummary(Storable):
             if len(state.table)
         ]
 
-    def _case(self):
+    def _predictions(self):
         self._check_filled()
         if self._joint is not None:
             return CellProblems(self.multiclass, self._states, self.classes)
         classes = np.arange(2) if self.classes is None else self.classes
-        return Case(*self._rows(), classes, self._labels.positive)
+        return Predictions(*self._rows(), classes, self._labels.positive)
 
     def _rows(self):
         """(probabilities in the order of the classes, codes, weights) of `rows`."""
@@ -581,10 +581,10 @@ class CalibrationSummary(Storable):
         """
         measure = self._known(name, exact=self.exact)
         measure.check_options(options)
-        case, totals = self._case(), self.totals
+        predictions, totals = self._predictions(), self.totals
         if name in ADDED_UP:
             return getattr(totals, ADDED_UP[name]) / totals.weight
-        return measure.of_case(case, **self._options(measure, options))
+        return measure.evaluate(predictions, **self._options(measure, options))
 
     def _options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a measure as they are for cells; refused where single rows are needed."""
@@ -729,8 +729,8 @@ class CalibrationSummary(Storable):
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
-            case, _ = sample.held_out(model, folds)
-            values[name] = {f.spec.name: f.of_case(case) for f in functions}
+            predictions, _ = sample.held_out(model, folds)
+            values[name] = {f.spec.name: f.evaluate(predictions) for f in functions}
         return values
 
     def _known(self, name, exact=False):
@@ -843,9 +843,9 @@ class CalibrationSummary(Storable):
         self._only_state()
         (sample,) = self.samples(_DRAWN_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
-        observed = sign * measure.of_case(sample.case, **options)
+        observed = sign * measure.evaluate(sample.predictions, **options)
         rngs = spawned(random_state, n_resamples)
-        null = [sign * measure.of_case(sample.relabelled(rng), **options) for rng in rngs]
+        null = [sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs]
         return MonteCarloResult.of_draws(observed, np.array(null), measure.spec.name)
 
     def reliability_curve(
@@ -891,7 +891,7 @@ class CalibrationSummary(Storable):
         self._check_independent()
         rng = generator(random_state)
         n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
-        titles = [problem.title for problem in self._case().problems()]
+        titles = [problem.title for problem in self._predictions().problems()]
         curves = map(CurveOfCells, self.samples(), titles)
         options = strategy, n_bins, level, n_resamples, rng
         return ReliabilityCurves([curve_of(curve, *options) for curve in curves])

@@ -10,7 +10,7 @@ from .._typing import FloatArray
 from .._validation import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
-from ..metrics import Case, ProperLoss, get_loss
+from ..metrics import Predictions, ProperLoss, get_loss
 from ._contract import assert_refused
 
 
@@ -52,7 +52,7 @@ def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArra
     soft = loss.of_rows(softmax_of_rows(logits), codes)
     assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), "of_logits"
     weight = np.random.default_rng(3).random(len(codes))
-    mean = loss.mean(Case(proba, codes, weight, np.arange(k)))
+    mean = loss.mean(Predictions(proba, codes, weight, np.arange(k)))
     assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
 
 
@@ -143,7 +143,7 @@ def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """The terms add up, are those of `refinement_error`, and have finite intervals."""
     proba, y = make_overconfident(k, 300)
     parts = decompose_loss(y, proba, loss=loss)
-    assert abs(parts.risk - loss.mean(Case(proba, y, np.ones(300), np.arange(k)))) < 1e-9
+    assert abs(parts.risk - loss.mean(Predictions(proba, y, np.ones(300), np.arange(k)))) < 1e-9
     assert abs(parts.refinement - refinement_error(y, proba, loss=loss)) < 1e-9
     for term in ("risk", "calibration", "refinement", "sharpness", "uncertainty"):
         ends = parts.interval(term)

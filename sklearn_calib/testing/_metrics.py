@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier
 
 from .._typing import AnyArray
 from ..datasets import make_overconfident
-from ..metrics import Case, Measure, get_scorer
+from ..metrics import Measure, Predictions, get_scorer
 from ._contract import assert_refused
 
 #: The rows that each check is given.
@@ -107,15 +107,15 @@ def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
         return
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(np.intp)
-    rows = Case(np.column_stack([1 - score, score]), hit, None, np.arange(2))
+    rows = Predictions(np.column_stack([1 - score, score]), hit, None, np.arange(2))
     cells = rows.problems()[0].cells
-    pooled = Case(
+    pooled = Predictions(
         np.tile(np.column_stack([1 - cells.score, cells.score]), (2, 1)),
         np.repeat([1, 0], len(cells.score)),
         np.r_[cells.hits, cells.mass - cells.hits],
         np.arange(2),
     )
-    difference = abs(metric.of_case(rows) - metric.of_case(pooled))
+    difference = abs(metric.evaluate(rows) - metric.evaluate(pooled))
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 

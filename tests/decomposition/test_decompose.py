@@ -20,14 +20,14 @@ from sklearn_calib.decomposition import (
     refinement_error,
     temperature_refinement_log_loss,
 )
-from sklearn_calib.decomposition._decompose import raised_case
+from sklearn_calib.decomposition._decompose import raise_zeros
 from sklearn_calib.metrics import (
     BetaFamilyLoss,
     all_metrics,
     brier_loss,
-    canonical_case,
     get_scorer,
     log_loss,
+    validate_predictions,
 )
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
 
@@ -174,7 +174,7 @@ CROSS_VALIDATED = {
 def test_cross_validated_refinement_is_that_of_five_fits(name):
     proba, y, weight = CROSS_VALIDATED[name]()
     k = proba.shape[1]
-    scores = raised_case(canonical_case(y, proba)).proba  # one floor for all folds
+    scores = raise_zeros(validate_predictions(y, proba)).proba  # one floor for all folds
     recalibrated = np.empty(proba.shape)
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
         fitted = TemperatureScaling().fit(scores[train], y[train], weight[train], classes=range(k))

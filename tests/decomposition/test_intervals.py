@@ -9,9 +9,9 @@ from scipy.special import expit, log_softmax, softmax
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.decomposition import decompose_case, decompose_loss
+from sklearn_calib.decomposition import decompose_loss, decompose_predictions
 from sklearn_calib.decomposition._intervals import Law
-from sklearn_calib.metrics import BetaFamilyLoss, canonical_case, get_loss
+from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 CASES = [
@@ -198,13 +198,13 @@ def test_rows_of_one_prediction_as_one_entry(weighted):
     p = rng.integers(1, 20, 3000) / 20
     y = (rng.random(3000) < p**1.3).astype(int)
     weight = rng.choice([1.0, 3.0], 3000) if weighted else np.ones(3000)
-    rows = canonical_case(y, p, weight)
+    rows = validate_predictions(y, p, weight)
     groups = np.column_stack([p, y, weight])
     found, counts = np.unique(groups, axis=0, return_counts=True)
-    cells = canonical_case(found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
+    cells = validate_predictions(found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
     for loss in ("log", "brier"):
-        whole = decompose_case(rows, loss)
-        pooled = decompose_case(cells, loss, squares=found[:, 2] ** 2 * counts)
+        whole = decompose_predictions(rows, loss)
+        pooled = decompose_predictions(cells, loss, squares=found[:, 2] ** 2 * counts)
         for term in TERMS:
             assert getattr(pooled, term) == pytest.approx(getattr(whole, term), abs=1e-12)
             assert pooled.interval(term) == pytest.approx(whole.interval(term), abs=1e-9)

@@ -15,7 +15,7 @@ from sklearn_calib.decomposition._intervals import (
     mean_law,
     uncertainty_law,
 )
-from sklearn_calib.metrics import BetaFamilyLoss, canonical_case, get_loss
+from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
 ALL = ["log", "brier", "spherical", BetaFamilyLoss(0.5, 2.5)]
 
@@ -158,7 +158,7 @@ def test_derivatives(k, loss):
     scores = np.array([slope(codes, "log") for codes in every]).T
     slopes = np.array([slope(codes, loss) for codes in every]).T
     for codes in every:
-        case = canonical_case(codes, canonical_proba(log, kind="logits"), None, range(k))
+        case = validate_predictions(codes, canonical_proba(log, kind="logits"), None, range(k))
         found = _derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),

@@ -270,9 +270,9 @@ def test_both_ends_of_an_inverted_interval():
 
 def test_a_measure_that_is_greater_for_better_predictions():
     @metric(greater_is_better=True, range=(0, 1), perfect=1.0)
-    def skill(case):
+    def skill(predictions):
         """One less the Brier loss."""
-        return 1 - brier_loss.of_case(case)
+        return 1 - brier_loss.evaluate(predictions)
 
     y, p = draw(0, 200, 1.5)
     turned, plain = (calibration_test(y, p, statistic=s) for s in (skill, brier_loss))

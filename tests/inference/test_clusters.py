@@ -25,8 +25,8 @@ from sklearn_calib.inference._clusters import loss_interval, stretch
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
-    canonical_case,
     smooth_calibration_error,
+    validate_predictions,
 )
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
@@ -99,7 +99,7 @@ def test_groups_matter_everywhere():
     assert with_["ICI"].if_calibrated > 1.5 * without["ICI"].if_calibrated
     assert with_["Cox chi-square"].pvalue > without["Cox chi-square"].pvalue
     spread = [
-        bootstrap_distribution(canonical_case(y, p), brier_loss.of_case, 60, groups=g).std()
+        bootstrap_distribution(validate_predictions(y, p), brier_loss.evaluate, 60, groups=g).std()
         for g in (groups, None)
     ]
     assert spread[0] > 1.5 * spread[1]
@@ -363,9 +363,9 @@ def test_resampled_differences_are_made_longer():
     y = (rng.random(68) < p).astype(int)
     measure, given = "area_under_risk_coverage", {"n_resamples": 50, "groups": groups}
     found = paired_difference(y, p, p**2, measure, **given)
-    cases = [canonical_case(y, q) for q in (p, p**2)]
-    of_case = all_metrics()[measure].of_case
-    one, two = (bootstrap_distribution(case, of_case, 50, groups=groups) for case in cases)
+    cases = [validate_predictions(y, q) for q in (p, p**2)]
+    evaluate = all_metrics()[measure].evaluate
+    one, two = (bootstrap_distribution(case, evaluate, 50, groups=groups) for case in cases)
     plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
     longer = np.array([found.low, found.high]) - found.difference
     assert longer == pytest.approx(stretch(np.ones(68), groups, 0.95) * plain, rel=1e-9)
@@ -388,7 +388,7 @@ def test_paired_losses_against_the_definition():
 
 def test_draws_of_clusters():
     groups, y, p, *_ = copies(40, seed=3)
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     (problem,) = case.problems()
     sample = ClusterSample(problem, groups)
     rng = np.random.default_rng(0)
@@ -405,11 +405,11 @@ def test_draws_of_clusters():
     assert ones.var(axis=0) == pytest.approx(variance, rel=0.1, abs=1e-9)
     drawn = sample.relabelled(rng).weight.reshape(-1, 2)
     assert drawn.sum(axis=1) == pytest.approx(mass)
-    assert smooth_calibration_error.of_case(sample.case) == pytest.approx(
-        smooth_calibration_error.of_case(case)
+    assert smooth_calibration_error.evaluate(sample.predictions) == pytest.approx(
+        smooth_calibration_error.evaluate(case)
     )
     score = rng.random(2000)
-    (problem,) = canonical_case(rng.random(2000) < score, score).problems()
+    (problem,) = validate_predictions(rng.random(2000) < score, score).problems()
     few = ClusterSample(problem, np.arange(2000) % 50, 256)
     assert 64 < len(few.proba) <= 256 and few.weight.sum() == 2000
     assert few.weight.sum(axis=1) @ few.proba[:, 1] == pytest.approx(score.sum())
@@ -418,12 +418,14 @@ def test_draws_of_clusters():
 def test_share_intervals():
     """Korn and Graubard's: of copies Clopper and Pearson's of the few."""
     groups, y, _p, few, _scores = copies(50, seed=4)
-    (problem,) = canonical_case(y, np.full(len(y), 0.5)).problems()
+    (problem,) = validate_predictions(y, np.full(len(y), 0.5)).problems()
     ends = ClusterSample(problem, groups).share_intervals(np.zeros(1, dtype=int), 1, 0.9)
     exact = stats.binomtest(int(few.sum()), 50).proportion_ci(0.9, "exact")
     assert ends[0][0] == pytest.approx(exact.low, abs=0.01)
     assert ends[1][0] == pytest.approx(exact.high, abs=0.01)
-    (problem,) = canonical_case(np.ones(100, int), np.full(100, 0.9), labels=[0, 1]).problems()
+    (problem,) = validate_predictions(
+        np.ones(100, int), np.full(100, 0.9), labels=[0, 1]
+    ).problems()
     ends = ClusterSample(problem, np.arange(100) // 5).share_intervals(np.zeros(1, int), 1, 0.9)
     assert 0.8 < ends[0][0] <= 0.05 ** (1 / 20) and ends[1][0] == 1
 

@@ -30,15 +30,15 @@ from sklearn_calib.inference._resampling import pooled_rows
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
-    canonical_case,
     expected_calibration_error,
+    validate_predictions,
 )
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.summary import CalibrationSummary
 
 
 def case_of(p, y, weight=None):
-    return canonical_case(y, p, weight, [0, 1])
+    return validate_predictions(y, p, weight, [0, 1])
 
 
 def simulation(case, measure, n_resamples=50):
@@ -70,7 +70,7 @@ def test_truths_on_a_line():
 def test_truths_of_several_classes_stay_probabilities():
     proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
     law = np.array([[0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-    line = line_of(canonical_case([0, 2], proba, None, [0, 1, 2]), law)
+    line = line_of(validate_predictions([0, 2], proba, None, [0, 1, 2]), law)
     np.testing.assert_allclose(line.truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15)
     np.testing.assert_allclose(line.truth(4.0)[1], [0, 0, 1], atol=1e-15)
 
@@ -163,14 +163,14 @@ def test_shifted_predictions(weight):
 
 def test_shifted_where_predictions_are_right_on_average():
     proba = np.tile([0.25, 0.25, 0.5], (4, 1))
-    case = canonical_case([0, 1, 2, 2], proba, None, [0, 1, 2])
+    case = validate_predictions([0, 1, 2, 2], proba, None, [0, 1, 2])
     moved = _shifted(case, 0.3) - proba
     np.testing.assert_allclose(moved, np.tile([0.2, -0.1, -0.1], (4, 1)), atol=1e-15)
 
 
 def test_shifted_in_several_classes():
     proba = np.tile([0.2, 0.3, 0.5], (10, 1))
-    case = canonical_case([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
+    case = validate_predictions([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
     moved = _shifted(case, 0.1) - proba  # seen .4 .2 .4
     np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
 
@@ -195,7 +195,7 @@ def test_ends_along_both_lines():
     y = (rng.random(150) < np.clip(p + 0.15, 0, 1)).astype(int)
     case = case_of(p, y)
     estimate, parts = simulation(case, expected_calibration_error, 60)
-    assert estimate == pytest.approx(expected_calibration_error.of_case(case), abs=1e-15)
+    assert estimate == pytest.approx(expected_calibration_error.evaluate(case), abs=1e-15)
     plain = np.asarray(case.proba)
     ends = {}
     for name, law in (("none", plain), ("platt", _recalibrated(case, "platt"))):
@@ -266,7 +266,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     """Of a law nothing is to be subtracted for chance, and no row has a copy of itself."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(k), 60)
-    case = canonical_case(np.arange(60) % k, p, None, range(k))
+    case = validate_predictions(np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
     line = _Line(
         case, partial(function.evaluate_all_labels, **options), None, np.roll(p, 1, axis=1)
@@ -274,7 +274,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
     assert line.limit(1.0) > 1e-3
     found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
-    assert found.on_these_rows == pytest.approx(function.of_case(case, **options), abs=1e-12)
+    assert found.on_these_rows == pytest.approx(function.evaluate(case, **options), abs=1e-12)
     assert 0 <= found.low <= found.estimate <= found.high
 
 
@@ -291,7 +291,7 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
     p = np.column_stack([1 - SCORES, SCORES])
     if "bandwidth" in options:
         options, given = ({"multiclass": "canonical", **one} for one in (options, given))
-    case = canonical_case(np.arange(200) % 2, p)
+    case = validate_predictions(np.arange(200) % 2, p)
     function = all_metrics()[measure]
     evaluate_all_labels, law = (
         partial(function.evaluate_all_labels, **options),
@@ -459,7 +459,7 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(k), n)
     law = rng.dirichlet(np.ones(k), n)
-    case = canonical_case(np.arange(n) % k, p, None, range(k))
+    case = validate_predictions(np.arange(n) % k, p, None, range(k))
     pooled = pooled_rows(case, 16, always=True)
     top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
     score, chance = p[np.arange(n), top], law[np.arange(n), top]
@@ -489,7 +489,7 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
 
 
 def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off():
-    case = canonical_case([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    case = validate_predictions([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
     law = np.asarray(case.proba) + np.array([[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]])
     moved = _one_sided(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])

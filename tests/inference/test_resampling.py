@@ -20,7 +20,7 @@ from sklearn_calib.inference import (
     confidence_interval,
     null_distribution,
 )
-from sklearn_calib.metrics import brier_loss, canonical_case
+from sklearn_calib.metrics import brier_loss, validate_predictions
 from sklearn_calib.summary import CalibrationSummary
 
 
@@ -92,21 +92,21 @@ def test_the_global_generator_is_not_drawn_from():
 @pytest.mark.parametrize("distribution", [null_distribution, bootstrap_distribution])
 def test_threads_change_nothing(distribution):
     proba, y = make_overconfident(3, 200)
-    case = canonical_case(y, proba)
-    alone = distribution(case, brier_loss.of_case, 100, 5)
+    case = validate_predictions(y, proba)
+    alone = distribution(case, brier_loss.evaluate, 100, 5)
     assert len(np.unique(alone)) == 100
-    np.testing.assert_array_equal(alone, distribution(case, brier_loss.of_case, 100, 5, n_jobs=2))
-    assert not np.array_equal(alone, distribution(case, brier_loss.of_case, 100, 6))
-    named = distribution(case, brier_loss.of_case, 100, random_state=0)
-    np.testing.assert_array_equal(named, distribution(case, brier_loss.of_case, 100))
+    np.testing.assert_array_equal(alone, distribution(case, brier_loss.evaluate, 100, 5, n_jobs=2))
+    assert not np.array_equal(alone, distribution(case, brier_loss.evaluate, 100, 6))
+    named = distribution(case, brier_loss.evaluate, 100, random_state=0)
+    np.testing.assert_array_equal(named, distribution(case, brier_loss.evaluate, 100))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
     proba, y = make_overconfident(2, 400)
     weight = np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
-    case = canonical_case(y, proba, weight)
-    values = bootstrap_distribution(case, brier_loss.of_case, 2000, 0)
+    case = validate_predictions(y, proba, weight)
+    values = bootstrap_distribution(case, brier_loss.evaluate, 2000, 0)
     rows = (case.codes - case.second) ** 2
     mean = weight @ rows / weight.sum()
     error = np.sqrt(weight**2 @ (rows - mean) ** 2) / weight.sum()
@@ -117,13 +117,13 @@ def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
 def test_the_null_distribution_is_that_of_the_predictions():
     """Mean and spread of the Brier loss are known, whatever the labels were."""
     p = np.random.default_rng(0).random(200)
-    case = canonical_case(np.arange(200) % 2, p)
-    values = null_distribution(case, brier_loss.of_case, 2000, 0)
+    case = validate_predictions(np.arange(200) % 2, p)
+    values = null_distribution(case, brier_loss.evaluate, 2000, 0)
     error = np.sqrt((p * (1 - p) * (1 - 2 * p) ** 2).sum()) / 200
     assert values.mean() == pytest.approx((p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000))
     assert values.std() == pytest.approx(error, rel=0.06)
     ones = np.column_stack([np.zeros(200), np.ones(200)])
-    certain = null_distribution(case, brier_loss.of_case, 3, 0, law=ones)
+    certain = null_distribution(case, brier_loss.evaluate, 3, 0, law=ones)
     assert certain == pytest.approx(np.full(3, ((1 - p) ** 2).mean()))
 
 

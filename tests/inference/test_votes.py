@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from sklearn_calib._kernels._cluster_sums import covariance_at_most
 from sklearn_calib.inference import ClusterSample, calibration_test
-from sklearn_calib.metrics import canonical_case
+from sklearn_calib.metrics import validate_predictions
 
 OF_BINS = ["expected_calibration_error", "maximum_calibration_error"]
 
@@ -36,7 +36,7 @@ def test_copies_are_drawn_as_the_rows_they_are_copies_of(times, statistic):
 
 
 def sample_of(y, p, groups=None, **options):
-    case = canonical_case(y, p, **options)
+    case = validate_predictions(y, p, **options)
     (problem,) = case.problems()
     groups = np.arange(len(p)) if groups is None else groups
     items = case.items

@@ -6,11 +6,11 @@ import pytest
 
 from sklearn_calib.metrics import (
     BinaryProblem,
-    _case,
+    _predictions,
     all_metrics,
     calibration_witness,
-    canonical_case,
     smooth_calibration_error,
+    validate_predictions,
 )
 
 N = 30_000
@@ -82,7 +82,7 @@ def test_weights_resamples_and_scores_outside_keep_their_order():
     assert np.array_equal(weighted.mass, weight[order])
     outside = BinaryProblem(p - 0.5, y.astype(float), np.ones(N)).cells
     assert np.array_equal(outside.score, np.sort(p - 0.5)) and outside.hits.sum() == y.sum()
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     one, other = (case.with_labels(labels).problems()[0] for labels in (y, 1 - y))
     assert one.cells.score is other.cells.score  # what depends on the scores is made once
     assert np.array_equal(one.cells.hits, case.problems()[0].cells.hits)
@@ -115,7 +115,7 @@ def test_measures_are_those_of_the_ways_for_few_rows(measure, options, name, mon
     if not options.get("debias"):
         of_repeated = function(y[repeated], p[repeated])
         assert function(y, p, sample_weight=weight) == pytest.approx(of_repeated, abs=1e-12)
-    monkeypatch.setattr(_case, "MANY_ROWS", np.inf)
+    monkeypatch.setattr(_predictions, "MANY_ROWS", np.inf)
     monkeypatch.setattr("sklearn_calib.metrics._calibration_error.MANY_ROWS", np.inf)
     assert function(y, p) == pytest.approx(value, abs=1e-13)
 

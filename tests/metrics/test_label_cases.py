@@ -11,9 +11,9 @@ from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
     expected_calibration_error,
-    label_cases,
     log_loss,
     reliability_curve,
+    validate_multilabel,
 )
 
 
@@ -95,12 +95,12 @@ def test_bad_input_is_refused(data, change, message):
 def test_cases_have_names(data):
     Y, P = data
     frame = pd.DataFrame(Y, columns=["rain", "hail", "snow"])
-    assert [t for t, _ in label_cases(frame, P, "macro")] == [
+    assert [t for t, _ in validate_multilabel(frame, P, "macro")] == [
         "label rain",
         "label hail",
         "label snow",
     ]
-    named = label_cases(frame, P, "macro", labels=["a", "b", "c"])
+    named = validate_multilabel(frame, P, "macro", labels=["a", "b", "c"])
     assert named[1][0] == "label b"
 
 

@@ -25,12 +25,12 @@ from sklearn_calib.metrics import (
     ProperLoss,
     all_losses,
     brier_loss,
-    canonical_case,
     get_loss,
     log_loss,
     metric,
     register,
     spherical_loss,
+    validate_predictions,
 )
 from sklearn_calib.testing import contract_checks
 from sklearn_calib.theory import GaussianLogisticModel
@@ -157,7 +157,7 @@ def test_every_form_of_refinement_is_of_the_loss(loss, recalibrator, cv):
     assert curve.refinement[0] == pytest.approx(parts.refinement, abs=1e-12)
     assert curve.risk[0] == pytest.approx(parts.risk, abs=1e-12)
     assert proper_calibration_error(y, proba, **given) == pytest.approx(parts.calibration)
-    case = canonical_case(y, proba, weight)
+    case = validate_predictions(y, proba, weight)
     assert parts.risk == pytest.approx(get_loss(loss).mean(case))
     share = weight @ y / weight.sum()
     even = np.array([[1 - share, share]])
@@ -262,9 +262,9 @@ def test_a_registered_loss_is_taken_by_its_name(monkeypatch):
             return 4 * q**3 - 3 * q**4
 
     @metric(loss=Middle(), in_report=False)
-    def middle_loss(case):
+    def middle_loss(predictions):
         """The mean."""
-        return middle_loss.spec.loss.mean(case)
+        return middle_loss.spec.loss.mean(predictions)
 
     from sklearn_calib import metrics
 

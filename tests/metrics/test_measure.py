@@ -1,4 +1,4 @@
-"""The contract of `Measure`, `Case` and `BinaryProblem`, which all measures share."""
+"""The contract of `Measure`, `Predictions` and `BinaryProblem`, which all measures share."""
 
 import inspect
 import pickle
@@ -18,12 +18,12 @@ from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
     calibration_error,
-    canonical_case,
     expected_calibration_error,
     kernel_calibration_error,
     log_loss,
     metric,
     smooth_calibration_error,
+    validate_predictions,
 )
 from sklearn_calib.report import calibration_report
 
@@ -67,7 +67,7 @@ def test_an_unknown_option_is_refused_by_name(measure):
     with pytest.raises(ValueError, match=message):
         measure(y, p, bandwith=1)
     with pytest.raises(ValueError, match=message):
-        measure.of_case(canonical_case(y, p), bandwith=1)
+        measure.evaluate(validate_predictions(y, p), bandwith=1)
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -76,8 +76,8 @@ def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also where weights become 0."""
     proba, y = make_overconfident(k, 300)
     proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))  # ties
-    case = canonical_case(y, proba)
-    measure.of_case(case)  # so that there is an order to share
+    case = validate_predictions(y, proba)
+    measure.evaluate(case)  # so that there is an order to share
     rng = np.random.default_rng(0)
     codes, weight = rng.permutation(y), rng.integers(0, 3, len(y)).astype(float)
     known = {"labels": np.arange(k)}
@@ -87,7 +87,7 @@ def test_resamples_equal_fresh_evaluations(measure, k):
         (case.with_weight(weight), measure(y, proba, sample_weight=weight, **known)),
         (case.take(np.arange(50)), measure(y[:50], proba[:50], **known)),
     ):
-        value = measure.of_case(resample)
+        value = measure.evaluate(resample)
         assert isinstance(value, float) and value == pytest.approx(fresh, abs=tolerance)
 
 
@@ -181,9 +181,9 @@ def test_some_rows_of_a_case_keep_the_positive_class(pos_label):
     rows = np.flatnonzero(rng.random(60) < 0.5)
     for scores in (p, np.column_stack([1 - p, p])):
         for weight in (None, rng.random(60) + 0.1):
-            case = canonical_case(y, scores, weight, None, pos_label)
+            case = validate_predictions(y, scores, weight, None, pos_label)
             own = None if weight is None else weight[rows]
-            found = expected_calibration_error.of_case(case.take(rows))
+            found = expected_calibration_error.evaluate(case.take(rows))
             assert found == expected_calibration_error(
                 y[rows], scores[rows], sample_weight=own, labels=["no", "yes"], pos_label=pos_label
             )

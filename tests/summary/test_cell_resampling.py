@@ -6,7 +6,7 @@ from scipy import stats
 
 from sklearn_calib._random import draw_labels, label_bounds, multiplicities
 from sklearn_calib.metrics import (
-    Case,
+    Predictions,
     brier_loss,
     expected_calibration_error,
     smooth_calibration_error,
@@ -21,7 +21,7 @@ def rows(n, weighted, seed=0):
     p = rng.beta(0.8, 1.2, n)
     y = (rng.random(n) < p**1.2).astype(np.intp)
     weight = rng.gamma(1.5, size=n) if weighted else np.ones(n)
-    return Case(np.column_stack([1 - p, p]), y, weight, np.arange(2))
+    return Predictions(np.column_stack([1 - p, p]), y, weight, np.arange(2))
 
 
 def pooled(case, n_cells):
@@ -43,7 +43,7 @@ def pooled(case, n_cells):
 def values(draw, n_resamples, seed):
     rng = np.random.default_rng(seed)
     drawn = (draw(rng) for _ in range(n_resamples))
-    return np.array([[measure.of_case(case) for measure in MEASURES] for case in drawn])
+    return np.array([[measure.evaluate(case) for measure in MEASURES] for case in drawn])
 
 
 def pvalues(n, n_cells, n_resamples, weighted, kind):
@@ -155,5 +155,7 @@ def test_cells_of_a_summary():
     assert sample.weight.sum() == pytest.approx(case.weight.sum())
     assert sample.squares.sum() == pytest.approx((case.weight**2).sum())
     for measure in MEASURES:
-        assert measure.of_case(sample.case) == pytest.approx(measure.of_case(case), abs=1e-4)
+        assert measure.evaluate(sample.predictions) == pytest.approx(
+            measure.evaluate(case), abs=1e-4
+        )
     assert summary.n_cells == 30_000  # the summary is as it was

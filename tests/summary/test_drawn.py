@@ -165,7 +165,7 @@ def test_logits():
     assert found.scores.max() > 400 and found.whole
     assert summary.measure("log_loss") == pytest.approx(log_loss(y, proba), rel=1e-9)
     sample = DrawnSample(found, summary.classes, "logits")
-    assert sample.case.proba.max() <= 1
+    assert sample.predictions.proba.max() <= 1
     odds = {"y": y == 0, "z": z[:, 0] - z[:, 1]}
     two = summarize(odds, label="y", prob="z", classes=[False, True], _draw=Draw(kind="logits"))
     assert two.drawn.rows().scores.shape == (500, 1)
@@ -192,7 +192,9 @@ def test_folds_part_the_rows_and_keep_groups(table):
     folds = sample.folds(5)
     assert np.array_equal(np.sum([left for _, left in folds], axis=0), found.counts)
     held = sample.held_out("identity", folds)
-    np.testing.assert_allclose(held.case.proba, sample.case.proba[held.rows], rtol=1e-12)
+    np.testing.assert_allclose(
+        held.predictions.proba, sample.predictions.proba[held.rows], rtol=1e-12
+    )
     groups = pd.factorize(found.extras["g"])[0]
     for kept, left in sample.folds(5, groups):
         assert not set(groups[kept > 0]) & set(groups[left > 0])

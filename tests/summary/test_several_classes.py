@@ -23,8 +23,8 @@ def test_measures_of_rows_while_exact(kind, name, weighted):
     assert summary.exact
     assert summary.measure(name) == pytest.approx(expected, abs=1e-10)
     assert summary.measure(name, multiclass=kind) == summary.measure(name)
-    problems = summary.case().problems()
-    titles = [p.title for p in metrics.canonical_case(y, proba).problems(kind)]
+    problems = summary.predictions().problems()
+    titles = [p.title for p in metrics.validate_predictions(y, proba).problems(kind)]
     assert [p.title for p in problems] == titles
 
 

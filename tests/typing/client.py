@@ -75,13 +75,12 @@ from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logi
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import (
     BinaryProblem,
-    Case,
     Measure,
+    Predictions,
     all_metrics,
     brier_loss,
     calibration_error,
     calibration_witness,
-    canonical_case,
     convolved_calibration_error,
     expected_calibration_error,
     get_scorer,
@@ -97,6 +96,7 @@ from sklearn_calib.metrics import (
     random_interval_calibration_error,
     reliability_curve,
     smooth_calibration_error,
+    validate_predictions,
 )
 from sklearn_calib.recalibrators import (
     BBQ,
@@ -229,7 +229,7 @@ def measures(y: Integers, p: Floats) -> list[float]:
         random_interval_calibration_error(y, p, width=0.2),
         lower_distance_to_calibration(y, p),
         lp_calibration_error(y, p, p=2.0),
-        brier_loss.of_case(canonical_case(y, p)),
+        brier_loss.evaluate(validate_predictions(y, p)),
         *[measure(y, p) for measure in all_metrics().values()],
     ]
 
@@ -251,7 +251,7 @@ def own_measure(y: Integers, p: Floats, model: object) -> Measure:
 # -- inference and decomposition ----------------------------------------------------------
 
 
-def mean_score(case: Case) -> float:
+def mean_score(case: Predictions) -> float:
     return case.mean(case.second)
 
 
@@ -259,7 +259,7 @@ def tests(y: Integers, p: Floats) -> list[float]:
     result = calibration_test(y, p, statistic="smooth", n_resamples=99, random_state=0)
     ends = confidence_interval(y, p, "brier_loss", level=0.9, n_jobs=2)
     verdict = CalibrationTester(0.1, tolerance=0.01, n_parts=3).test(y, p)
-    case = canonical_case(y, p)
+    case = validate_predictions(y, p)
     drawn = null_distribution(case, mean_score, 99), bootstrap_distribution(case, mean_score, 99)
     print(ends.low, ends.high, verdict.calibrated, [values.mean() for values in drawn])
     print(

@@ -1,4 +1,4 @@
-"""Rows that are known by their cells, as a `Case` with two rows per cell, one for each label."""
+"""Rows pooled by score, as `Predictions` with two rows per cell, one for each label."""
 
 from functools import cached_property
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from .._typing import AnyArray, FloatArray
-from ._case import Case
+from ._predictions import Predictions
 
 
-class CaseOfCells:
-    """What samples of cells have in common: the cells as a `Case` of the labels 0 and 1.
+class PooledPredictions:
+    """What samples of cells have in common: the cells as `Predictions` of the labels 0 and 1.
 
     Attributes
     ----------
@@ -29,18 +29,20 @@ class CaseOfCells:
     n_clusters: int | None = None
 
     @cached_property
-    def case(self) -> Case:
-        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
+    def predictions(self) -> Predictions:
+        """The cells as `Predictions` of the labels 0 and 1: two rows each, one a label."""
         codes = np.tile(np.arange(2), len(self.proba))
-        case = Case(np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2))
-        case.problems()  # sorted once for all that is drawn
-        return case
+        predictions = Predictions(
+            np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2)
+        )
+        predictions.problems()  # sorted once for all that is drawn
+        return predictions
 
     @cached_property
-    def filled(self) -> tuple[Case, FloatArray]:
-        """The entries of `case` that have rows, and their summed squared weights."""
+    def filled(self) -> tuple[Predictions, FloatArray]:
+        """The entries of `predictions` that have rows, and their summed squared weights."""
         kept = np.flatnonzero(self.counts.ravel())
-        return self.case.take(kept), self.squares.ravel()[kept]
+        return self.predictions.take(kept), self.squares.ravel()[kept]
 
 
 class CurveOfCells:

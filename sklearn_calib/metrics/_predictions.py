@@ -69,7 +69,7 @@ class _Layout:
         self.score = score
         self.target = target  # the event of a row is that its label is the target
         self.title = title
-        self.rows = rows  # of the case
+        self.rows = rows  # of the predictions
         self.derived = {}
         self.is_shared = False  # by resamples, for which an order pays
 
@@ -113,7 +113,7 @@ class BinaryProblem:
     title : str
         "class x", "confidence" or "predicted x".
     cells : Cells
-        The rows pooled by score. Sorted once for all resamples of a case.
+        The rows pooled by score. Sorted once for all resamples of predictions.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class BinaryProblem:
 
     @property
     def rows(self) -> AnyArray | slice:
-        """Which rows of the case it is about: all of them, or those of a predicted class."""
+        """Which rows of the predictions it is about: all of them, or those of a predicted class."""
         return self._layout.rows
 
     @cached_property
@@ -161,7 +161,7 @@ class BinaryProblem:
         return "sorted" not in vars(self._layout) and bool((self.weight == 1).all())
 
     def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
-        """What depends on the distinct scores alone; made once for all resamples of a case.
+        """What depends on the distinct scores alone; made once for all resamples of predictions.
 
         Parameters
         ----------
@@ -196,11 +196,11 @@ def _once(found, function, given, options):
 
 
 @dataclass(eq=False, repr=False)
-class Case:
+class Predictions:
     """Validated predictions with their labels and weights: what a measure is a function of.
 
-    Made by `canonical_case`. All derived arrays are made when first asked for, and the orders of
-    the scores are shared by `with_labels` and `with_weight`, so that resamples sort nothing.
+    Made by `validate_predictions`. All derived arrays are made when first asked for, and the orders
+    of the scores are shared by `with_labels` and `with_weight`, so that resamples sort nothing.
 
     Attributes
     ----------
@@ -233,9 +233,9 @@ class Case:
 
     Examples
     --------
-    >>> from sklearn_calib.metrics import canonical_case
-    >>> case = canonical_case([0, 1, 0], [0.2, 0.9, 0.4])
-    >>> case.proba.shape, case.codes.tolist(), case.mean(case.second)
+    >>> from sklearn_calib.metrics import validate_predictions
+    >>> predictions = validate_predictions([0, 1, 0], [0.2, 0.9, 0.4])
+    >>> predictions.proba.shape, predictions.codes.tolist(), predictions.mean(predictions.second)
     ((3, 2), [0, 1, 0], 0.5)
     """
 
@@ -293,7 +293,7 @@ class Case:
             return column[self.items]
         return column if self.kept is None else column[self.kept]
 
-    def take(self, rows: AnyArray) -> "Case":
+    def take(self, rows: AnyArray) -> "Predictions":
         """Some of the rows."""
         weight = None if self._weight is None else self._weight[rows]
         clusters = self.clusters
@@ -303,11 +303,11 @@ class Case:
         of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1, "index": None}
         return self._other(self._given[rows], self.codes[rows], weight, **of_rows)
 
-    def with_proba(self, proba: FloatArray) -> "Case":
+    def with_proba(self, proba: FloatArray) -> "Predictions":
         """The same labels and weights with other predictions, canonical ones."""
         return self._other(proba, self.codes, self._weight)
 
-    def in_clusters(self, clusters: IntArray | None) -> "Case":
+    def in_clusters(self, clusters: IntArray | None) -> "Predictions":
         """The same rows, of which those of one number belong together."""
         together = copy(self)
         together.clusters = clusters
@@ -321,11 +321,11 @@ class Case:
                 expected=f"rows of one label each, for {option}", got=got, hint=cure
             )
 
-    def with_labels(self, codes: IntArray) -> "Case":
+    def with_labels(self, codes: IntArray) -> "Predictions":
         """The same predictions and weights with other labels."""
         return self._changed(codes, self._weight)
 
-    def with_weight(self, weight: FloatArray) -> "Case":
+    def with_weight(self, weight: FloatArray) -> "Predictions":
         """The same predictions and labels with other weights, at least 0 and not all 0."""
         return self._changed(self.codes, weight)
 
@@ -359,9 +359,9 @@ class Case:
         Examples
         --------
         >>> from sklearn_calib._validation import log_proba
-        >>> from sklearn_calib.metrics import canonical_case
-        >>> case = canonical_case([0, 1], [0.2, 0.9])
-        >>> one, other = (case.with_labels(case.codes[::step]) for step in (1, -1))
+        >>> from sklearn_calib.metrics import validate_predictions
+        >>> predictions = validate_predictions([0, 1], [0.2, 0.9])
+        >>> one, other = (predictions.with_labels(predictions.codes[::step]) for step in (1, -1))
         >>> one.of_proba(log_proba) is other.of_proba(log_proba)
         True
         """
@@ -404,11 +404,11 @@ class Case:
             if share > 0:
                 problem = layout.score, hit, weight, share, layout.title, layout
                 problems.append(BinaryProblem(*problem))
-        self._problems[multiclass] = problems  # when it is whole: threads share a case
+        self._problems[multiclass] = problems  # when it is whole: threads share predictions
         return list(problems)
 
 
-def canonical_case(
+def validate_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -419,8 +419,8 @@ def canonical_case(
     check_order: bool = True,
     soft_labels: bool = False,
     input_name: str = "y_proba",
-) -> Case:
-    """Check the arguments that every measure takes, and return them as a `Case`.
+) -> Predictions:
+    """Check the arguments that every measure takes, and return them as `Predictions`.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ def canonical_case(
 
     Returns
     -------
-    case : Case
+    predictions : Predictions
         Rows of weight 0 are left out. Of soft labels each row comes once per class that has a share
         of it, one after the other.
 
@@ -462,8 +462,8 @@ def canonical_case(
 
     Examples
     --------
-    >>> from sklearn_calib.metrics import canonical_case
-    >>> canonical_case([0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
+    >>> from sklearn_calib.metrics import validate_predictions
+    >>> validate_predictions([0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
     index = check_indexes(y_true, y_proba, sample_weight)
@@ -509,10 +509,10 @@ def canonical_case(
     if is_ordered and check_order:
         warn_of_order(proba, codes, classes, "labels", weight)
     rows = proba, codes, weight, classes, positive, unit
-    return Case(*rows, items=items, kept=kept, n_given=n_given, index=index)
+    return Predictions(*rows, items=items, kept=kept, n_given=n_given, index=index)
 
 
-def label_cases(
+def validate_multilabel(
     y_true: Any,
     y_proba: Any,
     multilabel: Literal["macro", "micro"],
@@ -520,8 +520,8 @@ def label_cases(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     validate: Callable[..., FloatArray] | None = None,
-) -> list[tuple[str, Case]]:
-    """Check predictions of many labels per row, and split them into two-class cases.
+) -> list[tuple[str, Predictions]]:
+    """Check predictions of many labels per row, and split them into two-class predictions.
 
     Parameters
     ----------
@@ -530,19 +530,19 @@ def label_cases(
     y_proba : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
         The probability of each label; or for each label an array of shape (n_samples, 2).
     multilabel : {"macro", "micro"}
-        "macro": one case for each label, of the rows where it is known. "micro": one case of all
+        "macro": one for each label, of the rows where it is known. "micro": one of all
         known pairs of a row and a label.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights >= 0.
     labels : array-like of shape (n_labels,), default=None
         Names of the labels; by default the names of the columns of `y_true`, or their numbers.
     validate : callable, default=None
-        As in `canonical_case`.
+        As in `validate_predictions`.
 
     Returns
     -------
-    cases : list of (str, Case)
-        A title, such as "label rain", and the case.
+    all_predictions : list of (str, Predictions)
+        A title, such as "label rain", and the predictions.
 
     Raises
     ------
@@ -551,11 +551,11 @@ def label_cases(
 
     Examples
     --------
-    >>> from sklearn_calib.metrics import label_cases
+    >>> from sklearn_calib.metrics import validate_multilabel
     >>> Y, P = [[1, 0], [0, float("nan")]], [[0.9, 0.2], [0.3, 0.6]]
-    >>> [(title, len(case.codes)) for title, case in label_cases(Y, P, "macro")]
+    >>> [(title, len(one.codes)) for title, one in validate_multilabel(Y, P, "macro")]
     [('label 0', 2), ('label 1', 1)]
-    >>> [(title, len(case.codes)) for title, case in label_cases(Y, P, "micro")]
+    >>> [(title, len(one.codes)) for title, one in validate_multilabel(Y, P, "micro")]
     [('all labels', 3)]
     """
     if not isinstance(multilabel, str) or multilabel not in ("macro", "micro"):
@@ -585,8 +585,8 @@ def label_cases(
             )
         rows.append(kept)
 
-    def case(chosen):
-        return canonical_case(
+    def predictions(chosen):
+        return validate_predictions(
             np.concatenate([table[rows[i], i] for i in chosen]).astype(np.intp),
             stack_rows([pairs[i][rows[i]] for i in chosen]),
             None if sample_weight is None else np.concatenate([weight[rows[i]] for i in chosen]),
@@ -595,9 +595,9 @@ def label_cases(
         )
 
     if multilabel == "micro":
-        return [("all labels", case(range(len(pairs))))]
-    cases = []
+        return [("all labels", predictions(range(len(pairs))))]
+    all_predictions = []
     for i, name in enumerate(names):
         with add_error_context(source=f"label {name}"):
-            cases.append((f"label {name}", case([i])))
-    return cases
+            all_predictions.append((f"label {name}", predictions([i])))
+    return all_predictions
