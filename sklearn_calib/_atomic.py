@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -15,3 +16,36 @@ def restore_if_raised(instance: object) -> Iterator[None]:
         vars(instance).clear()
         vars(instance).update(before)
         raise
+
+
+@contextmanager
+def atomic_fit(model: Any) -> Iterator[Any]:
+    """An unfitted copy, whose state becomes that of the estimator at once when it is whole.
+
+    Threads that predict meanwhile see the attributes of before, all of them. After an error or an
+    interruption nothing half-fitted looks fitted.
+    """
+    new = object.__new__(type(model))
+    new.__dict__ = {**vars(model)}
+    _forget(new)
+    try:
+        yield new
+    except BaseException as error:
+        _forget(new)
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # what compiled code makes of an interruption
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt) and cause is not error:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        model.__dict__ = vars(new)
+
+
+def _forget(model):
+    """Drop what a fit has learned; private attributes belong to the class."""
+    vars(model).pop("_derived", None)
+    learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    if learned:  # before its first fit a model has none, and need not be asked
+        for name in learned.difference(model._get_param_names()):
+            delattr(model, name)

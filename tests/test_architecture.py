@@ -152,7 +152,7 @@ def imports_numba(parts):
 SHARED = (
     "__init__",
     "_softmax_family",
-    "_paths",
+    "_penalty_paths",
     "_device_map",
     "_stacking",
     "_repeated",

@@ -135,10 +135,10 @@ def _with_numbers(column, decimal):
 
 def groups_of(drawn: "DrawnRows", options: Request) -> Any:
     """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
-    from ..recalibrators import group_codes
+    from ..recalibrators import encode_groups
 
     named = _clusters_of(drawn, options)
-    return None if named is None else group_codes(named, len(drawn.codes))
+    return None if named is None else encode_groups(named, len(drawn.codes))
 
 
 def _clusters_of(drawn, options):

@@ -351,7 +351,7 @@ def cross_validated_rows(
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
     from ..metrics import LogLoss
-    from ..recalibrators import cross_fitted_proba, group_codes
+    from ..recalibrators import cross_fitted_proba, encode_groups
 
     given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     with progress("judging"):
@@ -364,7 +364,7 @@ def cross_validated_rows(
         of_rows, n = LogLoss().of_rows, len(labels)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
         weight = canonical_weight(sample_weight, n)
-        found = by_group(found, moved, weight, group_codes(groups, n))
+        found = by_group(found, moved, weight, encode_groups(groups, n))
     return for_two_folds(found)
 
 

@@ -16,7 +16,7 @@ from .._kernels._net_benefit import (
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predictions
-from ..recalibrators import recalibrated_proba
+from ..recalibrators import compute_recalibrated_proba
 from ._costs import canonical_thresholds, validate_two_classes
 
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
@@ -226,7 +226,7 @@ def regret_curve(
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
         how: dict[str, Any] = {"sample_weight": predictions.weight, "classes": np.arange(2)}
         given = predictions.proba, predictions.codes, cv
-        other = predictions.with_proba(recalibrated_proba(recalibrated, *given, **how))
+        other = predictions.with_proba(compute_recalibrated_proba(recalibrated, *given, **how))
     else:
         how = {
             "sample_weight": sample_weight,

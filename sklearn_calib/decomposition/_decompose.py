@@ -14,7 +14,7 @@ from .._validation import canonical_logits, canonical_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
+from ..recalibrators import TemperatureScaling, compute_recalibrated_proba, make_folds
 from ._grouping import decompose_by_features
 from ._in_sample import (
     fit_temperature_in_sample,
@@ -417,13 +417,13 @@ def _recalibrated(predictions, recalibrator, cv, fit=None):
 
     with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
         how = {"sample_weight": weight, "classes": np.arange(len(classes))}
-        return recalibrated_proba(recalibrator, proba, codes, cv, **how)
+        return compute_recalibrated_proba(recalibrator, proba, codes, cv, **how)
 
 
 def _fold_of_row(predictions, cv):
     """The number of the test fold of each row, or None where the folds are no partition."""
     fold = np.full(len(predictions.codes), -1)
-    for number, (_, test) in enumerate(folds_of(predictions.codes, cv)):
+    for number, (_, test) in enumerate(make_folds(predictions.codes, cv)):
         if (fold[test] >= 0).any():
             return None
         fold[test] = number

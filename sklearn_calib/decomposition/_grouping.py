@@ -28,9 +28,9 @@ from ..recalibrators import (
     MOST_COLUMNS,
     SCORE,
     MulticalibratedScores,
-    aligned_proba,
     fit_recalibrator,
-    folds_of,
+    make_folds,
+    predict_proba_aligned,
     resolve_recalibrator,
     table_columns,
 )
@@ -160,7 +160,7 @@ def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, An
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
     folds = [
-        (np.asarray(train), np.asarray(test)) for train, test in folds_of(predictions.codes, cv)
+        (np.asarray(train), np.asarray(test)) for train, test in make_folds(predictions.codes, cv)
     ]
     tested = np.bincount(
         np.concatenate([test for _, test in folds]), minlength=len(predictions.codes)
@@ -197,7 +197,7 @@ def _corrected(predictions, columns, rule, recalibrator, folds):
         with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
             method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **given)
-            mapped = aligned_proba(method, proba, numbers)
+            mapped = predict_proba_aligned(method, proba, numbers)
             trees = MulticalibratedScores()
             chosen = {name: column[train] for name, column in columns.items()}
             trees.fit(mapped[train], codes[train], groups=chosen, **given)

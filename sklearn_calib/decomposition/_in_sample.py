@@ -13,7 +13,7 @@ from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
-from ..recalibrators import aligned_proba, fit_recalibrator
+from ..recalibrators import fit_recalibrator, predict_proba_aligned
 
 if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
@@ -84,4 +84,4 @@ def mapped(
     given = None if (weight == 1).all() else weight  # for methods without weights
     with ignore_calibration_warnings():  # one class, or one score, is a fact here
         fitted = fit_recalibrator(method, proba, codes, classes=classes, sample_weight=given)
-        return aligned_proba(fitted, new, classes)
+        return predict_proba_aligned(fitted, new, classes)

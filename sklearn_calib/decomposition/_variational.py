@@ -10,7 +10,7 @@ from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass,
 from .._validation import rows_per_weight
 from ..exceptions import invalid_input
 from ..metrics import BINARY, metric, validate_predictions
-from ..recalibrators import Identity, folds_of, resolve_recalibrator
+from ..recalibrators import Identity, make_folds, resolve_recalibrator
 from ._in_sample import mapped
 from ._intervals import mean_law
 
@@ -164,7 +164,7 @@ def _folds(question, cv) -> _Pairs:
     if not hasattr(cv, "split") and not isinstance(question.rows, slice):  # pairs of all rows
         cv = [tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair) for pair in cv]
         cv = [pair for pair in cv if len(pair[1])]
-    found = folds_of(question.codes, cv)
+    found = make_folds(question.codes, cv)
     pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in found]
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():

@@ -193,7 +193,7 @@ def _columns(table, other, places, k):
 
 
 def _scores(model, pair, scope, operator, container, graph):
-    """What `aligned_scores` gives the map of a pair."""
+    """What `compute_aligned_scores` gives the map of a pair."""
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -281,7 +281,7 @@ def _reads_columns(estimator):
 
 
 def _kind(last, response_method):
-    """Which scores `classifier_scores` takes."""
+    """Which scores `compute_classifier_scores` takes."""
     if boosted.has_margins(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):

@@ -16,7 +16,7 @@ from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
 from .._validation import entries, named_columns, plain_dates, read_array
 from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
-from ..recalibrators import is_nothing
+from ..recalibrators import is_missing_value
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
@@ -344,7 +344,7 @@ def _without_missing(values):
         return values, np.isnat(values)
     if values.dtype.kind != "O":
         return values, np.zeros(len(values), dtype=bool)
-    missing = np.array([is_nothing(value) for value in values], dtype=bool)
+    missing = np.array([is_missing_value(value) for value in values], dtype=bool)
     present = values[~missing]
     if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
         return values, missing

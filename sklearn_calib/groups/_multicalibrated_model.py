@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from .._atomic import atomic_fit
 from .._show import plain, quoted
 from .._simplex import stack_rows
 from .._sklearn_compat import KW_ONLY, safe_indexing, with_options
@@ -18,14 +19,13 @@ from ..exceptions import invalid_input
 from ..meta import (
     CalibratedClassifier,
     CalibratedPair,
-    GivesScores,
+    ScoringEstimator,
 )
 from ..recalibrators import (
     BoosterOptions,
     MulticalibratedScores,
-    check_pairs,
+    check_cv_pairs,
     table_columns,
-    whole_or_not_at_all,
 )
 
 
@@ -111,7 +111,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     True
     """
 
-    estimator: GivesScores
+    estimator: ScoringEstimator
     groups: Any = "all"
     _: KW_ONLY
     response_method: Literal["auto", "decision_function", "predict_proba"] = "auto"
@@ -140,7 +140,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             job = new._start(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
                 estimator, columns = job.estimator, np.arange(len(job.classes))
@@ -215,7 +215,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         cv = check_cv(self.cv, job.codes, classifier=True)
         scores, rows = [], []
         splits = [*cv.split(job.X, job.codes, **job.split_params)]
-        check_pairs(splits)
+        check_cv_pairs(splits)
         for train, test in splits:
             estimator, columns = job.fit_estimator(np.asarray(train))
             tested, part = job.test_part(estimator, columns, train, test)

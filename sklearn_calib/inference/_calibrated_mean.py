@@ -24,7 +24,7 @@ from .._validation import (
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import add_error_context, invalid_combination, invalid_input
-from ..recalibrators import aligned_proba, fit_copy, group_codes, resolve_recalibrator
+from ..recalibrators import encode_groups, fit_clone, predict_proba_aligned, resolve_recalibrator
 from ._calibrated_mean_result import CalibratedMean, RowErrors, made
 
 #: The default: a line, logistic where the outcome is a share.
@@ -413,7 +413,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
             expected=f"{n} groups and {total - n} groups_unlabelled", got=got, hint=cure
         )
     names = np.concatenate([first, rest])
-    codes = group_codes(names, total)
+    codes = encode_groups(names, total)
     place = np.zeros(codes.max() + 1, dtype=np.intp)
     place[codes[::-1]] = np.arange(total)[::-1]  # the first row of each
     keys = names[place]
@@ -655,8 +655,8 @@ def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
         seen, codes, weight = seen[kept], codes[kept], weight[kept]
     both = np.arange(2)
     with ignore_calibration_warnings():  # of fits of folds, which no map is kept of
-        fitted = fit_copy(method, proba[seen], codes, both, weight)
-        found = aligned_proba(fitted, proba, both)[:, 1]
+        fitted = fit_clone(method, proba[seen], codes, both, weight)
+        found = predict_proba_aligned(fitted, proba, both)[:, 1]
     return found if shares else low + (high - low) * found
 
 

@@ -33,7 +33,7 @@ from .._validation import check_indexes
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem, PooledPredictions, Predictions, ProperLoss, all_metrics
-from ..recalibrators import group_codes
+from ..recalibrators import encode_groups
 
 MOST_CELLS = 4096
 MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
@@ -66,7 +66,7 @@ def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictio
         return predictions
     check_indexes(groups, first=predictions.index)
     n = predictions.n_given
-    named = np.arange(n) if groups is None else group_codes(groups, n)
+    named = np.arange(n) if groups is None else encode_groups(groups, n)
     codes = np.unique(predictions.of_given(named), return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"

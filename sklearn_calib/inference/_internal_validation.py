@@ -21,7 +21,7 @@ from .._warnings import warn_calibration
 from ..decomposition import integrated_calibration_index
 from ..exceptions import invalid_input
 from ..metrics import Measure, Predictions, all_metrics, brier_loss, log_loss
-from ..recalibrators import group_codes
+from ..recalibrators import encode_groups
 from ._internal_result import InternalValidation
 from ._refits import (
     LOSS,
@@ -261,7 +261,7 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     X = _table(X, len(codes))
     weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:
-        groups = group_codes(groups, len(codes))
+        groups = encode_groups(groups, len(codes))
     if not weight.all():
         kept = np.flatnonzero(weight)
         X, codes = safe_split(estimator, X, codes, kept)

@@ -21,7 +21,7 @@ from .._validation import rows_per_weight
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, Predictions, all_metrics, validate_predictions
-from ..recalibrators import aligned_proba, fit_copy
+from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
     ClusterSample,
     few_event_interval,
@@ -400,8 +400,8 @@ def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
     codes, weight = np.append(predictions.codes[seen], absent), unit * predictions.weight[places]
     with ignore_calibration_warnings():  # a constant or a smoothed law is a law all the same
-        fitted = fit_copy(recalibrator, predictions.proba[places], codes, numbers, weight)
-    return aligned_proba(fitted, (predictions if rows is None else rows).proba, numbers)
+        fitted = fit_clone(recalibrator, predictions.proba[places], codes, numbers, weight)
+    return predict_proba_aligned(fitted, (predictions if rows is None else rows).proba, numbers)
 
 
 def _simulation(predictions, function, options, sample, settings):

@@ -16,7 +16,7 @@ from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
-from ..recalibrators import group_codes
+from ..recalibrators import encode_groups
 from ._clusters import few_event_interval, in_clusters, stretch
 from ._intervals import confidence_interval, is_calibration_error, is_summary
 from ._resampling import bootstrap_distribution
@@ -168,7 +168,7 @@ class PairedLosses:
             )
         if groups is None:
             return
-        group_codes(groups, len(one))  # refuses missing ones
+        encode_groups(groups, len(one))  # refuses missing ones
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
         weight = np.ones(len(one)) if weight is None else weight
         mass, change = (np.bincount(places.ravel(), w) for w in (weight, weight * moved))

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
+from .._atomic import atomic_fit
 from .._random import legacy_generator
 from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
@@ -19,8 +20,7 @@ from ..linear import (
     settled,
     unsupported_weights,
 )
-from ..recalibrators import whole_or_not_at_all
-from ._pairs import CalibratedClassifier, CalibratedPair
+from ._base import CalibratedClassifier, CalibratedPair
 
 
 @with_options
@@ -148,7 +148,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             job = new._start(X, y, None, fit_params)
             if any(name.endswith("sample_weight") for name in job.estimator_params):
                 raise unsupported_weights()

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._argument_checks import check_flag, equals
+from .._atomic import atomic_fit
 from .._sklearn_compat import (
     KW_ONLY,
     callback_fit,
@@ -29,24 +30,23 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..linear import leave_one_out_scores, settled
-from ..recalibrators import whole_or_not_at_all
-from ._brought import fresh
-from ._concerns import groups_of_copies
-from ._many_labels import LabelsJob, labels_proba, start_labels
-from ._pairs import (
+from ._base import (
     AnyJob,
     CalibratedClassifier,
     CalibratedPair,
-    GivesScores,
+    ScoringEstimator,
     every_recalibrator_has,
 )
-from ._scores import says_what_to_write
+from ._classifier_scores import suggest_argument_names
+from ._harm_checks import find_duplicate_groups
+from ._many_labels import LabelsJob, labels_proba, start_labels
 from ._shares import start_shares
+from ._user_estimators import clone_or_raise
 
 FEWEST_ROWS = 10  # of a fold, for a recalibrator of its own
 
 
-@says_what_to_write
+@suggest_argument_names
 @with_options
 class CalibratedModel(CalibratedClassifier):
     """A classifier whose probabilities are recalibrated on rows it was not trained on.
@@ -177,7 +177,7 @@ class CalibratedModel(CalibratedClassifier):
     True
     """
 
-    estimator: GivesScores
+    estimator: ScoringEstimator
     recalibrator: RecalibratorLike = "default"
     _: KW_ONLY
     cv: CV | Literal["alo"] | None = None
@@ -224,7 +224,7 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:  # a copy, which self becomes
+        with atomic_fit(self) as new:  # a copy, which self becomes
             job: AnyJob
             if check_flag(soft_labels, "soft_labels"):
                 job = start_shares(new, X, y, sample_weight, fit_params)
@@ -320,7 +320,7 @@ class CalibratedModel(CalibratedClassifier):
     def _split(self, job):
         """The job and its folds; rows that are copies of others stay together in both."""
         if job.groups is None and job.items is None and isinstance(self.cv, Integral | None):
-            copies = groups_of_copies(job.X, int(self.cv or 5))
+            copies = find_duplicate_groups(job.X, int(self.cv or 5))
             job = job if copies is None else job.split_by(copies)
         return job, job.splits(self.cv)
 
@@ -364,7 +364,7 @@ class CalibratedModel(CalibratedClassifier):
 
 def _fit_fold(job, train, test, ensemble, task, caller, watch):
     """A fitted pair, or the out-of-fold scores and their rows."""
-    estimator = fresh(job.estimator)
+    estimator = clone_or_raise(job.estimator)
     with callback_task(task, caller, estimator, job.X, job.codes):
         estimator, columns = job.fit_estimator(train, estimator)
         rows, part = job.test_part(estimator, columns, train, test)

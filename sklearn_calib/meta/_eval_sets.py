@@ -8,7 +8,7 @@ from .._sklearn_compat import safe_split
 from .._typing import AnyArray, Estimator, IntArray
 from .._validation import check_same_length, read_labels
 from ..exceptions import invalid_input
-from ._scores import count_rows
+from ._classifier_scores import count_rows
 
 _PAIRS = "eval_set"
 _APART = {"eval_y": "eval_X", "y_val": "X_val"}  # labels apart from their features

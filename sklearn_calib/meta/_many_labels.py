@@ -22,11 +22,11 @@ from .._validation import (
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..recalibrators import MultilabelCalibration, check_pairs, resolve_recalibrator
-from ._brought import check_bare, check_early_stopping, fresh
-from ._concerns import warn_of_harm_to_labels
-from ._pairs import AnyJob
-from ._scores import check_method, check_not_prefit
+from ..recalibrators import MultilabelCalibration, check_cv_pairs, resolve_recalibrator
+from ._base import AnyJob
+from ._classifier_scores import check_method, check_not_prefit
+from ._harm_checks import warn_of_harm_to_labels
+from ._user_estimators import check_clonable, check_early_stopping, clone_or_raise
 
 
 class FoldScores(NamedTuple):
@@ -56,14 +56,14 @@ class LabelsJob(AnyJob):
             count, grouped = 5 if cv is None else int(cv), self.groups is not None
             cv = GroupKFold(count) if grouped else KFold(count, shuffle=True, random_state=0)
         folds = list(check_cv(cv).split(self.X, self.codes, **self.splitter_params))
-        check_pairs(folds)
+        check_cv_pairs(folds)
         return folds
 
     def fit_estimator(
         self, rows: IntArray, estimator: Estimator | None = None
     ) -> tuple[Estimator, AnyArray]:
         """Fit a clone on some rows; also which labels it saw both kinds of."""
-        estimator = fresh(self.estimator) if estimator is None else estimator
+        estimator = clone_or_raise(self.estimator) if estimator is None else estimator
         part, table = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
         check_early_stopping(estimator, params)
@@ -120,7 +120,7 @@ def start_labels(
 ) -> LabelsJob:
     """What the parts of a fit need, where `y` has a column for each label."""
     check_not_prefit(model.cv)
-    check_bare(model.estimator)
+    check_clonable(model.estimator)
     model._validate_params()
     n_samples, n_labels = np.shape(y)
     table = canonical_label_table(y, n_samples, n_labels, input_name="y")

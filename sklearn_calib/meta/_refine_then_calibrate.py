@@ -13,6 +13,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
+from .._atomic import atomic_fit
 from .._random import legacy_generator
 from .._simplex import stack_rows
 from .._sklearn_compat import (
@@ -38,20 +39,19 @@ from .._warnings import emit_warning, warn_calibration
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss
-from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
-from ._pairs import (
+from ._base import (
     CalibratedClassifier,
     CalibratedPair,
-    GivesScores,
+    ScoringEstimator,
 )
-from ._scores import says_what_to_write
-from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
+from ._classifier_scores import suggest_argument_names
+from ._search import fit_fold, own_risks, pooled_stages, refit, results_table, run_parallel_lazily
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
 
-@says_what_to_write
+@suggest_argument_names
 @with_options
 class RefineThenCalibrateCV(CalibratedClassifier):
     """Tuning and early stopping by refinement, then calibration, in one classifier.
@@ -185,7 +185,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     True
     """
 
-    estimator: GivesScores
+    estimator: ScoringEstimator
     param_grid: dict[str, Any] | list[dict[str, Any]] | None = None
     _: KW_ONLY
     n_iter: Count | None = None
@@ -233,7 +233,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             job = new._start(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 rule = "error_score 'raise' or numpy.nan"
@@ -254,7 +254,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             n_fits = len(candidates) * len(splits)
             with callback_fit(new, n_fits + 1, job.X, job.codes) as context:
                 tasks = callback_tasks(context, n_fits + 1, "fit")
-                fits = in_turn(
+                fits = run_parallel_lazily(
                     new.n_jobs,
                     (
                         delayed(fit_fold)(job, params, split, new, tasks[i * len(splits) + j])

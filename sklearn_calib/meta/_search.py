@@ -16,12 +16,12 @@ from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..staging import staging_of
-from ._brought import fresh
+from ._user_estimators import clone_or_raise
 
 if TYPE_CHECKING:
     from ..metrics import ProperLoss
     from ..staging import Staging
-    from ._pairs import Job
+    from ._base import Job
 
 
 class SearchFold(NamedTuple):
@@ -41,10 +41,10 @@ class SearchFold(NamedTuple):
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))
-        return self._replace(estimator=staging.truncated(thawed(self.estimator), stage))
+        return self._replace(estimator=staging.truncated(unwrap_frozen(self.estimator), stage))
 
 
-def in_turn(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
+def run_parallel_lazily(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
     """The results one after the other; all at once where joblib's backend cannot do that."""
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -61,7 +61,7 @@ def fit_fold(
     with callback_task(task, caller, None, job.X, job.codes):
         if isinstance(estimator, FrozenEstimator):
             columns = np.arange(len(job.classes))
-            return SearchFold(thawed(estimator), columns, test, job.X, 0.0)
+            return SearchFold(unwrap_frozen(estimator), columns, test, job.X, 0.0)
         try:
             estimator, staging = _candidate(job, params, caller.stages)
             estimator, columns = job.fit_estimator(train, estimator, staging and staging.fit)
@@ -77,7 +77,7 @@ def fit_fold(
 
 def _candidate(job, params, stages):
     """An unfitted estimator with these parameters, and its staging."""
-    estimator = fresh(job.estimator).set_params(**clone(params, safe=False))
+    estimator = clone_or_raise(job.estimator).set_params(**clone(params, safe=False))
     staging = None if stages is None else staging_of(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
@@ -86,7 +86,7 @@ def refit(
     job: "Job", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
     everything = np.arange(len(job.codes))
-    estimator = fresh(job.estimator).set_params(**clone(params, safe=False))
+    estimator = clone_or_raise(job.estimator).set_params(**clone(params, safe=False))
     if staging is None:
         return job.fit_estimator(everything, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
@@ -95,7 +95,7 @@ def refit(
     return staging.truncated(estimator, stage), columns
 
 
-def thawed(estimator: Estimator) -> Estimator:
+def unwrap_frozen(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 

@@ -12,9 +12,9 @@ from .._sklearn_compat import check_method_params, routing_enabled, safe_indexin
 from .._typing import ArrayLike, Features
 from .._validation import check_indexes, soft_rows
 from ..exceptions import invalid_input
-from ._brought import frozen_with_classes
-from ._pairs import Job
-from ._scores import count_rows
+from ._base import Job
+from ._classifier_scores import count_rows
+from ._user_estimators import frozen_with_classes
 
 
 def start_shares(

@@ -10,19 +10,12 @@ from .._typing import RecalibratorLike as _RecalibratorLike
 from ..exceptions import invalid_input as _invalid_input
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
-from ._anybody import aligned_proba as aligned_proba
-from ._anybody import check_folds as check_folds
-from ._anybody import check_pairs as check_pairs
-from ._anybody import cross_fitted_proba
-from ._anybody import fit_arguments as fit_arguments
-from ._anybody import fit_copy as fit_copy
-from ._anybody import fit_recalibrator as fit_recalibrator
-from ._anybody import folds_of as folds_of
-from ._anybody import group_codes as group_codes
-from ._anybody import recalibrated_proba as recalibrated_proba
-from ._anybody import resolve_recalibrator as resolve_recalibrator
-from ._anybody import warn_of_repeated_cells as warn_of_repeated_cells
-from ._anybody import warn_of_shared_rows as warn_of_shared_rows
+from ._any_recalibrator import fit_arguments as fit_arguments
+from ._any_recalibrator import fit_clone as fit_clone
+from ._any_recalibrator import fit_recalibrator as fit_recalibrator
+from ._any_recalibrator import predict_proba_aligned as predict_proba_aligned
+from ._any_recalibrator import resolve_recalibrator as resolve_recalibrator
+from ._any_recalibrator import suggest_method_name as suggest_method_name
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
@@ -30,19 +23,24 @@ from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._booster import BoosterOptions as BoosterOptions
 from ._by_group import ByGroup as ByGroup
-from ._columns import is_nothing as is_nothing
-from ._columns import table_columns as table_columns
+from ._cross_fitting import check_cv_pairs as check_cv_pairs
+from ._cross_fitting import check_fold_count as check_fold_count
+from ._cross_fitting import compute_recalibrated_proba as compute_recalibrated_proba
+from ._cross_fitting import cross_fitted_proba
+from ._cross_fitting import encode_groups as encode_groups
+from ._cross_fitting import make_folds as make_folds
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._fitted_maps import get_map as get_map
+from ._group_columns import is_missing_value as is_missing_value
+from ._group_columns import table_columns as table_columns
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
-from ._method_names import suggestion as suggestion
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
@@ -56,7 +54,8 @@ from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
-from ._refit import whole_or_not_at_all as whole_or_not_at_all
+from ._repeated_rows import warn_leaky_folds as warn_leaky_folds
+from ._repeated_rows import warn_repeated_cells as warn_repeated_cells
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )
@@ -128,7 +127,8 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
             "name",
             expected=f"one of {', '.join(all_recalibrators())}",
             got=repr(name),
-            hint=suggestion(name, all_recalibrators()) or "Check the spelling, or pass an instance",
+            hint=suggest_method_name(name, all_recalibrators())
+            or "Check the spelling, or pass an instance",
         )
     known = _REGISTRY[name]().get_params(deep=False)
     for option in options:
@@ -136,7 +136,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
             raise _invalid_input(
                 expected=f"options among {', '.join(known)}" if known else "no options",
                 got=f"{option!r}",
-                hint=suggestion(option, known) or "Check the spelling",
+                hint=suggest_method_name(option, known) or "Check the spelling",
                 error=TypeError,
             )
     return _REGISTRY[name](**options)

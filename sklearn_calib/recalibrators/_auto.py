@@ -26,15 +26,16 @@ from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Se
 from .._validation import rows_per_weight
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._anybody import GROUPS, group_codes, warn_of_repeated_rows
 from ._base import Capabilities
 from ._beta import BetaCalibration
+from ._cross_fitting import encode_groups
 from ._default import DefaultCalibration
 from ._fitted_maps import CombinedRecalibrator, get_map
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
+from ._repeated_rows import GROUPS, warn_repeated_rows
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
@@ -284,7 +285,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         if self._groups is not None or soft_labels:  # no item is split between folds
             n_rows = np.shape(y)[0]
             groups = np.arange(n_rows) if self._groups is None else self._groups
-            of_rows = group_codes(groups, n_rows)[rows.items]
+            of_rows = encode_groups(groups, n_rows)[rows.items]
             self._groups = np.unique(of_rows, return_inverse=True)[1].ravel()
         return rows
 
@@ -305,7 +306,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
             folds = fold_masses(*given, groups=self._groups)
             if self._groups is None and isinstance(self.cv, Integral):
-                warn_of_repeated_rows(proba, codes, GROUPS)
+                warn_repeated_rows(proba, codes, GROUPS)
         else:
             warn_calibration(
                 expected="enough rows of two classes to compare candidates",

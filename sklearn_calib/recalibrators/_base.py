@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
+from .._atomic import atomic_fit
 from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
 from .._simplex import absent_of, each_against_rest, learned_floor, raised, rank_score
@@ -41,7 +42,6 @@ from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
 from ._device_map import device_map
-from ._refit import whole_or_not_at_all
 from ._threshold import ScoreKind, find_thresholds
 
 _EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
@@ -50,7 +50,7 @@ MAX_COMPLETED_ENTRIES = 20_000_000  # of rows that stand for absent classes
 LEVEL = 1e-4  # of a warning on scores that say nothing
 
 
-def falling_by(
+def negative_rank_correlation(
     proba: FloatArray, codes: IntArray, weight: FloatArray, n_tests: int = 1
 ) -> float | None:
     """The rank correlation of scores and classes where it is negative beyond chance, else None.
@@ -70,7 +70,7 @@ def falling_by(
     return correlation if statistic < ndtri(LEVEL / n_tests) else None
 
 
-def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
+def warn_decreasing_scores(method: object, found: Mapping[str, float]) -> None:
     """One warning, of two classes or of those of many that are concerned."""
     names = ", ".join([*found][:5]) + (", ..." if len(found) > 5 else "")
     worst = min(found.values())
@@ -313,7 +313,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             with the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
             number of classes if there are more than two.
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             new._validate_params()
             new._derived = {}  # a prediction fills it and sets no attribute
             soft_labels = check_flag(soft_labels, "soft_labels")
@@ -346,7 +346,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             with threads_for(*proba.shape):
                 if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
                     if new._must_rise() and (fall := new._falling(proba, codes, weight)):
-                        warn_of_falling_scores(new, {"": fall})
+                        warn_decreasing_scores(new, {"": fall})
                     new._fit(*learned)
                 else:
                     new._fit_each_against_rest(*learned)
@@ -635,7 +635,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         pairs = zip(self.classes_, each_against_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
             part, hit = clone(self), (codes == column).astype(np.intp)
-            if self._must_rise() and (fall := falling_by(pair, hit, weight, proba.shape[1])):
+            if self._must_rise() and (
+                fall := negative_rank_correlation(pair, hit, weight, proba.shape[1])
+            ):
                 falling[str(label)] = fall
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -644,14 +646,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 said.setdefault(str(warning.message), (warning.message, []))[1].append(str(label))
             self.one_vs_rest_.append(part)
         if falling:
-            warn_of_falling_scores(self, falling)
+            warn_decreasing_scores(self, falling)
         for message, labels in said.values():  # once, not once a class
             names = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             emit_warning(message, f"(One-vs-rest, classes {names}.)")
 
     def _falling(self, proba, codes, weight):
         """The rank correlation of scores that fall with the outcome; an order of one's own."""
-        return falling_by(proba, codes, weight)
+        return negative_rank_correlation(proba, codes, weight)
 
     def _predict_lifted(self, proba):
         if self._predicts_by_map():
@@ -659,7 +661,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         parts = getattr(self, "one_vs_rest_", None)
         if parts is None:
             return self._predict_proba(proba)
-        return joined_against_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
+        return combine_one_vs_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
 
 
 class FitRows(NamedTuple):
@@ -714,7 +716,7 @@ def fit_rows(
     return FitRows(proba, codes, weight, classes, items)
 
 
-def joined_against_rest(
+def combine_one_vs_rest(
     parts: Iterable[Any], proba: FloatArray, of_pair: Callable[[Any, FloatArray], FloatArray]
 ) -> FloatArray:
     """Each class by the part that tells it from the others, in rows that are divided by their sums.

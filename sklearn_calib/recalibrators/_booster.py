@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from .._kernels._shrunk_lines import shrunk_lines
 from .._sklearn_compat import Count, NonNegative, Positive
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
-from ._columns import MOST_BINS, Coding, bins_of_values, value_edges
+from ._group_columns import MOST_BINS, Coding, bins_of_values, value_edges
 
 FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
 STEP = 10  # trees, after which the folds are judged

@@ -7,14 +7,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
+from .._atomic import atomic_fit
 from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
-from ._base import fit_rows, joined_against_rest
-from ._columns import table_columns
-from ._refit import whole_or_not_at_all
+from ._base import combine_one_vs_rest, fit_rows
+from ._group_columns import table_columns
 
 
 class Given(NamedTuple):
@@ -76,7 +76,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             check_sizes(new)
             new._validate_params()
             soft_labels = check_flag(soft_labels, "soft_labels")
@@ -140,7 +140,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         columns = table_columns(groups, len(proba))
         if len(self.classes_) == 2:
             return self._predict(proba, columns)
-        return joined_against_rest(
+        return combine_one_vs_rest(
             self.one_vs_rest_, proba, lambda part, pair: part._predict(pair, columns)
         )
 

@@ -8,7 +8,7 @@ from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._near_isotonic import OnLogOdds
-from ._paths import (
+from ._penalty_paths import (
     MAX_PENALTIES,
     bic_price,
     loss_of_groups,

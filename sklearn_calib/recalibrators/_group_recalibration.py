@@ -12,10 +12,10 @@ from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._anybody import aligned_proba, fit_copy
+from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._booster import weighted_deviation
 from ._by_group import ByGroup, Given
-from ._columns import Vocabulary, is_nothing, picked
+from ._group_columns import Vocabulary, is_missing_value, picked
 from ._platt import PlattScaling
 
 MANY_GROUPS = 1000
@@ -138,7 +138,7 @@ class GroupRecalibration(ByGroup):
 
     def _fit(self, given: Given) -> None:
         proba, codes, weight, *_ = given
-        self.pooled_ = fit_copy(self.recalibrator, proba, codes, np.arange(2), weight)
+        self.pooled_ = fit_clone(self.recalibrator, proba, codes, np.arange(2), weight)
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
         self._kinds = Vocabulary.of(given.columns)
@@ -183,7 +183,9 @@ class GroupRecalibration(ByGroup):
 
     def _base(self, proba):
         """The probabilities that the lines start from."""
-        return proba if self._on_scores() else aligned_proba(self.pooled_, proba, np.arange(2))
+        return (
+            proba if self._on_scores() else predict_proba_aligned(self.pooled_, proba, np.arange(2))
+        )
 
     def _score(self, base):
         return log_odds(raised(base, self.floor_))
@@ -200,7 +202,7 @@ def _keys(columns):
 
 def _readable(column):
     if column.dtype == object:
-        return [None if is_nothing(value) else value for value in column.tolist()]
+        return [None if is_missing_value(value) else value for value in column.tolist()]
     values = column.tolist()
     return [
         None if value != value else int(value) if value.is_integer() else value for value in values

@@ -10,7 +10,7 @@ from .. import maps
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._paths import pooled
+from ._penalty_paths import pooled
 
 
 @with_options

@@ -12,10 +12,11 @@ from .._sklearn_compat import field, with_options
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._anybody import check_pairs, folds_of, warn_of_repeated_rows
 from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
 from ._by_group import ByGroup, Given
-from ._columns import Vocabulary
+from ._cross_fitting import check_cv_pairs, make_folds
+from ._group_columns import Vocabulary
+from ._repeated_rows import warn_repeated_rows
 
 MOST_COLUMNS = 1000
 SCORE = "(score)"  # the name of the score among the features
@@ -213,17 +214,17 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
                     estimator=self,
                 )
                 return []
-            warn_of_repeated_rows(
+            warn_repeated_rows(
                 given.proba,
                 given.codes,
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             cv = [*cv]
-            check_pairs(cv)
+            check_cv_pairs(cv)
             return [(_kept(train, given.rows), _kept(test, given.rows)) for train, test in cv]
         soft = len(np.unique(given.rows)) < len(given.rows)
-        return list(folds_of(given.codes, cv, groups=given.rows if soft else None))
+        return list(make_folds(given.codes, cv, groups=given.rows if soft else None))
 
 
 def _kept(rows, known):

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import are_counts, check_sizes
+from .._atomic import atomic_fit
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, score_of, stack_rows
 from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
@@ -24,10 +25,9 @@ from .._validation import (
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
-from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._any_recalibrator import fit_recalibrator, predict_proba_aligned, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
-from ._refit import whole_or_not_at_all
 
 
 @with_options
@@ -143,7 +143,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             the scores, or all NaN; bad weights; "shrink" with another method than Platt scaling.
             After any error the estimator is unfitted.
         """
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             new._validate_params()
             check_sizes(new)
             method = new._method()
@@ -294,7 +294,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _recalibrated(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)
-        return [aligned_proba(part, pair, BOTH) for part, pair in parts]
+        return [predict_proba_aligned(part, pair, BOTH) for part, pair in parts]
 
 
 class _Data(NamedTuple):

@@ -11,7 +11,7 @@ from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
-from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
+from ._penalty_paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
 
 
 class OnLogOdds(Recalibrator):

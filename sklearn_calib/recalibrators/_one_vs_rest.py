@@ -8,8 +8,8 @@ from .. import maps
 from .._simplex import each_against_rest, one_against_rest, stack_rows
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
-from ._anybody import aligned_proba, fit_copy
-from ._base import Capabilities, joined_against_rest
+from ._any_recalibrator import fit_clone, predict_proba_aligned
+from ._base import Capabilities, combine_one_vs_rest
 from ._fitted_maps import CombinedRecalibrator, get_map
 
 
@@ -76,7 +76,7 @@ class OneVsRest(CombinedRecalibrator):
             weight = np.tile(weight, len(pairs))
             pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
         self.recalibrators_ = [
-            fit_copy(self.recalibrator, pair, label, [0, 1], weight)
+            fit_clone(self.recalibrator, pair, label, [0, 1], weight)
             for pair, label in zip(pairs, labels, strict=True)
         ]
 
@@ -86,10 +86,10 @@ class OneVsRest(CombinedRecalibrator):
     def _predict_by_parts(self, proba):
         k = proba.shape[1]
         if k == 2:
-            return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
+            return predict_proba_aligned(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
         parts = self.recalibrators_ * (k if self.shared else 1)
-        return joined_against_rest(
-            parts, proba, lambda part, pair: aligned_proba(part, pair, [0, 1])
+        return combine_one_vs_rest(
+            parts, proba, lambda part, pair: predict_proba_aligned(part, pair, [0, 1])
         )
 
     def _make_map(self):

@@ -9,7 +9,7 @@ from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import better_order, get_category_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
-from ._base import Capabilities, Recalibrator, check_converged, falling_by
+from ._base import Capabilities, Recalibrator, check_converged, negative_rank_correlation
 
 
 @with_options
@@ -119,7 +119,7 @@ class OrdinalCalibration(Recalibrator):
         if self._are_of_the_scale(proba, codes):
             return None  # `_fit` says more
         rank = np.argsort(self._columns_of_order())
-        return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
+        return negative_rank_correlation(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
     def _checked(self, X, y, sample_weight, classes, **options):
         self._categories = get_category_order(y, classes)

@@ -9,7 +9,7 @@ from .. import maps
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
-from ._paths import pooled, runs
+from ._penalty_paths import pooled, runs
 
 _SAME_VALUE = 1e-12
 _SMALLEST = 5e-324

@@ -13,8 +13,9 @@ from .._kernels._binning import ON_EDGE
 from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import invalid_input
-from ._anybody import aligned_proba, fit_recalibrator, folds_of, resolve_recalibrator
+from ._any_recalibrator import fit_recalibrator, predict_proba_aligned, resolve_recalibrator
 from ._base import Recalibrator
+from ._cross_fitting import make_folds
 
 Chains = dict[str, tuple[Estimator, ...]]
 Fitted = dict[str, tuple[Estimator, ...]]
@@ -71,7 +72,7 @@ def fold_masses(
     A group, numbered from 0, stays in one fold.
     """
     if not isinstance(cv, int | np.integer):
-        splits = folds_of(codes, cv, groups=groups)
+        splits = make_folds(codes, cv, groups=groups)
         tests = [np.isin(np.arange(len(codes)), test) for _, test in splits]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
     whole = are_counts(weight)
@@ -210,7 +211,7 @@ def predict_chains(
                     given, key = known[key], (*key, id(step))
                     if key not in known:
                         known[key] = step.transform(given)
-                found = aligned_proba(steps[-1], known[key], classes)
+                found = predict_proba_aligned(steps[-1], known[key], classes)
             if found.shape != proba.shape or not np.isfinite(found).all():
                 raise ValueError("probabilities that are not finite, or of another shape")
         except Exception as error:  # as above

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import maps
+from .._atomic import atomic_fit
 from .._kernels._passes import fit_temperature_passes, temperature_pass
 from .._kernels._temperature import (
     fit_expected_accuracy,
@@ -27,7 +28,6 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
-from ._refit import whole_or_not_at_all
 
 _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
 _DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
@@ -248,7 +248,7 @@ class TemperatureScaling(Recalibrator):
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
             raise invalid_input("start", expected="start > 0", got=repr(start), hint=cure)
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map), start)
         return self
 

@@ -9,7 +9,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import top_against_rest
 from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
-from ._anybody import aligned_proba, fit_copy
+from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities
 from ._fitted_maps import CombinedRecalibrator, get_map
 
@@ -92,7 +92,7 @@ class TopLabel(CombinedRecalibrator):
         for key, rows in groups.items():
             pair = top_against_rest(proba[rows], top[rows])
             hit = (codes[rows] == top[rows]).astype(np.intp)
-            self.recalibrators_[key] = fit_copy(self.recalibrator, pair, hit, [0, 1], weight[rows])
+            self.recalibrators_[key] = fit_clone(self.recalibrator, pair, hit, [0, 1], weight[rows])
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
@@ -111,7 +111,7 @@ class TopLabel(CombinedRecalibrator):
             part = self.recalibrators_.get(key)
             if part is None:
                 continue
-            pair = aligned_proba(part, top_against_rest(proba[rows], top[rows]), [0, 1])
+            pair = predict_proba_aligned(part, top_against_rest(proba[rows], top[rows]), [0, 1])
             out[rows] = maps.share_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
             )

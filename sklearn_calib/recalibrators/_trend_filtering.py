@@ -13,7 +13,7 @@ from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
-from ._paths import bic_price
+from ._penalty_paths import bic_price
 
 ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it

@@ -8,7 +8,7 @@ from .. import maps
 from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from ._base import Recalibrator
-from ._paths import model_weights
+from ._penalty_paths import model_weights
 from ._trend_filtering import TrendFiltering, TrendLine, lines
 
 _MIN_WEIGHT = 1e-10

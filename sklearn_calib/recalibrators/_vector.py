@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._atomic import atomic_fit
 from .._kernels._passes import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
 from ._blocks import Blocks, Kind
-from ._refit import whole_or_not_at_all
 from ._softmax_family import SoftmaxRegression
 from ._temperature import TemperatureScaling
 
@@ -126,7 +126,7 @@ class VectorScaling(SoftmaxRegression):
                 got=repr(tol),
                 hint="Pass nats, for instance 1e-6, or None",
             )
-        with whole_or_not_at_all(self) as new:
+        with atomic_fit(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map), tol)
         return self
 

@@ -10,7 +10,12 @@ from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
 from ..metrics import Predictions
-from ..recalibrators import aligned_proba, fit_recalibrator, fold_masses, resolve_recalibrator
+from ..recalibrators import (
+    fit_recalibrator,
+    fold_masses,
+    predict_proba_aligned,
+    resolve_recalibrator,
+)
 
 _ENTRIES, _FEWEST, _MOST = 500_000, 20_000, 100_000  # of scores; rows
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
@@ -358,7 +363,7 @@ class DrawnSample:
                 sample_weight=None if (weight == 1).all() else weight,
                 groups=None if groups is None else groups[seen],
             )
-            proba.append(aligned_proba(fitted, predictions.proba[needed], numbers))
+            proba.append(predict_proba_aligned(fitted, predictions.proba[needed], numbers))
             rows.append(needed)
             left.append(out[needed])
         place, mass = np.concatenate(rows), np.concatenate(left)

@@ -28,7 +28,7 @@ from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import FARTHER, Ranks, rank_well
 from ..metrics import PooledPredictions, Predictions
-from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
+from ..recalibrators import fit_recalibrator, predict_proba_aligned, warn_repeated_cells
 
 
 class Fold(NamedTuple):
@@ -217,7 +217,7 @@ class CellSample(PooledPredictions):
         -------
         folds : list of Fold
         """
-        warn_of_repeated_cells(self.counts)
+        warn_repeated_cells(self.counts)
         left, folds = Fold(self.counts, self.weight, self.squares), []
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
@@ -261,7 +261,7 @@ class CellSample(PooledPredictions):
             )
             predicted = np.full((len(self.proba), 2), 0.5)
             if needed.any():
-                predicted[needed] = aligned_proba(fitted, self.proba[needed], np.arange(2))
+                predicted[needed] = predict_proba_aligned(fitted, self.proba[needed], np.arange(2))
             proba.append(np.repeat(predicted, 2, axis=0))
         weight, squares = (
             np.concatenate([part.ravel() for part in parts])

@@ -433,7 +433,7 @@ class Foreign(ClassifierMixin, BaseEstimator):
     [
         (Foreign(), r"got Foreign. Export the map alone"),
         (QuadraticDiscriminantAnalysis(), r"Fit the model with response_method='predict_proba'"),
-        (FrozenEstimator(lambda X: np.full(len(X), 0.3)), r"got ForeignModel"),
+        (FrozenEstimator(lambda X: np.full(len(X), 0.3)), r"got ModelWithInferredClasses"),
     ],
     ids=["foreign", "no raw scores", "function"],
 )

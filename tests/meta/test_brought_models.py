@@ -81,7 +81,7 @@ def test_unknown_names_say_what_to_write(data, name, cure):
 
 
 def test_every_equivalent_exists():
-    from sklearn_calib.recalibrators._method_names import ELSEWHERE
+    from sklearn_calib.recalibrators._any_recalibrator import ELSEWHERE
 
     assert {name for name, _ in ELSEWHERE.values()} <= {*all_recalibrators(), "n_bins"}
     assert not set(ELSEWHERE) & set(all_recalibrators())

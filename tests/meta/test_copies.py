@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._concerns import groups_of_copies
+from sklearn_calib.meta._harm_checks import find_duplicate_groups
 
 SAID = "rows that are independent.*got {} different rows of X among {}.*groups"
 
@@ -79,7 +79,7 @@ def test_missing_values_of_pandas():
     table = pd.DataFrame(X[at]).add_prefix("x").astype("Float64")
     table.iloc[::7, 2] = pd.NA
     with pytest.warns(CalibrationWarning, match="different rows of X among"):
-        groups_of_copies(table, 5)
+        find_duplicate_groups(table, 5)
 
 
 def test_missing_numbers():
@@ -106,7 +106,7 @@ def test_the_folds_keep_copies_together(noise):
     X, of = X[order], of[order]
     y = (X[:, 0] + np.random.default_rng(2).normal(size=len(X)) > 0).astype(int)
     with pytest.warns(CalibrationWarning, match=SAID.format(80, 400)):
-        found = groups_of_copies(X, 5)
+        found = find_duplicate_groups(X, 5)
     assert np.array_equal(found[:, None] == found, of[:, None] == of)
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
         model = CalibratedModel(LogisticRegression()).fit(X, y)
@@ -124,7 +124,7 @@ def test_many_labels():
     naive = GaussianNB()
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
         model = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y)
-        of = groups_of_copies(X, 5)
+        of = find_duplicate_groups(X, 5)
     given = CalibratedModel(MultiOutputClassifier(naive)).fit(X, Y, groups=of)
     found, wanted = (np.array(m.predict_proba(X)) for m in (model, given))
     assert found == pytest.approx(wanted, abs=1e-12)
@@ -134,7 +134,7 @@ def test_many_labels():
 def test_too_few_groups_for_the_folds_are_told(n_groups, folds):
     X, _ = groups(n_groups, 40, 0.0)
     with pytest.warns(CalibrationWarning, match="Name what belongs together"):
-        assert groups_of_copies(X, folds) is None
+        assert find_duplicate_groups(X, folds) is None
 
 
 @pytest.mark.parametrize("features", [2, 5, 10, 30])
@@ -146,4 +146,4 @@ def test_independent_rows_are_no_copies(n_rows, features):
         drift = rng.normal(size=(n_rows, features)).cumsum(axis=0)
         clusters = make_blobs(n_rows, features, centers=n_rows // 50 + 1, random_state=seed)[0]
         for X in (rng.normal(size=(n_rows, features)), mixed, drift, clusters):
-            assert groups_of_copies(X, 5) is None
+            assert find_duplicate_groups(X, 5) is None

@@ -27,8 +27,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._concerns import warn_of_harm_to_labels
-from sklearn_calib.meta._pairs import labels_predicted
+from sklearn_calib.meta._base import labels_predicted
+from sklearn_calib.meta._harm_checks import warn_of_harm_to_labels
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import HistogramBinning, MultilabelCalibration, get_recalibrator
 

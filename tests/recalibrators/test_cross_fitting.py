@@ -12,8 +12,8 @@ from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     PlattScaling,
-    aligned_proba,
     cross_fitted_proba,
+    predict_proba_aligned,
 )
 
 
@@ -93,6 +93,6 @@ def test_predictions_go_to_the_columns_of_their_classes():
     proba, y = make_overconfident(3, 200)
     seen = y != 1
     model = LogisticRegression().fit(proba[seen], y[seen])
-    found = aligned_proba(model, proba, np.arange(3))
+    found = predict_proba_aligned(model, proba, np.arange(3))
     assert np.array_equal(found[:, [0, 2]], model.predict_proba(proba))
     assert not found[:, 1].any()

@@ -12,7 +12,7 @@ from sklearn_calib._kernels._classical_tests import rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
-from sklearn_calib.recalibrators._base import LEVEL, falling_by
+from sklearn_calib.recalibrators._base import LEVEL, negative_rank_correlation
 
 INCREASING = [n for n in all_recalibrators() if get_recalibrator(n).capabilities.increasing]
 #: The first two learn nothing of the order; the third holds to the scores by its prior.
@@ -170,7 +170,7 @@ def simulated(kind, repetitions):
             weight = 0.5 + rng.random(n) if kind == "weights" else rng.integers(1, 4, n) * 1.0
         statistics[i] = rank_correlation(p, y, weight)[1]
         if statistics[i] < -3.5:
-            fired += falling_by(np.column_stack([1 - p, p]), y, weight) is not None
+            fired += negative_rank_correlation(np.column_stack([1 - p, p]), y, weight) is not None
     return statistics, fired
 
 
@@ -203,7 +203,7 @@ def test_level_of_many_rare_classes():
         proba = rng.dirichlet(np.full(k, 0.5), 300)
         pairs = (np.column_stack([1 - p, p]) for p in proba.T)
         fired += any(
-            falling_by(pair, (y == c).astype(np.intp), np.ones(300), k) is not None
+            negative_rank_correlation(pair, (y == c).astype(np.intp), np.ones(300), k) is not None
             for c, pair in enumerate(pairs)
         )
     assert method.capabilities.increasing

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.meta._scores import classifier_scores
+from sklearn_calib.meta._classifier_scores import compute_classifier_scores
 from sklearn_calib.staging import Staging, register_staging, staging_of
 
 STAGES = 8
@@ -75,7 +75,7 @@ def data(request):
 
 def by_truncation(staging, fitted, X, n_classes, stage):
     shorter = staging.truncated(fitted, stage)
-    scores = classifier_scores(shorter, X, "auto")
+    scores = compute_classifier_scores(shorter, X, "auto")
     assert scores.shape == (len(X), n_classes)
     return scores
 
@@ -92,7 +92,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     assert staging.n_stages(learner) == STAGES or name(learner) == "XGBRFClassifier"
     fitted = staging.prepared(clone(learner))
     staging.fit(fitted, X[:200], y[:200])
-    before = classifier_scores(fitted, X, "auto")
+    before = compute_classifier_scores(fitted, X, "auto")
     n_stages = staging.n_stages(fitted)
     staged = [
         canonical_proba(scores, kind=kind, n_classes=n_classes)
@@ -105,7 +105,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
         np.testing.assert_allclose(staged[stage - 1], short, atol=1e-7 if single else 1e-12)
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
-    np.testing.assert_array_equal(classifier_scores(fitted, X, "auto"), before)
+    np.testing.assert_array_equal(compute_classifier_scores(fitted, X, "auto"), before)
     short = staging.truncated(fitted, 1)
     copy = pickle.loads(pickle.dumps(short))
     np.testing.assert_array_equal(copy.predict(X), short.predict(X))
@@ -129,8 +129,8 @@ def test_a_refit_reaches_the_stage(data, learner):
         assert staging.n_stages(limited) == STAGES  # later rounds rescale earlier trees
     atol = 1e-6 if name(learner).startswith("XGB") else 1e-10
     np.testing.assert_allclose(
-        classifier_scores(refitted, X, "auto"),
-        classifier_scores(staging.truncated(whole, 5), X, "auto"),
+        compute_classifier_scores(refitted, X, "auto"),
+        compute_classifier_scores(staging.truncated(whole, 5), X, "auto"),
         atol=atol,
     )
 

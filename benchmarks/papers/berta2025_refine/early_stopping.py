@@ -213,9 +213,9 @@ def one(name, seed):
 
 
 def scores_of(short, X):
-    from sklearn_calib.meta._scores import classifier_scores
+    from sklearn_calib.meta._classifier_scores import compute_classifier_scores
 
-    return classifier_scores(short, X, "auto")
+    return compute_classifier_scores(short, X, "auto")
 
 
 def summary(rows):

@@ -46,17 +46,23 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import LinearFit, read_linear
 from ..recalibrators import (
-    check_folds,
-    check_pairs,
+    check_cv_pairs,
+    check_fold_count,
     fit_arguments,
     resolve_recalibrator,
 )
-from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
-from ._concerns import warn_of_harm
+from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
 from ._eval_sets import Labelling, with_own_labels
-from ._scores import aligned_scores, check_not_prefit, count_rows, is_boosted
+from ._harm_checks import warn_of_harm
+from ._user_estimators import (
+    check_clonable,
+    check_early_stopping,
+    clone_or_raise,
+    frozen_with_classes,
+    loses_fit_when_cloned,
+)
 
-GivesScores: TypeAlias = Annotated[
+ScoringEstimator: TypeAlias = Annotated[
     Estimator,
     HasMethods(["fit", "predict_proba"]),
     HasMethods(["fit", "decision_function"]),
@@ -141,9 +147,9 @@ class Job(AnyJob):
     def _splitter(self, cv):
         """Where groups are given, an int means folds that split none of them."""
         cv = list(cv) if isinstance(cv, Iterator) else cv
-        check_pairs(cv)
+        check_cv_pairs(cv)
         if isinstance(cv, Integral):
-            check_folds(int(cv), self.codes)
+            check_fold_count(int(cv), self.codes)
         if (cv is None or isinstance(cv, Integral)) and self.groups is not None:
             return StratifiedGroups(5 if cv is None else int(cv))
         return check_cv(cv, self.codes, classifier=True)
@@ -160,7 +166,7 @@ class Job(AnyJob):
         fit: Callable[..., Estimator] | None = None,
     ) -> tuple[Estimator, IntArray]:
         """Fit a clone on some rows; also the positions of its classes among all classes."""
-        estimator = fresh(self.estimator) if estimator is None else estimator
+        estimator = clone_or_raise(self.estimator) if estimator is None else estimator
         fit = estimator.fit if fit is None else partial(fit, estimator)
         part, codes = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
@@ -206,7 +212,7 @@ class Job(AnyJob):
         n_rows, n_classes = count_rows(X), len(self.classes)
         if n_rows == 0:
             return np.empty((0, n_classes))
-        return aligned_scores(estimator, columns, n_classes, X, self.response_method)
+        return compute_aligned_scores(estimator, columns, n_classes, X, self.response_method)
 
     stacked = staticmethod(stack_rows)  # the scores of several folds one below the other
 
@@ -296,7 +302,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         """Each recalibrator with the scores that it takes."""
         n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = aligned_scores(estimator, columns, n_classes, X, self.response_method)
+            scores = compute_aligned_scores(estimator, columns, n_classes, X, self.response_method)
             yield recalibrator, scores
 
     @available_if(every_recalibrator_has("predict_interval"))
@@ -363,7 +369,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     def _start(self, X, y, sample_weight, fit_params):
         """Check the arguments of fit; what its parts need."""
         check_not_prefit(self.cv)
-        check_bare(self.estimator)
+        check_clonable(self.estimator)
         check_sizes(self)
         self._validate_params()
         estimator, frozen = self._given_estimator(lambda: read_labels(y, input_name="y")[0])
@@ -408,7 +414,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         estimator = self.estimator
         if isinstance(estimator, FrozenEstimator):
             return frozen_with_classes(estimator, classes_of_labels), True
-        if loses_fit(estimator):
+        if loses_fit_when_cloned(estimator):
             warn_calibration(
                 expected=(
                     "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator"

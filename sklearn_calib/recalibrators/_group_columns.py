@@ -122,7 +122,7 @@ class Vocabulary(NamedTuple):
         categories: list[dict[Any, int] | None] = []
         for column in columns.values():
             different = dict.fromkeys(column.tolist() if column.dtype == object else ())
-            places = {v: i for i, v in enumerate(v for v in different if not is_nothing(v))}
+            places = {v: i for i, v in enumerate(v for v in different if not is_missing_value(v))}
             categories.append(places if column.dtype == object else None)
         return cls(list(columns), categories)
 
@@ -136,14 +136,14 @@ class Vocabulary(NamedTuple):
         ]  # fmt: skip
 
 
-def is_nothing(value: object) -> bool:
+def is_missing_value(value: object) -> bool:
     """Whether an entry of a column of objects is missing; an infinite number is not."""
     return is_none(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
 
 
 def _numbers(column, name):
     if column.dtype == object:
-        if texts := [v for v in dict.fromkeys(column.tolist()) if not is_nothing(v)]:
+        if texts := [v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)]:
             got = f"{texts[0]!r} in column {quoted(name)}"
             raise invalid_input(
                 expected="numbers, as at fit", got=got, hint="Pass the column as it was at fit"
@@ -156,7 +156,7 @@ def _places(column, known, name):
     values = column.tolist()
     kinds = {isinstance(key, _NUMBER) for key in known}
     for value in dict.fromkeys(values):
-        if kinds and isinstance(value, _NUMBER) not in kinds and not is_nothing(value):
+        if kinds and isinstance(value, _NUMBER) not in kinds and not is_missing_value(value):
             got = f"the number {value:g}" if column.dtype != object else repr(value)
             got += f" in column {quoted(name)}"
             raise invalid_input(

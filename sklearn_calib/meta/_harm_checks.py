@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import log_losses, row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
-from ..recalibrators import aligned_proba, warn_of_shared_rows
+from ..recalibrators import predict_proba_aligned, warn_leaky_folds
 
 _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
@@ -35,7 +35,7 @@ _KEPT = (
 )
 
 
-def groups_of_copies(X: Any, folds: int) -> IntArray | None:
+def find_duplicate_groups(X: Any, folds: int) -> IntArray | None:
     """Groups of equal or nearly equal rows, with a warning; None where few rows are copies.
 
     A fifth of the rows has to be equal to others, or half of them nearer to another one than the
@@ -65,9 +65,9 @@ def groups_of_copies(X: Any, folds: int) -> IntArray | None:
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
     if len(sizes) < 2 * folds or sizes.max() > n / (2 * folds):  # or clusters of their own
         if equal:
-            warn_of_shared_rows(got)
+            warn_leaky_folds(got)
         return None
-    warn_of_shared_rows(got, _KEPT)
+    warn_leaky_folds(got, _KEPT)
     return groups
 
 
@@ -219,7 +219,7 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes, n_tests=1):
     In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
     one row more, so that a handful of rows proves nothing. The bound grows with the classes.
     """
-    proba = aligned_proba(recalibrator, scores, classes)
+    proba = predict_proba_aligned(recalibrator, scores, classes)
     hit = codes[:, None] == np.arange(len(classes))
     gap = weight @ (proba - hit)
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
@@ -242,7 +242,7 @@ def _losses_of_halves(refit, scores, codes, classes):
         return None
 
     def losses(fitted, half):
-        proba = aligned_proba(fitted, scores[half], classes)
+        proba = predict_proba_aligned(fitted, scores[half], classes)
         return log_losses(proba, (np.arange(len(proba)), codes[half]))
 
     before = log_losses(np.asarray(scores), (np.arange(n), codes))

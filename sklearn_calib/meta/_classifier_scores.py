@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..exceptions import invalid_input
-from ..recalibrators import all_recalibrators, suggestion
+from ..recalibrators import all_recalibrators, suggest_method_name
 from ..staging import own_logits
 
 Class = TypeVar("Class", bound=type)
@@ -23,7 +23,9 @@ def count_rows(X: Features) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def classifier_scores(estimator: Estimator, X: Features, response_method: str) -> FloatArray:
+def compute_classifier_scores(
+    estimator: Estimator, X: Features, response_method: str
+) -> FloatArray:
     """Canonical scores of a fitted classifier, one column for each of its own classes.
 
     "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
@@ -69,14 +71,14 @@ def _without_rounding(proba):
     return table / total if np.abs(total - 1).max(initial=0) <= ROUNDING else proba
 
 
-def aligned_scores(
+def compute_aligned_scores(
     estimator: Estimator, columns: IntArray, n_classes: int, X: Features, response_method: str
 ) -> FloatArray:
-    """`classifier_scores` in `n_classes` columns; those of the estimator go to `columns`.
+    """`compute_classifier_scores` in `n_classes` columns; those of the estimator go to `columns`.
 
     A class that the estimator has not seen gets probability 0.
     """
-    scores = classifier_scores(estimator, X, response_method)
+    scores = compute_classifier_scores(estimator, X, response_method)
     return place_columns(scores, columns, n_classes)
 
 
@@ -117,7 +119,7 @@ _HERE = {
 }
 
 
-def says_what_to_write(cls: Class) -> Class:
+def suggest_argument_names(cls: Class) -> Class:
     """A class whose error for an unknown argument names the one that is meant."""
     init = vars(cls)["__init__"]
     known = [*signature(cls).parameters]
@@ -142,10 +144,13 @@ def _cure(name, value, known):
     if name == "method":
         if value in all_recalibrators():
             return f"Write recalibrator={value!r}"
-        return suggestion(value, all_recalibrators(), "recalibrator=") or "Write recalibrator="
+        return (
+            suggest_method_name(value, all_recalibrators(), "recalibrator=")
+            or "Write recalibrator="
+        )
     if name in _HERE:
         return f"Write {_HERE[name]}"
-    return suggestion(name, known, "") or "Leave it out"
+    return suggest_method_name(name, known, "") or "Leave it out"
 
 
 def check_not_prefit(cv: object) -> None:

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn_compat import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input
-from ._scores import is_boosted
+from ._classifier_scores import is_boosted
 
 
-class ForeignModel(ClassifierMixin, BaseEstimator):
+class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
     """A fitted model without ``classes_``, with the classes that the labels tell.
 
     Parameters
@@ -100,7 +100,11 @@ def frozen_with_classes(
             hint=_TORCH if _is_torch_module(inner) else _OUTLIERS,
             error=TypeError,
         )
-    return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels()))
+    return (
+        estimator
+        if known
+        else FrozenEstimator(ModelWithInferredClasses(inner, classes_of_labels()))
+    )
 
 
 _TORCH = (
@@ -148,7 +152,7 @@ def check_gives_proba(
     raise invalid_input(expected=rule, got=got, hint=cure, error=TypeError)
 
 
-def check_bare(estimator: object) -> None:
+def check_clonable(estimator: object) -> None:
     """Say what to write for models without FrozenEstimator that cannot be fitted again here."""
     if isinstance(estimator, type | FrozenEstimator):
         return
@@ -176,7 +180,7 @@ def check_bare(estimator: object) -> None:
         )
 
 
-def fresh(estimator: Estimator) -> Estimator:
+def clone_or_raise(estimator: Estimator) -> Estimator:
     """An unfitted clone, or an error that says what to do without."""
     try:
         return clone_by_value(estimator)
@@ -188,9 +192,9 @@ def fresh(estimator: Estimator) -> Estimator:
         ) from error
 
 
-def loses_fit(estimator: Estimator) -> bool:
+def loses_fit_when_cloned(estimator: Estimator) -> bool:
     """Whether the estimator is fitted, and a clone of it is not."""
-    return _knows_classes(estimator) and not _knows_classes(fresh(estimator))
+    return _knows_classes(estimator) and not _knows_classes(clone_or_raise(estimator))
 
 
 def _knows_classes(model):

@@ -1,0 +1,228 @@
+"""Cross-fitting: folds, and each row recalibrated by a fit on other rows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from .._random import check_seed, legacy_generator
+from .._sklearn_compat import StratifiedGroups
+from .._typing import CV, ArrayLike, FloatArray, IntArray, RandomStateLike, RecalibratorLike
+from .._validation import (
+    canonical_weight,
+    check_column_owner,
+    check_indexes,
+    check_same_length,
+    match_columns,
+    read_labels,
+    read_proba,
+    warn_of_order,
+)
+from ..exceptions import invalid_input
+from ._any_recalibrator import fit_clone, predict_proba_aligned
+from ._group_columns import is_missing_value
+from ._repeated_rows import GROUPS, warn_repeated_rows
+
+_FOLDS = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
+
+
+def cross_fitted_proba(
+    recalibrator: RecalibratorLike,
+    proba: ArrayLike,
+    y: ArrayLike,
+    *,
+    cv: CV = 5,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    random_state: RandomStateLike = 0,
+) -> FloatArray:
+    """Recalibrate each row by a fit on other rows (cross-fitting).
+
+    Parameters
+    ----------
+    recalibrator : str or recalibrator
+        A name, or an instance with ``fit`` and ``predict_proba``, which is cloned for each fold.
+    proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities.
+    y : array-like of shape (n_samples,)
+        Labels.
+    cv : int, splitter or iterable of (train, test), default=5
+        An int means stratified folds, shuffled. A row that is tested more than once keeps the
+        probabilities of the last of these folds.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Passed to each fit that takes it.
+    classes : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns; needed if `y` lacks a class.
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as those of a patient: no group is split between folds. Also
+        passed to each fit that takes them.
+    random_state : int, Generator, RandomState or None, default=0
+        Shuffles the rows where `cv` is an int.
+
+    Returns
+    -------
+    recalibrated : ndarray of shape (n_samples, n_classes), float64
+        Rows as in `proba`; a class that a fold's fit has not seen may have probability 0 there.
+
+    Raises
+    ------
+    ValueError
+        Invalid scores, labels or weights (see `canonical_proba`), or folds that do not test every
+        row.
+    TypeError
+        No recalibrator.
+
+    Warns
+    -----
+    CalibrationWarning
+        No `groups`, and scores that repeat with the same labels: folds share what belongs together.
+
+    Notes
+    -----
+    Cost: one fit and one prediction per fold.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import log_loss
+    >>> from sklearn_calib.recalibrators import cross_fitted_proba
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
+    >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
+    True
+    """
+    names, codes = read_labels(y, classes=classes, input_name="y")
+    given = proba
+    check_indexes(y, given, sample_weight, groups)
+    proba = read_proba(given, n_classes=len(names), input_name="proba")
+    proba = match_columns(proba, given, names)
+    check_same_length(codes, proba)
+    if sample_weight is not None:
+        sample_weight = canonical_weight(sample_weight, len(codes))
+    if classes is None:
+        check_column_owner(given, names, "classes")
+    else:
+        rows = slice(None) if sample_weight is None else sample_weight > 0
+        warn_of_order(proba[rows], codes[rows], names, "classes")
+    together = None if groups is None else encode_groups(groups, len(codes))
+    if together is None and isinstance(cv, int | np.integer):
+        warn_repeated_rows(proba, codes, GROUPS)
+    numbers = np.arange(len(names))
+    out = np.full(proba.shape, np.nan)
+    for train, test in make_folds(codes, cv, random_state, together):
+        beside = (None if part is None else part[train] for part in (sample_weight, together))
+        fitted = fit_clone(recalibrator, proba[train], codes[train], numbers, *beside)
+        out[test] = predict_proba_aligned(fitted, proba[test], numbers)
+    if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
+        raise invalid_input(
+            expected="folds that test every row",
+            got=f"{left} rows left out",
+            hint="Use a partition, such as StratifiedKFold",
+        )
+    return out
+
+
+def compute_recalibrated_proba(
+    recalibrator: RecalibratorLike,
+    proba: FloatArray,
+    codes: IntArray,
+    cv: CV,
+    *,
+    sample_weight: FloatArray,
+    classes: IntArray,
+) -> FloatArray:
+    """Rows that anyone's recalibrator has seen, or cross-fitted ones where `cv` says how."""
+    if cv is not None:
+        given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
+        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
+    fitted = fit_clone(recalibrator, proba, codes, classes, sample_weight)
+    return predict_proba_aligned(fitted, proba, classes)
+
+
+def make_folds(
+    codes: IntArray,
+    cv: CV,
+    random_state: RandomStateLike = 0,
+    groups: ArrayLike | None = None,
+) -> Iterator[Any]:
+    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds.
+
+    With `groups`, no group is in two of them.
+    """
+    check_seed(random_state)
+    if isinstance(cv, int | np.integer):
+        check_fold_count(cv, codes)
+        random_state = legacy_generator(random_state)
+        if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
+            cure = "Pass fewer folds as cv, or groups that are finer"
+            raise invalid_input(
+                expected=f"at least {cv} groups, one for each fold", got=f"{found}", hint=cure
+            )
+        kind = StratifiedKFold if groups is None else StratifiedGroups
+        cv = kind(int(cv), shuffle=True, random_state=random_state)
+    try:
+        parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
+        for _, test in parts:
+            codes[test]
+    except (TypeError, ValueError, IndexError) as error:
+        if isinstance(cv, StratifiedKFold | StratifiedGroups):
+            raise  # of the labels, in scikit-learn's words
+        raise invalid_input(
+            expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_line(error)})"
+        ) from error
+    check_cv_pairs(parts)
+    return iter(parts)
+
+
+def check_fold_count(cv: int, codes: IntArray) -> None:
+    """Refuse numbers of stratified folds that some class cannot be split into."""
+    most = int(np.bincount(codes).max())
+    if isinstance(cv, bool) or not 2 <= cv <= most:
+        rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
+        raise invalid_input(
+            expected=rule, got=repr(cv)[:60], hint="Pass for instance cv=5, or more rows"
+        )
+
+
+def check_cv_pairs(cv: CV) -> None:
+    """Refuse an empty list as `cv`, and one of anything but pairs (train, test)."""
+    known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
+    pairs: Any = cv if known and not hasattr(cv, "split") else ()
+    if known and len(cv) == 0:  # type: ignore[arg-type]
+        raise invalid_input(
+            expected="at least one fold", got=repr(cv)[:60], hint="Pass for instance cv=5"
+        )
+    if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
+        raise invalid_input(expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5")
+
+
+def _line(error):
+    return str(error).partition("\n")[0].rstrip(".")[:200]
+
+
+def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
+    """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of several lengths
+        values = np.empty((len(groups), 0))  # type: ignore[arg-type]
+    if values.shape != (n_rows,):
+        raise invalid_input(
+            expected=f"groups: one value for each of the {n_rows} rows",
+            got=f"shape {values.shape}",
+            hint="Pass one column, such as the number of the patient",
+        )
+    if values.dtype.kind == "O":
+        values = np.array(["\0" if is_missing_value(value) else str(value) for value in values])
+        missing = values == "\0"
+    else:
+        missing = values != values  # NaN, NaT
+    if missing.any():
+        raise invalid_input(
+            expected="a group for every row",
+            got="none",
+            hint="Give a row that belongs to no other a group of its own",
+            row=missing.argmax(),
+        )
+    return np.unique(values, return_inverse=True)[1].ravel()
