@@ -211,11 +211,11 @@ def streamed():
 
         def read():
             partitions.clear()
-            coders = []
-            for name, column in count_values(path, by).items():
+            values = count_values(path, by)
+            for name, column in values.items():
                 partitions.append(partition_of_values(name, *column.table(), depth=2))
-                coders.append(column.coder(partitions[-1].codes, len(partitions[-1].names)))
-            return summarize_groups(path, coders, **plan)
+                column.assign_groups(partitions[-1].codes, len(partitions[-1].names))
+            return summarize_groups(path, [*values.values()], **plan)
 
         found = read()
         reading = runner.cpu_seconds(read)

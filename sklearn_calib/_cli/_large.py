@@ -56,21 +56,22 @@ def audit_groups(
         # the label, which is in the files, is read with columns that only folders name
         values = count_values(files, [*by, plan["label"]], progress=advance, **reading)
     del values[plan["label"]]
-    partitions, coders = [], []
+    partitions = []
     for name, column in values.items():
         listed, counts = column.table()
         listed = _typed(listed, name, column.as_text, column.decimal)
-        partitions.append(partition_of_values(plain(name), listed, counts, **_AS_REPORTS))
-        coders.append(column.coder(partitions[-1].codes, len(partitions[-1].names)))
+        partition = partition_of_values(plain(name), listed, counts, **_AS_REPORTS)
+        column.assign_groups(partition.codes, len(partition.names))
+        partitions.append(partition)
     with progress("reading") as advance:
-        found = summarize_groups(files, coders, progress=advance, draw=draw, **plan | reading)
+        columns = [*values.values()]
+        found = summarize_groups(files, columns, progress=advance, draw=draw, **plan | reading)
     partitions = [
         one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
     ]
     audited = None
     if found.summary.n_samples:
-        given = found.pairs, partitions, found.n_rows, found.summary
-        audited = audit_pairs(*given, **_AS_REPORTS)
+        audited = audit_pairs(found.pairs, partitions, found.n_rows, found.summary, **_AS_REPORTS)
     return found.summary, audited
 
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from .._kernels import _cells as cells
 from .._simplex import two_class_pairs
-from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
-from ._input import Labels, checked_scores, checked_weight
 from ._problems import ProblemRows, two_class_part
 
 _ROOM = 2**12
@@ -91,30 +90,25 @@ class PatternCells:
                 return
             self._make_room()
 
-    def add_batch(
+    def add_block(
         self,
-        labels: Labels,
         pattern: AnyArray,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        codes: AnyArray,
+        block: FloatArray,
+        weight: FloatArray | None,
+        positive: int,
     ) -> None:
-        """Add rows that `CalibrationSummary.update` took, whose labels these are."""
-        scores = checked_scores(y_proba)
-        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
-        _, codes = labels.read(y_true, columns, False)
-        weight = checked_weight(sample_weight, len(scores.raw))
-        for rows, block in scores.blocks():
-            if columns == 2:
-                part = two_class_part(codes[rows], block, labels.positive)
-            else:
-                part = _confidence(codes[rows], block)
-            own = None if weight is None else weight[rows]
-            given = [pattern[rows], part.p, part.q, part.hit]
-            if own is not None and not (kept := own > 0).all():
-                given = [column[kept] if len(column) else column for column in given]
-                own = own[kept]
-            self.add(given[0], given[1], given[2], given[3], own)
+        """Add rows that `CalibrationSummary` has checked."""
+        if block.ndim == 1 or block.shape[1] == 2:
+            part = two_class_part(codes, block, positive)
+        else:
+            part = _confidence(codes, block)
+        p, q, hit = part.p, part.q, part.hit
+        if weight is not None:
+            kept = weight > 0
+            pattern, p, hit, weight = pattern[kept], p[kept], hit[kept], weight[kept]
+            q = q[kept] if len(q) else q
+        self.add(pattern, p, q, hit, weight)
 
     def merge(self, other: "PatternCells") -> None:
         """Add the rows of another."""

@@ -1,50 +1,42 @@
 """Rows by their groups: the values of columns first, then cells by combinations of groups."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._typing import AnyArray, IntArray, Progress
-from ..exceptions import add_error_context, invalid_input
-from ._parts import SummaryPart, parts_of
-from ._pattern_cells import PairSums
-from ._sources import Plan, tally_of_parts
+from ..exceptions import invalid_input
+from ._parts import SummaryPart, check_form, parts_of
+from ._pattern_cells import PairSums, PatternCells
+from ._sampled import Draw
+from ._sources import fold_parts, invalid_grouping, summarize
 from ._summary import CalibrationSummary
-from ._values import Coder, ColumnValues, combinations_of
+from ._values import ColumnValues, split_groups
 
 _MOST = 2**62
 
 
-class _ValuesPlan(NamedTuple):
-    """As `Plan`, for the values of columns."""
+class _ValuesTally:
+    """The values of columns, in place of a `Tally`."""
 
-    names: tuple[str, ...]
+    numbers = ()
 
-    def empty(self):
-        return _Values({name: ColumnValues(name) for name in self.names})
+    def __init__(self, names: Sequence[str]) -> None:
+        self.needed = names
+        self.columns = {name: ColumnValues(name) for name in names}
 
-    def tally_of(self, part, report=None):
-        values = self.empty()
-        if isinstance(part, SummaryPart):
-            cure = "Save one summary for each group, in folders such as day=2026-01-31"
-            raise invalid_input(
-                expected="rows to group", got=f"the summary {part.name!r}", hint=cure
-            )
-        with add_error_context():
-            for block in part.blocks(self.names):
-                for one in values.columns.values():
-                    one.add(block)
-                if report is not None:
-                    report(block.share)
-        return values
+    def add(self, block):
+        for column in self.columns.values():
+            column.add(block)
 
-
-class _Values(NamedTuple):
-    columns: dict[str, ColumnValues]
+    def add_summary(self, part: SummaryPart):
+        raise invalid_grouping(part)
 
     def merge(self, other):
-        for name, mine in self.columns.items():
-            mine.merge(other.columns[name])
-        return self
+        for name, column in self.columns.items():
+            column.merge(other.columns[name])
 
 
 def count_values(
@@ -55,7 +47,7 @@ def count_values(
     csv: dict[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, ColumnValues]:
-    """The different values of columns of rows that need not fit into memory.
+    """Return the different values of columns of rows that need not fit into memory.
 
     Parameters
     ----------
@@ -68,18 +60,19 @@ def count_values(
     -------
     values : dict of str to ColumnValues
     """
-    texts: list[str] = []
-    names = tuple(names)
-    parts = parts_of(data, texts, csv or {})
-    found = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
-    texts = [name for name, column in found.items() if column.mixed]
+
+    def read(texts):
+        parts = parts_of(data, texts, check_form(csv))
+        return fold_parts(parts, partial(_ValuesTally, [*names]), n_jobs, progress).columns
+
+    columns = read([])
+    texts = [name for name, column in columns.items() if column.mixed]
     if texts:  # blocks of a csv file: read again as they are written
-        parts = parts_of(data, texts, csv or {})
-        again = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
+        again = read(texts)
         for name in texts:
-            found[name] = again[name]
-            found[name].as_text = True
-    return found
+            columns[name] = again[name]
+            columns[name].as_text = True
+    return columns
 
 
 class Grouped(NamedTuple):
@@ -104,47 +97,34 @@ class Grouped(NamedTuple):
 
 def summarize_groups(
     data: object,
-    coders: Sequence[Coder],
+    columns: Sequence[ColumnValues],
     *,
-    n_jobs: int | None = None,
-    csv: dict[str, Any] | None = None,
-    progress: Progress | None = None,
-    label: str,
-    **plan: Any,
+    draw: Draw | None = None,
+    **options: Any,
 ) -> Grouped:
     """Summarise rows, and count them by score and combination of groups.
 
     Parameters
     ----------
-    data, n_jobs, csv, progress
+    data : object
         As in `summarize`.
-    coders : sequence of Coder
-        What `ColumnValues.coder` returned.
-    label : str
-    **plan
-        prob, weight, classes, pos_label, drop_missing of `summarize`; draw.
+    columns : sequence of ColumnValues
+        Whose values are in groups.
+    draw : Draw, default=None
+    **options
+        Further arguments of `summarize`.
     """
-    import numpy as np
-
     size = 1
-    for coder in coders:
-        size *= coder.width
+    for column in columns:
+        size *= column.n_groups
     if size > _MOST:
         raise invalid_input(
-            expected="fewer columns of groups", got=f"{len(coders)}", hint="Name at most a dozen"
+            expected="fewer columns of groups", got=f"{len(columns)}", hint="Name at most a dozen"
         )
-    given: dict[str, Any] = {
-        "labels": (label,),
-        "counts": None,
-        "by": (),
-        "one_key": False,
-        "max_cells": 65_536,
-    }
-    how = Plan(**given | {"multiclass": "auto"} | plan, coders=tuple(coders))
-    total = tally_of_parts(parts_of(data, how.texts, csv or {}), how, n_jobs, progress)
-    total.warn()
-    pairs = total.patterns.sums()
+    draw = (draw or Draw(0))._replace(groups=tuple(columns))
+    summary = summarize(data, **options, _draw=draw)
+    pairs = (summary.patterns or PatternCells()).sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
-    groups = combinations_of(coders, numbers)
-    return Grouped(total.result(), groups, counts, pairs._replace(pattern=place))
+    groups = split_groups(columns, numbers)
+    return Grouped(summary, groups, counts, pairs._replace(pattern=place))

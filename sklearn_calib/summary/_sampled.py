@@ -10,7 +10,9 @@ from .._typing import AnyArray
 from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
 from ._input import checked_scores
+from ._pattern_cells import PatternCells
 from ._summary import CalibrationSummary
+from ._values import ColumnValues, combine_groups
 
 
 class Draw(NamedTuple):
@@ -29,6 +31,8 @@ class Draw(NamedTuple):
         How far sums of rows may be from 1; they are divided then.
     percent : bool
         Whether probabilities go to 100.
+    groups : tuple of ColumnValues
+        Columns whose combinations of groups are counted by score.
     """
 
     most: int | None = None
@@ -37,6 +41,7 @@ class Draw(NamedTuple):
     kind: Literal["proba", "logits"] = "proba"
     tolerance: float | None = None
     percent: bool = False
+    groups: tuple[ColumnValues, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,12 +75,18 @@ def draw_batch(
     else:
         batch = summary._batch(labels, proba, *rest)
     digest = [] if extras is None else digests(extras)
+    pattern = combine_groups(draw.groups, block)
+    if draw.groups and summary.patterns is None:
+        summary.patterns = PatternCells()
     start = 0
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
         start = place.stop
         if not soft:
             summary._add(codes, proba, weight, counts)
+        if summary.patterns is not None:
+            positive = summary._labels.positive
+            summary.patterns.add_block(pattern[place], codes, proba, weight, positive)
         if draw.most == 0:
             continue
         if summary.drawn is None:

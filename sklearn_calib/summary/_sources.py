@@ -17,7 +17,7 @@ from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
 from .._validation import check_votes, find_columns, votes_of
 from .._warnings import warn_calibration
-from ..exceptions import add_error_context, invalid_input
+from ..exceptions import InvalidInputError, add_error_context, invalid_input
 from ._parts import (
     ParquetPart,
     StreamPart,
@@ -28,16 +28,13 @@ from ._parts import (
     part_size,
     parts_of,
 )
-from ._pattern_cells import PatternCells
-from ._sampled import Draw, draw_batch, probabilities
+from ._sampled import Draw, draw_batch
 from ._summary import CalibrationSummary
-from ._values import Coder, numbers_of
 
 #: What is done about rows with missing values.
 LEFT_OUT = "These rows are left out"
 _MOST_GROUPS = 10_000
 _SMALL = 2**16  # numbers below are sorted by their digits
-Report = Callable[[float], None]
 
 
 class Plan(NamedTuple):
@@ -54,7 +51,6 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
-    coders: tuple[Coder, ...] = ()  # of columns whose groups are counted by score
     draw: Draw | None = None
     soft: bool = False  # the labels are shares
 
@@ -68,14 +64,15 @@ class Plan(NamedTuple):
     @property
     def needed(self) -> list[str]:
         """All columns that are read."""
-        more = [*self.by, *(coder.name for coder in self.coders), *self.extras]
-        return [*dict.fromkeys([*self.measured, *more])]
+        more = [] if self.draw is None else [column.name for column in self.draw.groups]
+        return [*dict.fromkeys([*self.measured, *self.by, *more, *self.extras])]
 
     @property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self) -> list[str]:
         """The columns of a text file that are read as text."""
-        names = (coder.name for coder in self.coders if coder.as_text)
-        return (*(() if self.soft else self.labels), *self.extras, *names)
+        groups = () if self.draw is None else self.draw.groups
+        labels = () if self.soft else self.labels
+        return [*labels, *self.extras, *(column.name for column in groups if column.as_text)]
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -87,29 +84,6 @@ class Plan(NamedTuple):
         """Whether the classes are text."""
         given = [self.pos_label] if self.classes is None else np.asarray(self.classes).tolist()
         return any(isinstance(label, str) for label in given)
-
-    def empty(self) -> "Tally":
-        return Tally(self)
-
-    def tally_of(self, part: Any, report: Report | None = None) -> "Tally":
-        """The tally of a part; `report` is told how much of it is done."""
-        tally = self.empty()
-        if not isinstance(part, SummaryPart):
-            if not (self.labels and self.prob):
-                cure = "Name the columns of the labels and of the probabilities"
-                raise invalid_input(
-                    expected="label= and prob=", got="none of one of them", hint=cure
-                )
-            return tally.add_part(part, report)
-        folders = folder_values(part.path)
-        key = tuple(folders.get(name) for name in self.by)
-        if self.coders or None in key:
-            cure = "Save one summary for each group, in folders such as day=2026-01-31"
-            raise invalid_input(
-                expected="rows to group", got=f"the summary {quoted(part.name)}", hint=cure
-            )
-        tally.groups[key] = CalibrationSummary.from_parquet(part.path)
-        return tally
 
 
 def summarize(
@@ -279,18 +253,24 @@ def summarize(
     options = (max_cells, multiclass, classes, pos_label)
     plan = Plan(labels, probs, weight, counts, columns, not several, *options)
     plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
-    plan.empty().summary()  # options that cannot be are refused before the work
+    make = partial(Tally, plan)
+    make().summary()  # options that cannot be are refused before the work
     if query is not None:
         counting = None
         if in_database:
             counting, plan = _counted(plan)
+            make = partial(Tally, plan)
         data = queried(data, query, counting)
     if _is_dask(data):
-        total = tally_of_dask(data, plan)
+        total = fold_dask(data, plan.needed, make)
     elif type(data).__module__.startswith("pyspark."):
-        total = tally_of_spark(data, plan)
+        total = fold_spark(data, plan.needed, make)
     else:
-        total = tally_of_parts(parts_of(data, plan.texts, csv), plan, n_jobs, progress)
+        parts = parts_of(data, plan.texts, csv)
+        if not (labels and probs) and any(not isinstance(one, SummaryPart) for one in parts):
+            cure = "Name the columns of the labels and of the probabilities"
+            raise invalid_input(expected="label= and prob=", got="none of one of them", hint=cure)
+        total = fold_parts(parts, make, n_jobs, progress)
     total.warn()
     return total.result()
 
@@ -309,16 +289,17 @@ def _is_dask(data):
     return any(type(each).__module__.startswith("dask") for each in several)
 
 
-def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress | None) -> Any:
-    """The tally of all parts; `plan` makes an empty one, and that of a part."""
-    total = plan.empty()
-    numbers = [*getattr(plan, "prob", ()), getattr(plan, "weight", None)]
+def fold_parts(
+    parts: list[Any], make: Callable[[], Any], n_jobs: Any, progress: Progress | None
+) -> Any:
+    """Return the tally of all parts; `make` returns an empty one."""
+    total = make()
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
-        parts = [
-            piece
-            for part in parts
-            for piece in (part.split(numbers) if isinstance(part, ParquetPart) else [part])
-        ]
+        pieces = []
+        for part in parts:
+            is_parquet = isinstance(part, ParquetPart)
+            pieces += part.split(total.numbers) if is_parquet else [part]
+        parts = pieces
     ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
 
     def report(number, share):
@@ -327,14 +308,38 @@ def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress 
             progress(int(begun + share * (ended - begun)), ends[-1])
 
     if n_jobs in (None, 1) or len(parts) == 1:
-        found = (plan.tally_of(part, partial(report, number)) for number, part in enumerate(parts))
+        tallies = (_fold_part(part, make, partial(report, i)) for i, part in enumerate(parts))
     else:
-        jobs = [delayed(plan.tally_of)(anywhere(part)) for part in parts]
-        found = _in_processes(n_jobs, jobs)
-    for number, each in enumerate(found):
-        _merge(total, each, parts[number].name)
+        jobs = [delayed(_fold_part)(anywhere(part), make) for part in parts]
+        tallies = _in_processes(n_jobs, jobs)
+    for number, tally in enumerate(tallies):
+        with add_error_context(source=parts[number].name):  # summaries may be of other classes
+            total.merge(tally)
         report(number, 1.0)
     return total
+
+
+def _fold_part(part, make, report=None):
+    """Return the tally of a part; `report` is told how much of it is done."""
+    tally = make()
+    if isinstance(part, SummaryPart):
+        tally.add_summary(part)
+        return tally
+    with add_error_context():
+        for block in part.blocks(tally.needed):
+            tally.add(block)
+            if report is not None:
+                report(block.share)
+    return tally
+
+
+def invalid_grouping(part: SummaryPart) -> InvalidInputError:
+    """Return the error to raise about rows that are to be grouped and were added up."""
+    return invalid_input(
+        expected="rows to group",
+        got=f"the summary {quoted(part.name)}",
+        hint="Save one summary for each group, in folders such as day=2026-01-31",
+    )
 
 
 def _in_processes(n_jobs, jobs):
@@ -350,20 +355,15 @@ def _find_row(block, rows, row):
     return block.row(rows[row])
 
 
-def _merge(total, each, name):
-    with add_error_context(source=name):  # saved summaries may be of other classes
-        total.merge(each)
-
-
 class Tally:
     """Summaries by group, of one plan; of all rows if the plan has no groups."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.needed = plan, plan.needed
+        self.numbers = (*plan.prob, plan.weight)
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
-        self.patterns = PatternCells() if plan.coders else None
         self.kinds: frozenset[str] = frozenset()  # of soft labels, see `votes_of`
 
     def summary(self) -> CalibrationSummary:
@@ -373,14 +373,13 @@ class Tally:
         empty._labels.silent = True  # other processes have no one who would read a warning
         return empty
 
-    def add_part(self, part: Any, report: Report | None = None) -> "Tally":
-        """Add all rows of a part; `report` is told how much of it is done."""
-        with add_error_context():
-            for block in part.blocks(self.plan.needed):
-                self.add(block)
-                if report is not None:
-                    report(block.share)
-        return self
+    def add_summary(self, part: SummaryPart) -> None:
+        """Add the summary of a part."""
+        folders, draw = folder_values(part.path), self.plan.draw
+        key = tuple(folders.get(name) for name in self.plan.by)
+        if None in key or (draw is not None and draw.groups):
+            raise invalid_grouping(part)
+        self.groups[key] = CalibrationSummary.from_parquet(part.path)
 
     def add(self, block: Block) -> None:
         """Add the rows of a block; a wrong one is told by its place."""
@@ -416,10 +415,6 @@ class Tally:
                     summary.update(*part, soft_labels=plan.soft)
                 else:
                     draw_batch(summary, plan.draw, block, part, plan.soft)
-            if self.patterns is not None:
-                numbers = numbers_of(plan.coders, block)
-                given = probabilities(plan.draw, part[1])
-                self.patterns.add_batch(summary._labels, numbers, part[0], given, part[2])
 
     def _labels(self, block):
         """The labels of a block, or its shares with the votes of each row where these differ."""
@@ -468,8 +463,6 @@ class Tally:
 
     def merge(self, other: "Tally") -> "Tally":
         """Add the rows of another tally, which stays as it is."""
-        if self.patterns is not None and other.patterns is not None:
-            self.patterns.merge(other.patterns)
         self.left_out += other.left_out
         self.kinds |= other.kinds
         self._places = [*self._places, *other._places][:5]
@@ -537,13 +530,13 @@ def _plain_value(value):
 _SPLIT_EVERY = 8
 
 
-def tally_of_dask(data: Any, plan: Any) -> Any:
-    """The tally of all partitions, computed by the scheduler that dask has at hand."""
+def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
+    """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = require("dask", "dask")
     if isinstance(data, dict):
-        pieces = _pieces_of_arrays(data, plan.needed)
+        pieces = _pieces_of_arrays(data, needed)
     else:
-        missing = [name for name in plan.needed if name not in data.columns]
+        missing = [name for name in needed if name not in data.columns]
         if missing:
             got = f"{[*data.columns][:30]}"
             raise invalid_input(
@@ -551,12 +544,12 @@ def tally_of_dask(data: Any, plan: Any) -> Any:
                 got=got,
                 hint=suggest_name(missing[0], data.columns),
             )
-        pieces = data[plan.needed].to_delayed()
-    part, merged = dask.delayed(_tally_of_piece), dask.delayed(_merged)
-    tallies = [part(piece, f"partition {i}", plan) for i, piece in enumerate(pieces)]
+        pieces = data[needed].to_delayed()
+    fold, merge = dask.delayed(_fold_piece), dask.delayed(_merge_tallies)
+    tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     while len(tallies) > 1:
         starts = range(0, len(tallies), _SPLIT_EVERY)
-        tallies = [merged(tallies[start : start + _SPLIT_EVERY], plan) for start in starts]
+        tallies = [merge(tallies[start : start + _SPLIT_EVERY], make) for start in starts]
     return tallies[0].compute()
 
 
@@ -584,28 +577,28 @@ def _pieces_of_arrays(data, needed):
     return [dict(zip(arrays, blocks, strict=True)) for blocks in zip(*columns, strict=True)]
 
 
-def _tally_of_piece(piece, name, plan):
-    return plan.empty().add_part(StreamPart(piece, name))
+def _fold_piece(piece, name, make):
+    return _fold_part(StreamPart(piece, name), make)
 
 
-def _merged(tallies, plan):
-    """A new tally: a task may be run again on the same inputs, so these stay as they are."""
-    total = plan.empty()
+def _merge_tallies(tallies, make):
+    """Return a new tally: a task may be run again, so those that it is given stay as they are."""
+    total = make()
     for tally in tallies:
         total.merge(tally)
     return total
 
 
-def tally_of_spark(data: Any, plan: Any) -> Any:
-    """The tally of all partitions of a Spark DataFrame, each computed where it is."""
+def fold_spark(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
+    """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
     def tally_of(batches):
         import pyarrow as pa
 
         filled = (batch for batch in batches if batch.num_rows)
         if (first := next(filled, None)) is not None:
-            tally = _tally_of_piece(chain([first], filled), "a partition", plan)
+            tally = _fold_piece(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
-    rows = data.select(*plan.needed).mapInArrow(tally_of, "tally binary").collect()
-    return _merged([pickle.loads(row["tally"]) for row in rows], plan)
+    rows = data.select(*needed).mapInArrow(tally_of, "tally binary").collect()
+    return _merge_tallies([pickle.loads(row["tally"]) for row in rows], make)

@@ -46,6 +46,7 @@ from ._input import (
     one_label_per_row,
     soft_batch,
 )
+from ._pattern_cells import PatternCells
 from ._problems import (
     ADDED_UP,
     CLASSICAL,
@@ -144,6 +145,7 @@ class CalibrationSummary(Storable):
     """
 
     drawn: RowDraw | None = None  # a sample of the rows, where whoever reads them asks for one
+    patterns: PatternCells | None = None  # rows by groups, where they are asked for
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
@@ -311,6 +313,8 @@ class CalibrationSummary(Storable):
         self._labels.agree(other._labels)
         self.soft = self.soft or other.soft
         self.drawn = merged_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
+        if self.patterns is not None and other.patterns is not None:
+            self.patterns.merge(other.patterns)
         self._max_cells = min(self._max_cells, other._max_cells)
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)

@@ -1,7 +1,7 @@
 """The different values of columns, with numbers of rows: what groups are made of."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,72 +15,21 @@ _MOST = 2**20  # texts
 _AT_ONCE = 2**18  # numbers that wait to be sorted
 
 
-class Coder(NamedTuple):
-    """Which group each value of a column is in; can be sent to another process.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    numbers : ndarray
-        Sorted: a number is in the group of the next that is not below it.
-    codes : ndarray of int
-        The groups of `numbers`.
-    others : dict
-        The groups of what is no number.
-    missing : int
-        That of missing values.
-    as_text : bool
-        Whether the cells of csv files are looked up as they are written.
-    width : int
-        The number of groups.
-    """
-
-    name: str
-    numbers: AnyArray
-    codes: IntArray
-    others: dict[Any, int]
-    missing: int
-    as_text: bool
-    width: int
-
-    def codes_of(self, block: Block) -> IntArray:
-        """The group of each row of a block."""
-        found = raw_column(block.columns[self.name])
-        if isinstance(found, tuple):
-            values, codes = found
-            try:
-                groups = np.array([*(self.others[one] for one in values), self.missing])
-            except KeyError as error:
-                raise invalid_input(
-                    expected=(
-                        f"the values of column {quoted(self.name)} that were there a moment ago"
-                    ),
-                    got=quoted(error.args[0]),
-                    hint="Run again when the files are written",
-                ) from error
-            return groups[codes]
-        if not len(self.numbers):
-            return np.full(len(found), self.missing)
-        place = np.searchsorted(self.numbers, found).clip(max=len(self.numbers) - 1)
-        return np.where(_absent(found), self.missing, self.codes[place])
-
-
-def numbers_of(coders: Sequence[Coder], block: Block) -> IntArray:
-    """The number of the combination of groups of each row; see `combinations_of`."""
+def combine_groups(columns: "Sequence[ColumnValues]", block: Block) -> IntArray:
+    """Return the number of the combination of groups of each row; see `split_groups`."""
     number = np.zeros(block.n_rows, dtype=np.int64)
-    for coder in coders:
-        number = number * coder.width + coder.codes_of(block)
+    for column in columns:
+        number = number * column.n_groups + column.find_groups(block)
     return number
 
 
-def combinations_of(coders: Sequence[Coder], numbers: AnyArray) -> list[IntArray]:
-    """The groups that numbers of combinations stand for, one array for each column."""
-    found = []
-    for coder in reversed(coders):
-        numbers, codes = np.divmod(numbers, coder.width)
-        found.append(codes)
-    return found[::-1]
+def split_groups(columns: "Sequence[ColumnValues]", numbers: AnyArray) -> list[IntArray]:
+    """Return the groups that numbers of combinations stand for, one array for each column."""
+    groups = []
+    for column in reversed(columns):
+        numbers, codes = np.divmod(numbers, column.n_groups)
+        groups.append(codes)
+    return groups[::-1]
 
 
 class ColumnValues:
@@ -104,32 +53,22 @@ class ColumnValues:
     def add(self, block: Block) -> None:
         """Add a block."""
         self.decimal = block.decimal or self.decimal
-        found = raw_column(block.columns[self.name])
-        if isinstance(found, tuple):
-            values, codes = found
-            counts = np.bincount(codes + 1, minlength=len(values) + 1).tolist()
-            self.missing += counts[0]
-            for value, count in zip(values, counts[1:], strict=True):
-                self.others[value] = self.others.get(value, 0) + count
-            self._check()
-            return
-        absent = _absent(found)
-        self.missing += int(np.count_nonzero(absent))
-        numbers, n_rows = np.unique(found[~absent], return_counts=True)
-        if len(numbers):
-            self._wait(numbers, n_rows)
+        column = raw_column(block.columns[self.name])
+        if isinstance(column, tuple):
+            values, codes = column
+            missing, *counts = np.bincount(codes + 1, minlength=len(values) + 1).tolist()
+            self._count(missing, zip(values, counts, strict=True))
+        else:
+            absent = _absent(column)
+            self.missing += int(np.count_nonzero(absent))
+            self._wait(*np.unique(column[~absent], return_counts=True))
 
     def merge(self, other: "ColumnValues") -> None:
         """Add the values of another."""
         self.decimal = other.decimal or self.decimal
-        self.missing += other.missing
-        for value, count in other.others.items():
-            self.others[value] = self.others.get(value, 0) + count
-        self._check()
-        numbers, counts = other.numbers
+        self._count(other.missing, other.others.items())
         self._shift = max(self._shift, other._shift)
-        if len(numbers):
-            self._wait(numbers, counts)
+        self._wait(*other.numbers)
 
     @property
     def numbers(self) -> tuple[AnyArray, IntArray]:
@@ -167,16 +106,47 @@ class ColumnValues:
         more = [*self.others.values(), *[self.missing] * bool(self.missing)]
         return values, np.append(counts, np.array(more, dtype=np.int64))
 
-    def coder(self, codes: IntArray, width: int) -> Coder:
-        """Of the groups, `width` in number, of the values that `table` lists."""
+    def assign_groups(self, codes: IntArray, n_groups: int) -> None:
+        """Put the values that `table` lists into groups."""
+        self.n_groups = n_groups
+        self._number_groups = codes[: len(self.numbers[0])]
+        others = codes[len(self._number_groups) :].tolist()
+        self._other_groups = dict(zip(self.others, others, strict=False))
+        self._missing_group = int(codes[-1]) if self.missing else 0
+
+    def find_groups(self, block: Block) -> IntArray:
+        """Return the group of each row of a block; a number is in that of the next one."""
+        column = raw_column(block.columns[self.name])
+        if isinstance(column, tuple):
+            values, codes = column
+            try:
+                groups = [self._other_groups[value] for value in values]
+            except KeyError as error:
+                raise invalid_input(
+                    expected=(
+                        f"the values of column {quoted(self.name)} that were there a moment ago"
+                    ),
+                    got=quoted(error.args[0]),
+                    hint="Run again when the files are written",
+                ) from error
+            return np.array([*groups, self._missing_group])[codes]
         numbers = self.numbers[0]
-        rest = codes[len(numbers) :].tolist()
-        others = dict(zip(self.others, rest[: len(self.others)], strict=True))
-        missing = int(codes[-1]) if self.missing else 0
-        places = codes[: len(numbers)]
-        return Coder(self.name, numbers, places, others, missing, self.as_text, width)
+        if not len(numbers):
+            return np.full(len(column), self._missing_group)
+        place = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
+        return np.where(_absent(column), self._missing_group, self._number_groups[place])
+
+    def _count(self, missing, others):
+        self.missing += missing
+        for value, count in others:
+            self.others[value] = self.others.get(value, 0) + count
+        if len(self.others) > _MOST:
+            rule = f"at most {_MOST} different values of column {quoted(self.name)}"
+            raise invalid_input(expected=rule, got="more", hint="Group by a column of fewer values")
 
     def _wait(self, values, counts):
+        if not len(values):
+            return
         if values.dtype.kind == "u":
             values = values.astype(np.float64 if values[-1] >= 2**63 else np.int64)
         elif values.dtype.kind == "f":
@@ -187,11 +157,6 @@ class ColumnValues:
         self._n_waiting += len(values)
         if self._n_waiting > _AT_ONCE:
             _ = self.numbers
-
-    def _check(self):
-        if len(self.others) > _MOST:
-            rule = f"at most {_MOST} different values of column {quoted(self.name)}"
-            raise invalid_input(expected=rule, got="more", hint="Group by a column of fewer values")
 
 
 def _absent(values):

@@ -5,6 +5,7 @@ import re
 import signal
 import threading
 import time
+from functools import partial
 
 import dask
 import dask.array as da
@@ -114,11 +115,12 @@ def test_predictions_of_partitions(frame):
 
 def test_a_merge_can_be_run_twice(frame):
     """A scheduler that lost a result runs the task again on inputs it still has."""
-    from sklearn_calib.summary._sources import Plan, _merged, _tally_of_piece
+    from sklearn_calib.summary._sources import Plan, Tally, _fold_piece, _merge_tallies
 
     plan = Plan(("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
-    tallies = [_tally_of_piece(frame[i::3], f"partition {i}", plan) for i in range(3)]
-    first, again = _merged(tallies, plan).result(), _merged(tallies, plan).result()
+    make = partial(Tally, plan)
+    tallies = [_fold_piece(frame[i::3], f"partition {i}", make) for i in range(3)]
+    first, again = (_merge_tallies(tallies, make).result() for _ in range(2))
     assert first == again
     assert sum(first.values()) == of_rows(frame)
 

@@ -77,9 +77,8 @@ def test_a_summary_adds_what_it_was_given():
     pattern, p, _, y, w = rows()
     w = w * (np.arange(len(p)) % 4 > 0)
     summary, cells = CalibrationSummary(classes=["no", "yes"], pos_label="no"), PatternCells()
-    labels = np.array(["no", "yes"])[y]
-    summary.update(labels, p, w)
-    cells.add_batch(summary._labels, pattern, labels, p, w)
+    summary.update(np.array(["no", "yes"])[y], p, w)
+    cells.add_block(pattern, y, p, w, summary._labels.positive)
     found = cells.sums()
     assert found.weight.sum() == summary.weight
     assert found.counts.sum() == summary.n_samples
