@@ -35,7 +35,7 @@ class DecidingClassifier(ClassifierAround):
     estimator_: Estimator
 
     def predict_proba(self, X: Features) -> FloatArray:
-        """The probabilities of the classifier inside.
+        """Predict the probabilities of the wrapped classifier.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class DecidingClassifier(ClassifierAround):
         return self._predict_ordered_proba(self.estimator_, X, self.classes_)
 
     def _predict_ordered_proba(self, estimator, X, classes):
-        """Probabilities by a fitted classifier, columns in the order of `classes`."""
+        """Predict probabilities, with columns in the order of `classes`."""
         known = estimator.classes_
         proba = read_proba(estimator.predict_proba(X), n_classes=len(known))
         return align_columns(proba, known, classes)
@@ -60,7 +60,7 @@ class DecidingClassifier(ClassifierAround):
         return isinstance(self.estimator, FrozenEstimator)
 
     def _check_estimator(self, y):
-        """The classes, and the codes of the labels; nothing is fitted yet."""
+        """Check the estimator before anything is fitted, and encode the labels."""
         if not hasattr(self.estimator, "predict_proba"):
             inner = type(getattr(self.estimator, "estimator", self.estimator)).__name__
             raise invalid_input(
@@ -81,13 +81,13 @@ class DecidingClassifier(ClassifierAround):
         return classes, codes
 
     def _route(self, **params):
-        """What the fit of the classifier inside gets."""
+        """Route metadata to the fit of the wrapped classifier."""
         if routing_enabled():
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return {name: value for name, value in params.items() if value is not None}
 
     def _fitted_estimator(self, X, y, params):
-        """A fitted clone; a FrozenEstimator stays as it is."""
+        """Fit a clone of the estimator; a FrozenEstimator stays as it is."""
         estimator = clone_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
@@ -228,7 +228,7 @@ default=None
         return self
 
     def predict(self, X: Features, costs: ArrayLike | None = None) -> AnyArray:
-        """The action with the smallest expected cost.
+        """Predict the action with the smallest expected cost.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ default=None
         return self.actions_[best_actions(proba, table)]
 
     def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
-        """The cost that the classifier believes each row will have, under the best action.
+        """Compute the expected cost of the best action for each row.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ default=None
         sample_weight: ArrayLike | None = None,
         costs: ArrayLike | None = None,
     ) -> float:
-        """Minus the mean cost of the actions, the true classes being known.
+        """Compute the negative mean cost of the actions, given the true classes.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ default=None
 
     @property
     def threshold_(self) -> float:
-        """The probability of the second class from which on the second action is taken."""
+        """Return the probability of the second class from which on the second action is taken."""
         table = getattr(self, "costs_", None)
         if table is None or table.shape != (2, 2) or table[0, 1] < table[0, 0]:
             raise AttributeError(
@@ -304,7 +304,7 @@ default=None
         return float(against / (against + table[1, 0] - table[1, 1]))
 
     def _believed(self, X, costs, method):
-        """Probabilities and the costs that hold for their rows."""
+        """Predict probabilities, and select the costs that apply to their rows."""
         check_is_fitted(self)
         if costs is None and self._by_row:
             raise invalid_input(

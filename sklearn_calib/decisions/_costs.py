@@ -19,7 +19,7 @@ def canonical_costs(
     n_rows: int | None = None,
     actions: AnyArray | None = None,
 ) -> FloatArray:
-    """Costs as a float64 array of shape (n_classes, n_actions) or (n_rows, n_classes, n_actions).
+    """Validate costs of shape (n_classes, n_actions) or (n_rows, n_classes, n_actions).
 
     None is a cost of 1 for each error. `actions` are the names of the actions; without them there
     may be any number. Raises ValueError for another shape, missing or infinite costs, fewer than
@@ -77,7 +77,10 @@ def _check_no_dominated(table, names):
 
 
 def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyArray) -> AnyArray:
-    """The names of the actions as an array that keeps their types; by default the classes."""
+    """Return the names of the actions in an array that keeps types.
+
+    By default the classes.
+    """
     if actions is None:
         return classes
     names = list(actions) if np.iterable(actions) else []
@@ -89,7 +92,7 @@ def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyA
 
 
 def array_of_names(names: Sequence[object]) -> AnyArray:
-    """Names in an array that keeps their types: numbers beside text become no text."""
+    """Return names in an array that keeps their types: numbers beside text stay numbers."""
     if len({type(name) for name in names}) == 1:
         return np.asarray(names)
     kept = np.empty(len(names), dtype=object)
@@ -120,7 +123,7 @@ def validate_two_classes(
 
 
 def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
-    """Increasing probabilities strictly between 0 and 1; 0.01, 0.02, ... 0.99 by default."""
+    """Validate increasing thresholds in (0, 1); the default is 0.01, 0.02, ... 0.99."""
     if thresholds is None:
         return np.arange(1, 100) / 100
     table = read_numbers(thresholds, "thresholds").astype(np.float64)

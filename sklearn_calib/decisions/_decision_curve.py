@@ -47,7 +47,7 @@ class NetBenefitDifference(Shown):
     level: float
 
     def to_frame(self) -> DataFrame:
-        """The difference as a pandas DataFrame, one row per threshold."""
+        """Return the difference as a pandas DataFrame with one row per threshold."""
         pd = require("pandas", "cli")
         return pd.DataFrame(_columns(self))
 
@@ -103,23 +103,26 @@ class DecisionCurve(Shown):
 
     @property
     def standardised(self) -> FloatArray:
-        """Net benefit over its largest value, the prevalence; NaN where there is no event."""
+        """Return the net benefit divided by the prevalence, its maximum.
+
+        NaN without events.
+        """
         if self.prevalence == 0:
             return np.full_like(self.net_benefit, np.nan)
         return self.net_benefit / self.prevalence
 
     @property
     def net_benefit_untreated(self) -> FloatArray:
-        """The net benefit of not acting: TN/n less FN/n times (1 - t) / t; less the harms' part."""
+        """Return the net benefit of not acting: TN/n less FN/n times (1 - t) / t, less harms."""
         return self.over_all.difference * (1 - self.threshold) / self.threshold
 
     @property
     def interventions_avoided(self) -> FloatArray:
-        """How many actions per 100 rows are saved over acting on all, net of misses."""
+        """Return the actions per 100 rows that are saved over acting on all, net of misses."""
         return 100 * self.net_benefit_untreated
 
     def to_frame(self) -> DataFrame:
-        """The curve as a pandas DataFrame, one row per threshold."""
+        """Return the curve as a pandas DataFrame with one row per threshold."""
         pd = require("pandas", "cli")
         table = _columns(self)
         over = _columns(self.over_all)
@@ -162,7 +165,7 @@ def _interval(low, high):
 
 
 def _some_of(threshold):
-    """Positions of at most ten thresholds, evenly spaced."""
+    """Choose at most ten evenly spaced thresholds, and return their positions."""
     n = len(threshold)
     return np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(np.intp)
 
@@ -172,7 +175,7 @@ def _how_many(threshold):
 
 
 def _columns(curve: Any) -> dict[str, FloatArray]:
-    """The fields of a dataclass that are arrays."""
+    """Return the fields of a dataclass that are arrays."""
     values = {field.name: getattr(curve, field.name) for field in fields(curve)}
     return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
@@ -192,7 +195,7 @@ def decision_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> DecisionCurve:
-    """Decision curve: the net benefit of acting on predictions, for every threshold of action.
+    """Compute a decision curve: the net benefit of acting on predictions, by threshold.
 
     Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as much as a
     false alarm. The curve says for which t the prediction beats acting on all rows, and on none.
@@ -418,7 +421,7 @@ def _check_sampled(hit, prevalence):
 
 
 def _difference(first, second, kernel, table, level, n_resamples, rng, harm):
-    """The first net benefit above the second, or above 0, less the harm."""
+    """Compare two net benefits (or one with 0), less the harm."""
     found = kernel.compare(first, second)
     found = found._replace(mean=found.mean - harm)
     together = critical_value(found.covariance, level, n_resamples, rng)

@@ -142,7 +142,10 @@ default=None
 
 
 def _standardised(difference, deviation):
-    """A difference over its standard deviation; infinite where it should be 0 and is not."""
+    """Divide a difference by its standard deviation.
+
+    Infinite if it should be 0 and is not.
+    """
     if deviation > 0:
         return float(difference / deviation)
     return 0.0 if difference == 0 else float(np.copysign(np.inf, difference))

@@ -67,7 +67,7 @@ class ExpectedMetrics(Shown):
     realised: dict[str, float] = field(default_factory=dict)
 
     def z(self, name: str) -> float:
-        """Realised less expected value of a metric, in standard deviations.
+        """Return the realised less the expected value of a metric, in standard deviations.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class ExpectedMetrics(Shown):
         return 0.0 if abs(gap) < 1e-12 else float(np.copysign(np.inf, gap))
 
     def to_frame(self) -> DataFrame:
-        """A pandas DataFrame, one row per metric.
+        """Return a pandas DataFrame with one row per metric.
 
         Columns metric, expected, standard_deviation; with labels realised, z and pvalue, two-sided.
         """
@@ -240,7 +240,7 @@ def expected_metrics(
 
 
 def _classes(proba, y_true, labels):
-    """The classes of the columns, and the code of each label, or None without `y_true`."""
+    """Return the classes of the columns, and the encoded labels, or None without `y_true`."""
     k, codes = proba.shape[1], None
     classes: AnyArray = np.arange(k)
     if y_true is not None:
@@ -259,7 +259,7 @@ def _classes(proba, y_true, labels):
 
 
 def _positive(classes, pos_label):
-    """The column of the positive class."""
+    """Find the column of the positive class."""
     if pos_label is not None and len(classes) != 2:
         cure = "Leave pos_label out, or pass one class against the others"
         raise invalid_input(
@@ -270,7 +270,7 @@ def _positive(classes, pos_label):
 
 
 def _predicted(proba, threshold, positive):
-    """Position of the predicted class of each row."""
+    """Return the position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
     cure = "Leave it out to predict the class with the largest probability"
@@ -286,7 +286,7 @@ def _predicted(proba, threshold, positive):
 
 
 def _values(proba, predicted, costs, classes):
-    """Of each metric that is a mean of rows, the value of each row for each possible label."""
+    """Compute, for each metric that is a mean of rows, its value for each row and label."""
     k = proba.shape[1]
     table = canonical_costs(costs, classes)
     return {
@@ -298,7 +298,7 @@ def _values(proba, predicted, costs, classes):
 
 
 def _of_events(score, p, acts, share):
-    """The metrics of the positive of two classes, whose probabilities are p."""
+    """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
         "precision": kernels.precision(p, acts, share),
         "recall": kernels.recall(p, acts, share),

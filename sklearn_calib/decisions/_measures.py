@@ -17,7 +17,7 @@ _BINARY = ("confidence", "top_label", "classwise")
 
 @metric(range=(-np.inf, np.inf), in_report=False, cells=True)
 def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = None) -> float:
-    """Mean cost per row if each action is the one that the probabilities call cheapest.
+    """Compute the mean cost per row of the actions that look cheapest by the probabilities.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = N
 
 @metric(range=(0.0, 1.0), in_report=False, cells=True)
 def area_under_risk_coverage(predictions: Predictions) -> float:
-    """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
+    """Compute the area under the risk-coverage curve (AURC), a mean of error rates.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def area_under_risk_coverage(predictions: Predictions) -> float:
 
 @metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
 def calibration_decision_loss(problem: BinaryProblem) -> float:
-    """Calibration decision loss (CDL): the most that any user can lose because of miscalibration.
+    """Compute the calibration decision loss (CDL): the largest loss by miscalibration.
 
     A user who acts on calibrated probabilities instead of the given ones gains something per row.
     How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the

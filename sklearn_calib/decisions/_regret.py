@@ -53,11 +53,14 @@ class RegretCurve:
 
     @property
     def integral(self) -> float:
-        """Of the regret over all thresholds, exactly; half of `brier_part`."""
+        """Integrate the regret over all thresholds, exactly.
+
+        The result is half of `brier_part`.
+        """
         return integral(self.breaks, self.intercept, self.slope)
 
     def part(self, loss: LossLike = "log") -> float:
-        """By how much recalibration lowers a loss: the regret, weighted by the loss's thresholds.
+        """Compute how much recalibration lowers a loss: the regret weighted by its thresholds.
 
         Parameters
         ----------
@@ -78,17 +81,20 @@ class RegretCurve:
 
     @property
     def threshold(self) -> FloatArray:
-        """Both ends of each piece, shape (2 n_pieces,), for a drawing."""
+        """Return both ends of each piece, of shape (2 n_pieces,), for plots."""
         return np.column_stack([self.breaks[:-1], self.breaks[1:]]).ravel()
 
     @property
     def regret(self) -> FloatArray:
-        """The regret at `threshold`; at the lower end of a piece, its limit from above."""
+        """Return the regret at `threshold`.
+
+        At the lower end of a piece it is the limit from above.
+        """
         return np.repeat(self.intercept, 2) + np.repeat(self.slope, 2) * self.threshold
 
     @property
     def maximum(self) -> float:
-        """The largest regret over all thresholds: where a false alarm costs t and a miss 1 - t.
+        """Return the largest regret over all thresholds t, if a false alarm costs t, a miss 1 - t.
 
         In units of the larger of these two costs (V-shaped losses bounded by 1) it is more, at most
         twice as much. `maximum_interval` has its uncertainty; as the largest of many numbers
@@ -98,7 +104,7 @@ class RegretCurve:
 
     @property
     def decision_loss(self) -> float:
-        """The largest gain of any decision whose costs for either label span at most 1.
+        """Return the largest gain of any decision whose costs for either label span at most 1.
 
         The calibration decision loss, for the recalibration that was given: between `maximum` and
         twice that, at least `brier_part`, at most twice the mean distance of the two predictions.
@@ -109,11 +115,11 @@ class RegretCurve:
 
     @property
     def worst_threshold(self) -> float:
-        """The threshold of the largest regret."""
+        """Return the threshold with the largest regret."""
         return float(self.threshold[self.regret.argmax()])
 
     def at(self, thresholds: ArrayLike) -> FloatArray:
-        """The regret at some thresholds.
+        """Evaluate the regret at some thresholds.
 
         Parameters
         ----------
@@ -129,7 +135,7 @@ class RegretCurve:
         return self.intercept[piece] + self.slope[piece] * table
 
     def to_frame(self) -> DataFrame:
-        """The curve as a pandas DataFrame: columns threshold and regret, two rows per piece."""
+        """Return the curve as a pandas DataFrame: threshold and regret, two rows per piece."""
         pd = require("pandas", "cli")
         return pd.DataFrame({"threshold": self.threshold, "regret": self.regret})
 
@@ -147,7 +153,7 @@ def regret_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> RegretCurve:
-    """How much a decision maker loses through miscalibration, for every threshold of action.
+    """Compute the loss of decision makers by miscalibration, for every threshold of action.
 
     Parameters
     ----------

@@ -59,16 +59,16 @@ class RiskCoverageCurve:
 
     @property
     def excess(self) -> float:
-        """How far the area is above that of the perfect order."""
+        """Return how far the area is above that of the perfect order."""
         return self.area - self.perfect_area
 
     @property
     def perfect_risk(self) -> FloatArray:
-        """The risk at each coverage, were all errors less confident than all other rows."""
+        """Return the risk at each coverage if all errors were the least confident rows."""
         return self.perfect_risk_at(self.coverage)
 
     def perfect_risk_at(self, coverage: ArrayLike) -> FloatArray:
-        """`perfect_risk` at other coverages.
+        """Compute `perfect_risk` at other coverages.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class RiskCoverageCurve:
         return np.maximum(0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64))
 
     def to_frame(self) -> DataFrame:
-        """The curve as a pandas DataFrame, one row per threshold."""
+        """Return the curve as a pandas DataFrame with one row per threshold."""
         pd = require("pandas", "cli")
         names = ("threshold", "coverage", "risk", "low", "high", "perfect_risk")
         return pd.DataFrame({name: getattr(self, name) for name in names})
@@ -97,7 +97,7 @@ def risk_coverage_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> RiskCoverageCurve:
-    """Risk-coverage curve: the error rate if only the most confident rows are answered.
+    """Compute a risk-coverage curve: the error rate if only the most confident rows are answered.
 
     Parameters
     ----------

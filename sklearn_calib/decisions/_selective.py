@@ -222,7 +222,7 @@ class SelectiveClassifier(DecidingClassifier):
         return self
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
-        """The class with the largest probability, or `abstain_label`.
+        """Predict the class with the largest probability, or `abstain_label`.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class SelectiveClassifier(DecidingClassifier):
         return names[np.where(answered, chosen, len(self.classes_))]
 
     def score(self, X: Features, y: ArrayLike, groups: ArrayLike | None = None) -> float:
-        """The share of rows that are answered, and rightly.
+        """Compute the share of rows that are answered correctly.
 
         Parameters
         ----------
@@ -269,13 +269,13 @@ class SelectiveClassifier(DecidingClassifier):
         return float(np.mean(answered & (chosen == codes)))
 
     def _answers(self, X, groups, method):
-        """Position of the largest probability of each row, and whether it is answered."""
+        """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
         least = self._thresholds(groups, len(proba))
         return proba.argmax(axis=1), _reaches(proba.max(axis=1), least)
 
     def _thresholds(self, groups, n_samples):
-        """The threshold of each row, or of all."""
+        """Return the threshold of each row, or the one of all rows."""
         known = getattr(self, "thresholds_", None)
         if known is None:
             if groups is not None:
@@ -357,7 +357,7 @@ class SelectiveClassifier(DecidingClassifier):
             setattr(self, f"{part}s_", {key: getattr(one, part) for key, one in found.items()})
 
     def _choice(self, confidence, error, weight, delta):
-        """The threshold of some rows, and what it gives."""
+        """Choose the threshold for some rows, with its coverage, risk and bound."""
         counted = np.ones(len(error))
         if self.coverage is not None:
             kept = weight > 0
@@ -398,12 +398,15 @@ class SelectiveClassifier(DecidingClassifier):
 
 
 def _reaches(confidence, threshold):
-    """Whether rows are answered: confidences are compared at so many digits."""
+    """Return whether rows are answered.
+
+    Confidences are rounded before they are compared.
+    """
     return np.round(confidence, ROUNDING) >= np.round(threshold, ROUNDING)
 
 
 def _told(answered, error, counted, delta):
-    """The share of rows that are answered, their error rate, and an interval for new rows' share.
+    """Compute the share of answered rows, their error rate, and an interval for new rows.
 
     See Notes of the class.
     """
@@ -415,7 +418,7 @@ def _told(answered, error, counted, delta):
 
 
 def _group_of_rows(groups, n_samples):
-    """The group of each row, none missing."""
+    """Return the group of each row, none of which is missing."""
     given = np.asarray(groups)
     if given.shape != (n_samples,):
         got = f"shape {given.shape}"

@@ -42,7 +42,7 @@ class CalibrationIndices(NamedTuple):
 def smoothed_frequencies(
     problem: "BinaryProblem", smoother: RecalibratorLike = "loess"
 ) -> FloatArray:
-    """The smoothed calibration curve of a `BinaryProblem` at the distinct scores of its cells.
+    """Smooth the calibration curve of a `BinaryProblem` at the distinct scores of its cells.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def smoothed_frequencies(
 def indices_of_problem(
     problem: "BinaryProblem", smoother: RecalibratorLike = "loess"
 ) -> CalibrationIndices:
-    """`calibration_indices` of a `BinaryProblem`: nothing is validated again."""
+    """Compute `calibration_indices` of a `BinaryProblem` without validation."""
     cells = problem.cells
     gap = np.abs(smoothed_frequencies(problem, smoother) - cells.score)
     return CalibrationIndices(
@@ -100,7 +100,7 @@ def calibration_indices(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> CalibrationIndices:
-    """ICI, E50, E90 and Emax: distances between predictions and one smoothed calibration curve.
+    """Compute ICI, E50, E90 and Emax: distances of predictions from a smoothed curve.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def integrated_calibration_index(
     smoother: RecalibratorLike = "loess",
     summary: Literal["mean", "median", "q90", "max"] = "mean",
 ) -> float:
-    """Mean distance between the predictions and a smoothed calibration curve: the ICI.
+    """Compute the mean distance between the predictions and a smoothed calibration curve: ICI.
 
     The measure that validations of clinical models report: how far, for a typical row, the
     prediction is from the frequency of the event among rows like it. No bins; the curve is that of
@@ -224,7 +224,7 @@ def integrated_calibration_index(
 def e50_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
-    """Median distance between the predictions and a smoothed calibration curve: E50.
+    """Compute the median distance between the predictions and a smoothed calibration curve: E50.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def e50_calibration_index(
 def e90_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
-    """90 % quantile of the distance between predictions and a smoothed calibration curve: E90.
+    """Compute the 90 % quantile of the distances from a smoothed calibration curve: E90.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def e90_calibration_index(
 def emax_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
-    """Largest distance between the predictions and a smoothed calibration curve: Emax.
+    """Compute the largest distance between the predictions and a smoothed calibration curve: Emax.
 
     The ends of the curve, where few rows say little, often decide it.
 

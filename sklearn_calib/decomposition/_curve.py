@@ -64,7 +64,7 @@ class RefinementCurve:
     unit: str = "stages"
 
     def best(self, rule: Literal["minimum", "one_standard_error"] = "minimum") -> int:
-        """The position of the stage to choose.
+        """Return the position of the stage to choose.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ def refinement_curve(
 
 
 def _temperature_stage(predictions, loss, start, rows):
-    """Criterion, refinement, losses of some rows at the criterion's fit, where to start next."""
+    """Compute criterion, refinement, losses of some rows, and the start of the next stage."""
     z, codes, weight = (
         log_proba(raise_zeros(predictions).proba),
         predictions.codes,

@@ -181,7 +181,7 @@ def decompose_predictions(
     cv: CV = None,
     squares: FloatArray | None = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of `Predictions`: nothing is validated again.
+    """Compute `decompose_loss` of `Predictions` without validation.
 
     If an entry stands for several rows of one prediction and label, its weight is the sum of
     theirs, and `squares` of shape (n_samples,) are the sums of their squared weights, which the
@@ -230,7 +230,7 @@ def refinement_error(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    """The mean loss that remains after recalibration.
+    """Compute the mean loss that remains after recalibration.
 
     The criterion for early stopping and tuning: it does not punish the miscalibration that a later
     recalibration removes.
@@ -316,7 +316,7 @@ def refinement_error(
 def _refinement(
     predictions, rule, recalibrator="temperature", cv=None, smooth=False, start=None
 ) -> float:
-    """`refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
+    """Compute `refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
     if _in_sample(rule, recalibrator, cv, smooth):
         return fit_temperature_in_sample(predictions, smooth, start).loss
     plain = _is_plain_temperature(recalibrator)
@@ -340,7 +340,10 @@ def _refinement(
 
 
 def _in_sample(loss, recalibrator, cv, label_smoothing):
-    """Whether one temperature fit gives the value; refuses label smoothing where it does not."""
+    """Return whether one temperature fit gives the value.
+
+    Otherwise reject label smoothing.
+    """
     in_sample = _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
     if check_flag(label_smoothing, "label_smoothing") and not in_sample:
         raise invalid_input(
@@ -363,7 +366,7 @@ def proper_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    """The part of a proper loss that recalibration removes: risk - refinement.
+    """Compute the part of a proper loss that recalibration removes: risk - refinement.
 
     Parameters
     ----------
@@ -401,7 +404,7 @@ def _is_plain_temperature(recalibrator):
 
 
 def _recalibrated(predictions, recalibrator, cv, fit=None):
-    """Recalibrated probabilities, in sample or out of fold; `fit`: the temperature of all rows."""
+    """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros(predictions)
     proba, codes, weight, classes = (
@@ -421,7 +424,7 @@ def _recalibrated(predictions, recalibrator, cv, fit=None):
 
 
 def _fold_of_row(predictions, cv):
-    """The number of the test fold of each row, or None where the folds are no partition."""
+    """Return the number of each row's test fold, or None if the folds are not a partition."""
     fold = np.full(len(predictions.codes), -1)
     for number, (_, test) in enumerate(make_folds(predictions.codes, cv)):
         if (fold[test] >= 0).any():

@@ -56,7 +56,7 @@ def decompose_by_features(
     recalibrator: RecalibratorLike = "auto",
     cv: CV = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of `Predictions` with features, which have a row for each that was given."""
+    """Compute `decompose_loss` of `Predictions` with one row of features for each given row."""
     rule = get_loss(loss, len(predictions.classes))
     columns = feature_columns(features, predictions)
     if not enough_for_features(predictions):
@@ -98,7 +98,7 @@ def decompose_by_features(
 
 
 def _law(losses, fold, w, fading=False):
-    """The law of the mean of rows of which each is judged by the maps of its own fold.
+    """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
     Of two folds each trains the maps that judge the other. Where nothing is to be gained, that is
     all that varies, and it enters twice: the variance is up to two times that of independent rows.
@@ -119,7 +119,7 @@ def _law(losses, fold, w, fading=False):
 
 
 def enough_for_features(predictions: "Predictions") -> bool:
-    """Whether there are so many rows that gains can be measured."""
+    """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
     return counts.sum() >= FEWEST_ROWS and (counts >= FEWEST_OF_CLASS).sum() >= 2
 
@@ -152,7 +152,7 @@ def feature_columns(features: object, predictions: "Predictions") -> dict[Any, A
 
 
 def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
-    """The folds, in each of which other rows are tested; all rows are, once.
+    """Return folds that test each row exactly once.
 
     Those of a number are not stratified: with the classes as frequent among the rows of a fit as
     among those that judge it, a fit of these frequencies looks better than it is, by 1 / n nats.
@@ -175,7 +175,7 @@ def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, An
 
 
 def _corrected(predictions, columns, rule, recalibrator, folds):
-    """Each row after recalibration, and then by its features, by fits that have not seen it.
+    """Recalibrate each row, then correct it by its features, with fits to other rows.
 
     Returns
     -------
@@ -215,14 +215,14 @@ def _corrected(predictions, columns, rule, recalibrator, folds):
 
 
 def _shares(gains):
-    """Shares of the gains, the largest first."""
+    """Divide the gains by their sum, and sort them, the largest first."""
     total = sum(gains.values())
     shares = {name: gain / total if total > 0 else 0.0 for name, gain in gains.items()}
     return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
 
 def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
-    """The gain by one feature that would have been found with probability 0.8.
+    """Compute the gain by one feature that would have been found with probability 0.8.
 
     The truth is moved, up or down with equal chances, along the log-odds of the class with the
     largest probability, and a feature says which: the gain is what knowing it is worth beyond the

@@ -40,7 +40,7 @@ def _raised(proba):
 def fit_temperature_in_sample(
     predictions: "Predictions", smooth: bool = False, start: float | None = None
 ) -> TemperatureFit:
-    """The temperature of all rows, whose labels are smoothed or not."""
+    """Fit the temperature to all rows, with smoothed labels if `smooth`."""
     problem = predictions.of_proba(_logits_to_fit), predictions.codes, predictions.weight
     smoothing = 1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0
     return fit_temperature(
@@ -53,13 +53,13 @@ def _logits_to_fit(proba):
 
 
 def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
-    """The mean loss after temperature scaling."""
+    """Compute the mean loss after temperature scaling."""
     scaled = fit_temperature_in_sample(predictions).beta * predictions.of_proba(_logits_to_fit)
     return predictions.mean(loss.of_logits(scaled, predictions.codes))
 
 
 def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float:
-    """The mean loss of isotonic calibration in sample, of two classes."""
+    """Compute the mean loss of isotonic calibration in sample, for two classes."""
     n, place = predictions.of_proba(_ranks)
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
@@ -71,7 +71,7 @@ def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float
 
 
 def _ranks(proba):
-    """How many different scores there are, and the position of each row's among them."""
+    """Count the distinct scores, and return the position of each row's score among them."""
     scores, place = np.unique(rank_score(proba), return_inverse=True)
     return len(scores), place
 
@@ -79,7 +79,7 @@ def _ranks(proba):
 def mapped(
     method: Estimator, proba: FloatArray, codes: IntArray, weight: FloatArray, new: FloatArray
 ) -> FloatArray:
-    """New rows by a recalibrator that is fitted to others."""
+    """Recalibrate new rows with a map that is fitted to others."""
     classes = np.arange(proba.shape[1])
     given = None if (weight == 1).all() else weight  # for methods without weights
     with ignore_calibration_warnings():  # one class, or one score, is a fact here

@@ -48,11 +48,11 @@ class Law:
 
     @property
     def standard_error(self) -> float | None:
-        """None for a term that has a degenerate point."""
+        """Return the standard error, or None for a term that has a degenerate point."""
         return None if self.curved else float(np.sqrt(self.variance))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """All values whose own variance allows the estimate, its bias taken off."""
+        """Return all values whose own variance allows the estimate, after removing its bias."""
         z, center = ndtri((1 + level) / 2), self.estimate - self.bias
         if not self.curved:
             error = np.sqrt(self.variance)
@@ -68,19 +68,22 @@ class Law:
 
 
 def _hall(x, g):
-    """The inverse of Hall's transformation of a Student ratio of skewness `g`; x where g is 0."""
+    """Invert Hall's transformation of a Student ratio of skewness `g`.
+
+    Return x if g is 0.
+    """
     return x if abs(g) < 1e-8 else 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1)
 
 
 def _farthest(x, z2, curved, slope):
-    """The largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
+    """Return the largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
     side = 1 if x >= 0 or x**2 <= z2 * curved else -1  # of 0 that q is on
     half = x + side * z2 * slope / 2
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
 def mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
-    """Law of a weighted mean.
+    """Compute the law of a weighted mean.
 
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights, and `squares`
     that of the squared weights.
@@ -95,7 +98,9 @@ def uncertainty_law(
     squares: FloatArray,
     loss: "ProperLoss",
 ) -> Law:
-    """Law of the loss of the class frequencies; degenerate where all labels cost the same.
+    """Compute the law of the loss of the class frequencies.
+
+    Degenerate if all labels cost the same.
 
     There it is its top less a half of the sum of l_i x_i^2, with independent normal x_i. Their
     coefficients l_i are the eigenvalues of the loss's curvature times the multinomial covariance,
@@ -128,7 +133,7 @@ def temperature_laws(
     blind: FloatArray,
     uncertainty: Law,
 ) -> dict[str, Law]:
-    """Laws of calibration, refinement and sharpness for temperature scaling.
+    """Compute the laws of calibration, refinement and sharpness for temperature scaling.
 
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
     are and with the class frequencies, `uncertainty` the law of the latter.
@@ -166,7 +171,7 @@ def temperature_laws(
 
 
 def _derivatives(predictions, beta, loss):
-    """What the laws need of each row at `beta`.
+    """Compute the quantities of each row at `beta` that the laws need.
 
     Its loss, the slope of its log loss and of its loss in beta; and for a label drawn from the
     recalibrated row the variance of the former slope, the covariance of both (which is the second
@@ -186,7 +191,7 @@ def _derivatives(predictions, beta, loss):
 
 
 def _moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:
-    """Variance and skewness of a weighted mean of independent rows.
+    """Compute the variance and skewness of a weighted mean of independent rows.
 
     The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are equal.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def temperature_refinement_log_loss(
     predictions: "Predictions", *, cv: CV = None, label_smoothing: bool = False
 ) -> float:
-    """The log loss after temperature scaling of the predictions.
+    """Compute the log loss after temperature scaling of the predictions.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def temperature_refinement_log_loss(
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
 def temperature_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
-    """The Brier loss after temperature scaling (by log loss) of the predictions.
+    """Compute the Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def temperature_refinement_brier(predictions: "Predictions", *, cv: CV = None) -
 
 @metric(in_report=False, cells=True)
 def isotonic_refinement_log_loss(predictions: "Predictions", *, cv: CV = None) -> float:
-    """The log loss after isotonic calibration of the predictions.
+    """Compute the log loss after isotonic calibration of the predictions.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def isotonic_refinement_log_loss(predictions: "Predictions", *, cv: CV = None) -
 
 @metric(range=(0.0, 2.0), in_report=False, cells=True)
 def isotonic_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
-    """The Brier loss after isotonic calibration of the predictions.
+    """Compute the Brier loss after isotonic calibration of the predictions.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class LossDecomposition:
 
     @property
     def action(self) -> Action | None:
-        """What the gains say: "recalibrate", "retrain", "both" or "neither".
+        """Return "recalibrate", "retrain", "both" or "neither", according to the gains.
 
         None without features or without intervals. A gain counts as found where the lower end of
         its 90 % interval is above 0: each by chance in at most 5 % of the samples in which there is
@@ -101,7 +101,7 @@ class LossDecomposition:
         return "recalibrate" if found[0] else "retrain" if found[1] else "neither"
 
     def advice(self, level: float = 0.9) -> str | None:
-        """`action` in plain English, with the gains; None where `action` is None.
+        """Describe `action` in plain English, with the gains; None if `action` is None.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class LossDecomposition:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Numbers and texts, for JSON: the terms with standard errors and intervals.
+        """Return numbers and texts for JSON: the terms with standard errors and intervals.
 
         Parameters
         ----------
@@ -214,11 +214,11 @@ class LossDecomposition:
         return f"{', '.join(first)} and {last}" if first else last
 
     def without_intervals(self) -> "LossDecomposition":
-        """The same terms, of which nothing says how far they may be from the population."""
+        """Return the same terms without standard errors and intervals."""
         return replace(self, standard_errors=dict.fromkeys(self.standard_errors), _laws={})
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
-        """A confidence interval for the value of a term in the population.
+        """Return a confidence interval for the value of a term in the population.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class LossDecomposition:
 
 
 def _shown(value, width):
-    """A number with two digits of what it may be off by."""
+    """Format a number with two digits of its half width."""
     digits = 2 if not width > 0 else int(np.clip(1 - np.floor(np.log10(width)), 2, 8))
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text

@@ -59,7 +59,7 @@ class _Question(NamedTuple):
     recalibrator: str  # where none is given
 
     def residual(self, rows: AnyArray | slice) -> FloatArray:
-        """What was to be predicted less what was, of some rows in the compared classes."""
+        """Compute labels less predictions, for some rows in the compared classes."""
         truth = np.eye(self.proba.shape[1])[self.codes[rows]]
         return (truth - self.proba[rows])[:, self.compared]
 
@@ -86,7 +86,7 @@ def _of_vectors(predictions: "Predictions") -> _Question:
 
 
 def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
-    """For each row the vector u of dual norm 1 with the largest <u, v>, which is the norm of v."""
+    """Return, for each row, the vector u of dual norm 1 with the largest <u, v> = norm of v."""
     size = np.abs(v)
     largest = size.max(axis=1, keepdims=True)
     size /= np.where(largest > 0, largest, 1.0)
@@ -103,7 +103,7 @@ def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
 
 
 def _terms(question, rows, recalibrated, norm, direction):
-    """t_i, whose mean is the estimate, of some rows."""
+    """Compute the terms t_i of some rows, whose mean is the estimate."""
     score = question.proba[rows][:, question.compared]
     gap = recalibrated[:, question.compared] - score
     gap[np.abs(gap) < _EQUAL] = 0.0
@@ -115,7 +115,7 @@ def _terms(question, rows, recalibrated, norm, direction):
 
 
 def _recalibrated(recalibrator, question, train, test):
-    """Probabilities of some rows by a fit to others."""
+    """Predict some rows with a fit to others."""
     if not len(train):  # of a predicted class that is in one fold alone
         return question.proba[test]
     proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
@@ -125,7 +125,7 @@ def _recalibrated(recalibrator, question, train, test):
 
 
 def _estimate(question, norm, recalibrator, cv, direction):
-    """The mean of the terms, each by a fit that has not seen its row."""
+    """Average the terms, each computed by a fit to other rows."""
     weight = question.weight / question.weight.sum()
     pairs = _folds(question, cv)
     if not pairs:  # one prediction for all rows: its frequency is all there is
@@ -140,7 +140,9 @@ def _estimate(question, norm, recalibrator, cv, direction):
 
 
 def _folds(question, cv) -> _Pairs:
-    """Pairs of rows (train, test) that test each row once; none where there is one prediction.
+    """Return pairs of rows (train, test) that test each row once.
+
+    None for a single prediction.
 
     An int deals whole predictions: rows of equal `key` stay together, so that the folds depend
     neither on the order of the rows nor on whether equal rows are counted or repeated.
@@ -174,7 +176,7 @@ def _folds(question, cv) -> _Pairs:
 
 
 def _vector_key(proba):
-    """A number for each distinct row, whatever the order of the classes."""
+    """Compute a number for each distinct row that does not depend on the order of the classes."""
     draws = np.random.default_rng(0).random(proba.shape[1])
     mixed = np.einsum("ij,j->i", np.sort(proba, axis=1), draws)
     return np.unique(mixed, return_inverse=True)[1].ravel()
@@ -198,7 +200,7 @@ def _check(norm, recalibrator, direction):
 def _canonical(
     predictions: "Predictions", *, norm=1.0, recalibrator=None, cv=5, direction=None
 ) -> float:
-    """The error of whole vectors."""
+    """Compute the error of whole vectors."""
     norm = _check(norm, recalibrator, direction)
     return _estimate(_of_vectors(predictions), norm, recalibrator, cv, direction)
 
@@ -218,7 +220,7 @@ def variational_calibration_error(
     cv: CV = 5,
     direction: Literal["over", "under"] | None = None,
 ) -> float:
-    """Calibration error without bins: mean distance between predictions and their recalibration.
+    """Compute a calibration error without bins: the mean distance from recalibrated scores.
 
     For predictions f with true frequencies C it is the largest mean of <u(f), Y - f> over functions
     u with values of dual norm at most 1, attained where u points from f to C. Here u points
@@ -310,7 +312,7 @@ def variational_calibration_interval(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> VariationalInterval:
-    """A confidence interval and a lower bound for `variational_calibration_error`.
+    """Compute a confidence interval and a lower bound for `variational_calibration_error`.
 
     Parameters
     ----------
@@ -380,7 +382,9 @@ def variational_calibration_interval(
 
 
 def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
-    """The terms by fits to earlier folds, and their weights; the rows of the first fold have none.
+    """Compute terms by fits to earlier folds, and their weights.
+
+    The first fold has none.
 
     The problems of "classwise" are about the same rows, whose terms are averaged: one order of the
     folds for all.
@@ -408,7 +412,7 @@ def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
 def _progressive(
     question, pairs, recalibrator, norm, direction
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Terms and weights of each fold but the first."""
+    """Iterate over the terms and weights of each fold but the first."""
     n = len(question.codes)
     if not pairs:  # one prediction for all rows, which are divided as they come
         pairs = [(None, np.arange(j, n, 5)) for j in range(min(n, 5))]

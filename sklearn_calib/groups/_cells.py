@@ -49,7 +49,7 @@ class GroupCells(NamedTuple):
 def cells_of_rows(
     pattern: IntArray, pair: FloatArray, hit: AnyArray, weight: FloatArray, pool: bool
 ) -> GroupCells:
-    """The cells of rows; `pool` is False where each row must be a cell.
+    """Return the cells of rows; with `pool=False` each row is a cell of its own.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def cells_of_rows(
 
 
 def _as_counted(pair):
-    """Both columns of one number, in the digits that a summary keeps."""
+    """Compute both columns from one number, in the digits that a summary keeps."""
     plain = np.asarray(pair)
     t, high = distances_of(plain[:, 1], plain[:, 0])
     rest = 1.0 - t
@@ -93,7 +93,7 @@ def _as_counted(pair):
 
 
 def cells_of_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
-    """The cells of summaries, as their `samples` has them, each of one combination of groups."""
+    """Return the cells of summaries (from their `samples`), each of one combination of groups."""
     parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
     proba, counts, weight, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
     pattern = np.repeat(pattern, [len(part[0]) for part in parts])
@@ -103,7 +103,7 @@ def cells_of_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
 def pooled_cells(
     pattern: IntArray, proba: FloatArray, counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> GroupCells:
-    """Cells of any order, equal ones added."""
+    """Sort cells, and add up those that are equal."""
     log = log_proba(proba)
     z = log[:, 1] - log[:, 0]
     order = np.lexsort((z, pattern, proba[:, 1]))
@@ -115,20 +115,20 @@ def pooled_cells(
 
 
 def _merged(cells, order, starts):
-    """Runs of cells as one each, with the probabilities of the first."""
+    """Merge each run of cells into one, with the probabilities of the first."""
     first = order[starts]
     sums = [np.add.reduceat(column[order], starts) for column in cells[4:]]
     return GroupCells(*(column[first] for column in cells[:4]), *sums)
 
 
 def _with_steps(cells):
-    """Cells of increasing scores, ranked by them."""
+    """Number the distinct scores of sorted cells."""
     score = cells.proba[:, 1]
     return cells._replace(step=np.cumsum(np.append(0, score[1:] > score[:-1])))
 
 
 def _coarse(cells):
-    """As few cells as the audit draws from, pooled as a summary does it, at their mean scores."""
+    """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
     if len(cells.z) <= MOST_CELLS:
         return cells
     t, high = distances_of(cells.proba[:, 1], cells.proba[:, 0])
@@ -160,7 +160,7 @@ def _coarse(cells):
 
 
 def cells_of_groups(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """The cells of each group, increasing, one group after the other, and where each begins.
+    """Return the cells of all groups, one group after the other, and the start of each group.
 
     Parameters
     ----------

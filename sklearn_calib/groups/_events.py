@@ -64,7 +64,7 @@ class Event:
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
 
     def standardised(self, residual: FloatArray, work: FloatArray) -> FloatArray:
-        """Range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
+        """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
         from .._kernels._group_paths import DRAWS, standardised_paths
 
         out = np.empty((3, len(self.starts) - 1, DRAWS))
@@ -73,7 +73,7 @@ class Event:
         return out
 
     def observed(self, work: FloatArray) -> FloatArray:
-        """The range of the path of each group."""
+        """Compute the range of the observed path of each group."""
         residual = np.zeros((len(self.score), work.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
         sigma = self.standardised(residual, work)[0, :, 0]
@@ -81,7 +81,7 @@ class Event:
         return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
 
     def drawn(self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray) -> FloatArray:
-        """The same as `standardised`, of drawn labels.
+        """Compute `standardised` for drawn labels.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Draws(NamedTuple):
 
 
 def draw(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
-    """Sets of labels, drawn for all events and groups at once."""
+    """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS
 
     work = np.empty((4, DRAWS))
@@ -158,13 +158,16 @@ def draw(events: Sequence[Event], n_resamples: int, random_state: RandomStateLik
 
 
 def _guarded(sigma):
-    """A little less, so that rounding does not make an equal replicate smaller."""
+    """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
     infinite = np.isinf(sigma)
     return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma)))
 
 
 def _in_threads(function, *arguments):
-    """The results in their order; the kernels release the lock, so plain threads use the cores."""
+    """Map a function in threads.
+
+    The kernels release the lock, so that threads use all cores.
+    """
     from .._kernels._compile import n_threads
 
     with ThreadPoolExecutor(n_threads()) as pool:
@@ -172,13 +175,13 @@ def _in_threads(function, *arguments):
 
 
 def quantile(drawn: FloatArray, level: float) -> float:
-    """What a further draw exceeds with probability 1 - level at most."""
+    """Return the value that a further draw exceeds with probability at most 1 - level."""
     place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
     return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
 
 
 def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float) -> list[GroupRow]:
-    """What the audit says of each group.
+    """Build the result row of each group.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class GradeCalibration(Shown):
     n_unsure: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as a dict of numbers, texts and lists; None for NaN."""
+        """Return all fields as a dict of numbers, texts and lists; NaN becomes None."""
         rows = [
             {name: None if value != value else value for name, value in row._asdict().items()}
             for row in self.rows
@@ -121,7 +121,7 @@ class GradeCalibration(Shown):
 
     @property
     def summary(self) -> str:
-        """The result in sentences."""
+        """Describe the result in sentences."""
         n_rows, events = (
             sum(getattr(row, name) for row in self.rows) for name in ("n_rows", "events")
         )
@@ -142,7 +142,7 @@ class GradeCalibration(Shown):
         return text
 
     def section(self) -> Section:
-        """The summary and the table, as reports show them."""
+        """Build the section of a report: the summary and the table."""
         cells = [*map(self._cells, self.rows), self._portfolio_cells()]
         table = Table(_HEADER, cells, "", "names unbroken", spare=(6,))
         red, amber = self.lights[1], self.lights[0]

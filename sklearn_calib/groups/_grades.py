@@ -91,7 +91,7 @@ class Grades(Shown):
     def from_quantiles(
         cls, y_proba: ArrayLike, n_grades: int = 7, names: Sequence[str] | None = None
     ) -> "Grades":
-        """Grades of as nearly equal numbers of rows as ties allow.
+        """Make grades with numbers of rows as equal as ties allow.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Grades(Shown):
         labels: ArrayLike | None = None,
         pos_label: object = None,
     ) -> "Grades":
-        """Grades whose observed rates rise, with at least so many events each.
+        """Make grades whose observed rates rise, with at least `min_events` events each.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Grades(Shown):
     # -- what they do -----------------------------------------------------------------------------
 
     def assign(self, y_proba: ArrayLike) -> AnyArray:
-        """The name of the grade of each row.
+        """Return the name of the grade of each row.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Grades(Shown):
         return np.asarray(self.names)[self.transform(y_proba)]
 
     def transform(self, y_proba: ArrayLike) -> AnyArray:
-        """The number of the grade of each row, from 0 on.
+        """Return the number of the grade of each row, from 0 on.
 
         Parameters
         ----------
@@ -248,11 +248,11 @@ class Grades(Shown):
 
     @property
     def bands(self) -> dict[str, float]:
-        """From the name of each grade to its lowest probability: ``to_sql(map, bands=)``."""
+        """Return the lowest probability of each grade by its name, for ``to_sql(map, bands=)``."""
         return dict(zip(self.names, (0.0, *self.edges), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Edges and names as lists: ``Grades(**grades.to_dict())`` is equal."""
+        """Return edges and names as lists: ``Grades(**grades.to_dict())`` is equal."""
         return {"edges": [*self.edges], "names": [*self.names]}
 
     def _sections(self):
@@ -265,7 +265,10 @@ class Grades(Shown):
 
 
 def _listed(values):
-    """A column of a table, or an array, as a list; else as it is."""
+    """Convert a column of a table or an array to a list.
+
+    Return anything else unchanged.
+    """
     if isinstance(values, str | Sequence):
         return values
     found = values.to_list() if hasattr(values, "to_list") else values
@@ -273,7 +276,7 @@ def _listed(values):
 
 
 def grades_of(grades: Any) -> Grades:
-    """Grades as they are, or made of edges, or of a dict with "edges" and "names"."""
+    """Return grades, which are made of edges or of a dict with "edges" and "names" if needed."""
     if isinstance(grades, Grades):
         return grades
     if isinstance(grades, Mapping) and not {"edges"} <= {*grades} <= {"edges", "names"}:
@@ -306,7 +309,7 @@ def _scores(y_proba):
 
 
 def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Isotonic blocks: where each begins, its events and its rows."""
+    """Fit isotonic blocks, and return the start, events and rows of each."""
     values, place = np.unique(score, return_inverse=True)
     rows = np.bincount(place.ravel())
     events = np.bincount(place.ravel(), weights=hit)
@@ -316,7 +319,7 @@ def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyAr
 
 
 def _joined(starts, events, rows, least):
-    """Neighbours joined from the first on until each has the events."""
+    """Join neighbours, from the first on, until each has at least `least` events."""
     first, total = [0], 0.0
     for number, found in enumerate(events):
         if total >= least:
@@ -335,7 +338,7 @@ def _with_next(values, place):
 
 
 def _loss_of_joining(events, rows):
-    """Log likelihood that is lost where each grade joins the next one."""
+    """Compute the log likelihood that is lost if each grade joins the next one."""
 
     def likelihood(k, n):
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -165,7 +165,7 @@ def group_calibration(
 
 
 def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> GroupCalibration:
-    """`group_calibration` of validated predictions.
+    """Compute `group_calibration` from validated predictions.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def audit_summaries(
     max_cells: int | None = None,
     **options: Any,
 ) -> GroupCalibration:
-    """`group_calibration` of a summary for each combination of values.
+    """Compute `group_calibration` from one summary for each combination of values.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def audit_summaries(
 
 
 def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
-    """The groups of a column, of whose values each stands for `counts` rows.
+    """Return the groups of a column in which each value stands for `counts` rows.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any
 def audit_pairs(
     pairs: Any, partitions: Sequence[Partition], counts: IntArray, summary: Any, **options: Any
 ) -> GroupCalibration:
-    """`group_calibration` of rows that were counted by score and combination of groups.
+    """Compute `group_calibration` from rows counted by score and combination of groups.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _of_cells(cells, partitions, counts, title, how):
 
 
 def _patterns_of_groups(grouping, pattern):
-    """The combinations that each group consists of."""
+    """Return the combinations of values that each group consists of."""
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
         return grouping.rows
     found = []
@@ -347,7 +347,7 @@ def _check_alike(summaries, how):
 
 
 def _columns_of(summaries, names):
-    """The values of the keys by column."""
+    """Split the keys of summaries into columns of values."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])
     if names is None:

@@ -163,7 +163,7 @@ def partitions_of(
     kept: AnyArray | None = None,
     counts: IntArray | None = None,
 ) -> list[Partition]:
-    """One partition for each column or mask.
+    """Return one partition for each column or mask.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def partitions_of(
 def groups_of(
     partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
 ) -> Grouping:
-    """The groups of partitions of `n` rows, or of what stands for `counts` rows."""
+    """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
     names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
     n = n if counts is None else int(counts.sum())
     sizes = [_sizes(one, counts) for one in partitions]
@@ -200,7 +200,7 @@ def groups_of(
 
 
 def patterns_of(partitions: Sequence[Partition]) -> IntArray:
-    """The number of the combination of groups of each row, in the order of the groups."""
+    """Number the combination of groups of each row, in the order of the groups."""
     pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
     size = 1
     for one in partitions:
@@ -235,7 +235,7 @@ def _collect(partition, size, limit, least, names, rows):
 
 
 def _pairs(partitions, sizes):
-    """What groups of any two partitions have in common, and the sizes of the smaller of the two."""
+    """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
     for second, (b, of_b) in enumerate(zip(partitions, sizes, strict=True)):
         for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
             codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes)
@@ -279,7 +279,10 @@ def _partitions(groups, n_samples, rule, take, counts):
 
 
 def _are_masks(groups):
-    """Whether it is a list of arrays; a list of single values is one column."""
+    """Return whether `groups` is a list of arrays.
+
+    A list of single values is one column.
+    """
     listed = isinstance(groups, list | tuple) and len(groups) > 0
     return listed and all(np.ndim(one) == 1 and not isinstance(one, str) for one in groups)
 
@@ -308,7 +311,7 @@ def _of_mask(mask, number, n_samples, take):
 def of_column(
     name: str, values: AnyArray, rule: Audit, counts: IntArray | None = None
 ) -> Partition:
-    """The groups of one column; each value stands for one row, or for `counts` rows."""
+    """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
     values, missing = _without_missing(values)
     if values.dtype.kind == "V":
         cure = "Pass a dict of its fields, each an array"
@@ -337,7 +340,7 @@ def of_column(
 
 
 def _without_missing(values):
-    """The values with the plainest dtype that holds them, and which of them are missing."""
+    """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
     if values.dtype.kind == "f":
         return values, np.isnan(values)
     if values.dtype.kind in "mM":
@@ -356,7 +359,7 @@ def _without_missing(values):
 
 
 def _text(value):
-    """One value as text; whole numbers without a point."""
+    """Format one value as text; whole numbers have no decimal point."""
     if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < 1e15:
         return str(int(value))
     text = _short(value)
@@ -364,7 +367,7 @@ def _text(value):
 
 
 def _bins(name, distinct, n_rows, n_bins, whole):
-    """Quantile bins that end at values: the bin of each value. Equal values share one."""
+    """Assign values to quantile bins that end at values; equal values share a bin."""
     values, n_rows, _ = thinned(distinct, n_rows)
     reached = np.cumsum(n_rows)
     wanted = np.arange(1, n_bins) * reached[-1] / n_bins
@@ -389,7 +392,7 @@ def _short(value):
 
 
 def _most_frequent(name, distinct, n_rows):
-    """One group for each of the most frequent values, one for all others: that of each value."""
+    """Make one group for each of the most frequent values, and one for all others."""
     kept = np.sort(np.argsort(-n_rows, kind="stable")[:MOST_VALUES])
     place = np.full(len(distinct), MOST_VALUES)
     place[kept] = np.arange(MOST_VALUES)

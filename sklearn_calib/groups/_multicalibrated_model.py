@@ -163,7 +163,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
             return self
 
     def predict_proba(self, X: Features) -> FloatArray:
-        """Corrected probabilities.
+        """Predict corrected probabilities.
 
         Parameters
         ----------
@@ -183,22 +183,22 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
 
     @property
     def correction_(self) -> MulticalibratedScores:
-        """The fitted correction."""
+        """Return the fitted correction."""
         return self._only_pair("correction_").recalibrator
 
     @property
     def n_rounds_(self) -> int:
-        """Rounds that were chosen."""
+        """Return the chosen number of rounds."""
         return self.correction_.n_rounds_
 
     @property
     def n_trees_(self) -> int:
-        """Trees that were chosen, of all rounds together."""
+        """Return the chosen number of trees in all rounds together."""
         return self.correction_.n_trees_
 
     @property
     def cv_losses_(self) -> FloatArray:
-        """Log loss in nats of the rows left out, before and after every 10 trees."""
+        """Return the held-out log loss in nats, before and after every 10 trees."""
         return self.correction_.cv_losses_
 
     @property
@@ -211,7 +211,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         return MulticalibratedScores(cv=cv, **{name: getattr(self, name) for name in names})
 
     def _out_of_fold(self, job):
-        """Scores of models that have not seen the rows, the rows, and the folds among them."""
+        """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, job.codes, classifier=True)
         scores, rows = [], []
         splits = [*cv.split(job.X, job.codes, **job.split_params)]
@@ -261,7 +261,7 @@ def _is_all(groups):
 
 
 def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
-    """The columns of the groups, taken from the features."""
+    """Take the columns of the groups from the features."""
     if callable(groups):
         return table_columns(groups(X), n_rows)
     if _is_all(groups):

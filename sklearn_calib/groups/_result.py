@@ -123,7 +123,7 @@ class GroupCalibration(Shown):
     members: list[AnyArray] = field(repr=False, default_factory=list)
 
     def worst(self, n: int = 5) -> list[GroupRow]:
-        """The groups of the largest sigma, the largest first.
+        """Return the groups with the largest sigma, the largest first.
 
         Parameters
         ----------
@@ -138,16 +138,16 @@ class GroupCalibration(Shown):
 
     @property
     def rejected(self) -> list[GroupRow]:
-        """The groups whose adjusted p-value is at most 1 - level, the worst first."""
+        """Return the groups whose adjusted p-value is at most 1 - level, the worst first."""
         return [r for r in self.worst(len(self.rows)) if r.adjusted_p_value <= self.alpha]
 
     @property
     def alpha(self) -> float:
-        """1 - level: the probability of rejecting any group where all are calibrated."""
+        """Return 1 - level: the probability of rejecting any group if all are calibrated."""
         return round(1 - self.level, 12)
 
     def to_frame(self) -> DataFrame:
-        """All groups as a pandas DataFrame, one row for each, columns as of `GroupRow`.
+        """Return all groups as a pandas DataFrame with one row each and the columns of `GroupRow`.
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
@@ -155,7 +155,7 @@ class GroupCalibration(Shown):
         return pd.DataFrame(self.rows, columns=GroupRow._fields)
 
     def to_dict(self) -> dict[str, object]:
-        """Everything but the draws and the members, as a dict of numbers, texts and lists."""
+        """Return all fields except the draws and the members as a dict of plain values."""
         names = ("p_value", "sigma", "critical_sigma", "level")
         found: dict[str, object] = {name: getattr(self, name) for name in names}
         found["n_rows"] = self.n_samples
@@ -164,7 +164,7 @@ class GroupCalibration(Shown):
 
     @property
     def summary(self) -> str:
-        """The result in three sentences."""
+        """Describe the result in three sentences."""
         tested = f"{len(self.rows)} group{'s' * (len(self.rows) != 1)}"
         left = f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
         wrong = len(self.rejected)
@@ -187,7 +187,7 @@ class GroupCalibration(Shown):
         return [self.section(_SHOWN)]
 
     def section(self, n: int) -> Section:
-        """The summary and the worst groups, as reports show them.
+        """Build the section of a report: the summary and the worst groups.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class GroupCalibration(Shown):
 
 
 def _estimate(value, low, high):
-    """A number with its interval, or a dash."""
+    """Format a number with its interval, or a dash."""
     if np.isnan(value):
         return "-"
     if not np.isfinite([low, high]).any():

@@ -118,7 +118,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             return self
 
     def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:
-        """Corrected probabilities.
+        """Predict corrected probabilities.
 
         Parameters
         ----------
