@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
 if not _TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Sub-packages, and what they offer here, are imported when they are first asked for."""
+        """Import sub-packages and their public names when they are first used."""
         if name in __all__:
             homes = (vars(_import_module(f"{__name__}.{home}")) for home in _HOMES)
             globals()[name] = next(home[name] for home in homes if name in home)

@@ -20,7 +20,7 @@ def restore_if_raised(instance: object) -> Iterator[None]:
 
 @contextmanager
 def atomic_fit(model: Any) -> Iterator[Any]:
-    """An unfitted copy, whose state becomes that of the estimator at once when it is whole.
+    """Yield an unfitted copy, whose state replaces that of the estimator once it is complete.
 
     Threads that predict meanwhile see the attributes of before, all of them. After an error or an
     interruption nothing half-fitted looks fitted.

@@ -14,7 +14,7 @@ _FEW = 16  # rows per cell, on average: drawing rows takes less time then than d
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
-    """A numpy Generator from anything that `random_state` may be.
+    """Make a numpy Generator from any `random_state`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
 
 
 def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
-    """A RandomState from the same, for scikit-learn and for draws that were published with one."""
+    """Make a RandomState from any `random_state`, for scikit-learn and published draws."""
     if isinstance(random_state, np.random.RandomState):
         return random_state
     if isinstance(random_state, np.random.Generator):
@@ -67,13 +67,13 @@ def _invalid_random_state(random_state: object) -> InvalidInputError:
 
 
 def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:
-    """`n` independent Generators that depend on `random_state` alone."""
+    """Return `n` independent Generators that depend on `random_state` alone."""
     seeds = generator(random_state).integers(0, 2**63, size=(n, 2))
     return [np.random.default_rng(seed) for seed in seeds]
 
 
 def scrambled(key: AnyArray) -> AnyArray:
-    """Bits of unsigned 64-bit numbers mixed (the last steps of splitmix64).
+    """Mix the bits of unsigned 64-bit numbers (the last steps of splitmix64).
 
     From numbers that differ, keys that are as good as drawn at random.
     """
@@ -83,7 +83,7 @@ def scrambled(key: AnyArray) -> AnyArray:
 
 
 def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
-    """One label per row from its law.
+    """Draw one label per row from its distribution.
 
     Parameters
     ----------
@@ -102,18 +102,18 @@ def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def label_bounds(proba: ArrayLike) -> FloatArray:
-    """What `draw_labels` compares uniform numbers with: cumulated rows, the last exactly 1."""
+    """Compute the bounds for `draw_labels`: cumulated rows, the last exactly 1."""
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
     return bounds / bounds[:, -1:]
 
 
 def multiplicities(n: int, rng: np.random.Generator) -> FloatArray:
-    """How often each of `n` rows is drawn in a bootstrap sample: float64, sums to n."""
+    """Draw how often each of `n` rows is in a bootstrap sample: float64, sums to n."""
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
 
 
 def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
-    """Multiplicities of clusters: one fewer drawn than there are, so that variances are unbiased.
+    """Draw multiplicities of clusters, one fewer than there are, for unbiased variances.
 
     Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
     """
@@ -145,12 +145,12 @@ class RowsInCells:
 
     @cached_property
     def _cell(self):
-        """The cell of each row."""
+        """Return the cell of each row."""
         return np.repeat(np.arange(len(self.rows)), self.rows)
 
     @cached_property
     def _chance(self):
-        """The chance of each row."""
+        """Return the probability of each row."""
         return self._given if self._of_rows else self._given[self._cell]
 
     @cached_property
@@ -159,12 +159,12 @@ class RowsInCells:
 
     @cached_property
     def _range(self):
-        """The smallest and the largest chance of the rows of each cell."""
+        """Return the smallest and the largest probability of the rows of each cell."""
         ends = np.minimum, np.maximum
         return [end.reduceat(self._given, self._starts) for end in ends]
 
     def ones(self, rng: np.random.Generator, weight: FloatArray | None = None) -> AnyArray:
-        """How many labels are 1 in each cell, or their summed weight."""
+        """Draw how many labels are 1 in each cell, or their summed weight."""
         if weight is None and not self.few:
             return self._numbers(rng) if self._of_rows else rng.binomial(self.rows, self._given)
         hit = rng.random(len(self._chance)) < self._chance
@@ -181,7 +181,7 @@ class RowsInCells:
         return ones + np.bincount(cell[u < self._chance[row]], minlength=len(ones))
 
     def _places(self, numbers, rng):
-        """So many different rows of each cell, each with the same chance: places in the cells."""
+        """Draw different rows of each cell with equal probabilities, as positions in the cells."""
         places = rng.integers(0, np.repeat(self.rows, numbers))
         ends = numbers.cumsum()
         for c in np.flatnonzero(numbers > 1):
@@ -193,7 +193,7 @@ class RowsInCells:
 def weight_moments(
     counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Mean and variance of the weights of the rows of each cell; whether all variances are 0.
+    """Compute mean and variance of the weights in each cell, and whether all variances are 0.
 
     Parameters
     ----------
@@ -216,7 +216,10 @@ def weight_of_some(
     moments: tuple[FloatArray, FloatArray, bool],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """The weight of `some` rows drawn without replacement, of `counts`; see `weight_moments`."""
+    """Draw the weight of `some` of `counts` rows without replacement.
+
+    See `weight_moments`.
+    """
     mean, variance, equal = moments
     drawn = np.where(some < counts, some * mean, weight)
     if not equal:

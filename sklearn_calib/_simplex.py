@@ -75,18 +75,18 @@ class SimplexArray(np.ndarray):
 
 
 def two_classes_of_margin(margin: FloatArray) -> FloatArray:
-    """Two columns from the log-odds of the second class."""
+    """Return two columns of probabilities from the log-odds of the second class."""
     log = _of_both_classes(special.log_expit, margin)
     return with_log(np.exp(log), log)
 
 
 def sigmoid_columns(margin: FloatArray) -> FloatArray:
-    """Two columns from the log-odds of the second class, as plain numbers."""
+    """Return two columns from the log-odds of the second class, without logarithms."""
     return _of_both_classes(special.expit, margin)
 
 
 def _of_both_classes(function, margin):
-    """A function of the log-odds of the first class and of the second, as two columns."""
+    """Apply a function to the log-odds of the first class and of the second, as two columns."""
     columns = np.empty((len(margin), 2))
     function(-margin, out=columns[:, 0])
     function(margin, out=columns[:, 1])
@@ -96,7 +96,7 @@ def _of_both_classes(function, margin):
 def with_log(
     proba: FloatArray, log: FloatArray | None, absent: AnyArray | None = None
 ) -> FloatArray:
-    """A `SimplexArray` of probabilities and their logarithms, and of `with_absent`."""
+    """Make a `SimplexArray` of probabilities, their logarithms, and a mask of absent options."""
     out = np.asarray(proba).view(SimplexArray)
     out._log, out._absent = log, absent
     out.flags.writeable = False
@@ -106,17 +106,20 @@ def with_log(
 def with_absent(
     proba: FloatArray, absent: AnyArray | None, log: FloatArray | None = None
 ) -> FloatArray:
-    """A `SimplexArray` that knows which options a row does not have; their probability is 0."""
+    """Make a `SimplexArray` with a mask of the options that a row lacks.
+
+    They have probability 0.
+    """
     return with_log(proba, log, absent)
 
 
 def absent_of(proba: FloatArray) -> AnyArray | None:
-    """Which options each row does not have, bool of the shape of `proba`; None where all do."""
+    """Return the mask of the options that each row lacks; None if all rows have all."""
     return proba._absent if isinstance(proba, SimplexArray) else None
 
 
 def log_of_options(proba: FloatArray) -> FloatArray:
-    """As `log_proba`, with -inf for the options that a row does not have."""
+    """Return `log_proba`, with -inf for the options that a row lacks."""
     if not isinstance(proba, SimplexArray) or proba._absent is None:
         return log_proba(proba)
     log = log_proba(np.asarray(proba)) if proba._log is None else proba._log.copy()
@@ -125,13 +128,16 @@ def log_of_options(proba: FloatArray) -> FloatArray:
 
 
 def row_blocks(table: Any, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of rows of a table of two dimensions, of about so many entries each."""
+    """Iterate over slices of rows of a two-dimensional table, of about `entries` entries each."""
     rows = max(1, entries // table.shape[1])
     return (slice(start, start + rows) for start in range(0, len(table), rows))
 
 
 def softmax_of_rows(logits: AnyArray) -> FloatArray:
-    """Probabilities with their logarithms, from one exponential; the sigmoid for one column."""
+    """Compute probabilities and logarithms with one exponential.
+
+    The sigmoid for one column.
+    """
     if logits.shape[1] == 1:
         return two_classes_of_margin(logits[:, 0].astype(np.float64, copy=False))
     proba, log = np.empty(logits.shape), np.empty(logits.shape)
@@ -147,7 +153,7 @@ def softmax_of_rows(logits: AnyArray) -> FloatArray:
 
 
 def log_proba(proba: FloatArray) -> FloatArray:
-    """Logarithms of probabilities, finite even where a probability is zero.
+    """Return logarithms of probabilities, finite even if a probability is zero.
 
     Parameters
     ----------
@@ -183,7 +189,7 @@ def log_proba(proba: FloatArray) -> FloatArray:
 
 
 def carries_log(proba: FloatArray) -> bool:
-    """Whether an array has exact logarithms, as those made from logits have."""
+    """Return whether an array has exact logarithms, as those made from logits do."""
     return isinstance(proba, SimplexArray) and proba._log is not None
 
 
@@ -208,7 +214,7 @@ class LowEnd:
 
     @property
     def floor(self) -> float:
-        """Half of a vote where values are shares of votes, else half the smallest positive value.
+        """Return half of a vote if values are fractions of votes, else half the smallest positive.
 
         Where there are exact zeros, values far below all others are rounding noise, and zeros too.
         """
@@ -223,7 +229,10 @@ class LowEnd:
 
 
 def low_end(proba: FloatArray, shares: bool = True) -> LowEnd:
-    """The `LowEnd` of rows of probabilities, which are not looked at as shares unless `shares`."""
+    """Compute the `LowEnd` of rows of probabilities.
+
+    `shares` allows fractions of votes.
+    """
     plain = np.asarray(proba)
     low = plain[(plain > 0) & (plain <= 2 * LARGEST_FLOOR)]
     smallest = np.full(_EXPONENTS, np.inf)
@@ -234,7 +243,7 @@ def low_end(proba: FloatArray, shares: bool = True) -> LowEnd:
 
 
 def learned_floor(proba: FloatArray) -> float:
-    """What an exact zero counts as, see `LowEnd.floor`."""
+    """Return the value that replaces an exact zero; see `LowEnd.floor`."""
     plain, absent = np.asarray(proba), absent_of(proba)
     if absent is not None:
         plain = plain[~absent][:, None]
@@ -248,12 +257,12 @@ def _floor_below(smallest):
 
 
 def _may_be_shares(plain):
-    """Whether some of the values are multiples of one 1 / N, as shares of votes are."""
+    """Return whether some values are multiples of one 1 / N, as fractions of votes are."""
     return bool(_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
 
 
 def _levels(plain):
-    """The least N up to 1000 for which all values are multiples of 1 / N, or 0."""
+    """Return the least N up to 1000 for which all values are multiples of 1 / N, or 0."""
     flat = plain.ravel()
     fits = _fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
     while fits.any():
@@ -267,14 +276,14 @@ def _levels(plain):
 
 
 def _fitting_levels(values):
-    """For N = 1, 2, ..., 1000, whether all of the values are multiples of 1 / N."""
+    """Return, for N = 1, 2, ..., 1000, whether all values are multiples of 1 / N."""
     scaled = np.multiply.outer(np.arange(1, _MOST_LEVELS + 1), values)
     away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
     return away <= SHARE_ROUNDING * np.arange(1, _MOST_LEVELS + 1)
 
 
 def raised(proba: FloatArray, floor: float) -> FloatArray:
-    """Probabilities below the floor raised to it, and their rows divided by the sum.
+    """Raise probabilities below the floor to it, and divide their rows by the sum.
 
     Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
     """
@@ -295,7 +304,7 @@ def raised(proba: FloatArray, floor: float) -> FloatArray:
 
 
 def log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
-    """-log(max(p, 2.2e-16)) in nats, from 0 to 36.04: of all entries, or of those at an index.
+    """Compute -log(max(p, 2.2e-16)) in nats, from 0 to 36.04, of all entries or some.
 
     The one definition for every log loss that the package reports. Fits have floors of their own.
     """
@@ -305,7 +314,7 @@ def log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
 
 
 def log_odds(proba: FloatArray) -> FloatArray:
-    """Log-odds of the second of two classes: ``log p_1 - log p_0``.
+    """Compute the log-odds of the second of two classes: ``log p_1 - log p_0``.
 
     Orders like the probability and keeps its digits at both ends.
 
@@ -329,7 +338,7 @@ def log_odds(proba: FloatArray) -> FloatArray:
 
 
 def without_rounding_noise(scores: FloatArray, least_exponent: int = -2000) -> FloatArray:
-    """Scores rounded to 36 significant bits (1.5e-11), for methods that pool equal scores.
+    """Round scores to 36 significant bits (1.5e-11), for methods that pool equal scores.
 
     A model may give the same row another last digit alone than in a batch; such rows are ties.
     Scores below 2^least_exponent are rounded as those above, to the same multiples.
@@ -340,7 +349,7 @@ def without_rounding_noise(scores: FloatArray, least_exponent: int = -2000) -> F
 
 
 def least_rounding_above(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
-    """The smallest log-odds that `rank_score` moves above bounds, or also onto them.
+    """Return the smallest log-odds that `rank_score` moves above bounds, or also onto them.
 
     Steps at such edges give to numbers as they are what steps at the bounds give to rounded ones.
     """
@@ -351,7 +360,7 @@ def least_rounding_above(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
         return rounded >= bounds if inclusive else rounded > bounds
 
     def step_below(x):
-        """From a rounded number to the one below it."""
+        """Return the step from a rounded number to the one below it."""
         _, exponent = np.frexp(np.nextafter(x, -np.inf))
         return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
 
@@ -362,12 +371,12 @@ def least_rounding_above(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
 
 
 def second_score(proba: FloatArray) -> FloatArray:
-    """Probability of the second of two classes, with rounding noise removed."""
+    """Return the probability of the second of two classes without rounding noise."""
     return without_rounding_noise(np.asarray(proba)[:, 1])
 
 
 def rank_score(proba: FloatArray) -> FloatArray:
-    """Log-odds of the second of two classes, with rounding noise removed: what orders the rows.
+    """Return log-odds of the second of two classes without rounding noise, to order rows.
 
     No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
     counts as half the smallest of them. Swapping the classes changes the sign.
@@ -376,7 +385,7 @@ def rank_score(proba: FloatArray) -> FloatArray:
 
 
 def unrounded_rank_score(proba: FloatArray) -> FloatArray:
-    """What `rank_score` rounds."""
+    """Return the scores that `rank_score` rounds."""
     if isinstance(proba, SimplexArray) and proba._log is not None:
         log = proba._log
     else:

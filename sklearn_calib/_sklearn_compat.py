@@ -84,7 +84,7 @@ _CALLED = {
 
 
 def with_options(cls: Any) -> Any:
-    """An estimator whose options are the fields of its class: a constructor and rules for them.
+    """Make an estimator with the fields of its class as parameters and constraints.
 
     The rule of an option is its type: of numbers in a range such as `NonNegative`. What no type
     says is in ``_parameter_constraints`` of the class. Fitted attributes are no options:
@@ -120,7 +120,7 @@ def _rules_of_one(kind):
 
 
 def clone_by_value(estimator: Any) -> Any:
-    """A clone, also of estimators whose constructor copies what it is given.
+    """Clone an estimator, also if its constructor copies what it is given.
 
     scikit-learn asks that a parameter is the same object afterwards; CatBoost copies
     ``cat_features``. Here equal parameters will do, at any depth. RuntimeError where they differ.
@@ -132,7 +132,7 @@ def clone_by_value(estimator: Any) -> Any:
 
 
 def rebuilt(estimator: Any) -> Any:
-    """The same estimator again from copies of its parameters."""
+    """Build the same estimator again from copies of its parameters."""
     given = {name: _copied(value) for name, value in estimator.get_params(deep=False).items()}
     fresh = type(estimator)(**given)
     kept = fresh.get_params(deep=False)
@@ -171,7 +171,7 @@ class ClassifierAround(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     feature_names_in_: AnyArray
 
     def get_metadata_routing(self) -> Any:
-        """The metadata that fit takes: its own, and those of the classifier inside."""
+        """Return the metadata that fit takes: its own, and those of the wrapped classifier."""
         router = MetadataRouter(owner=self).add_self_request(self)
         fit = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self.estimator, method_mapping=fit)
@@ -208,7 +208,7 @@ _JUDGED_ON = (  # what learners call rows of their own to be judged on, and what
 
 
 def check_method_params(X: Any, params: dict[str, Any], indices: Any = None) -> dict[str, Any]:
-    """Parameters with one entry per row of X, for some rows; those of other rows stay whole.
+    """Select rows of parameters with one entry per row of X; others stay complete.
 
     scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would be cut.
     """
@@ -229,7 +229,7 @@ except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
 
 
 def array_namespace(values: Any) -> Any:
-    """The array API of an array of another library; None where scikit-learn does not dispatch.
+    """Return the array API of a foreign array; None if scikit-learn does not dispatch.
 
     Also None for numpy's own, and for JAX, whose arrays cannot be written to.
     """
@@ -244,7 +244,7 @@ def array_namespace(values: Any) -> Any:
 
 
 def host_array(values: Any, xp: Any) -> AnyArray:
-    """An array of another library as one of numpy: without a copy, where it is on the host."""
+    """Convert a foreign array to numpy, without a copy if it is on the host."""
     values = values.detach() if hasattr(values, "detach") else values
     if "bfloat16" in str(values.dtype):  # numpy has no such numbers; float32 holds them exactly
         values = xp.astype(values, xp.float32)
@@ -252,21 +252,21 @@ def host_array(values: Any, xp: Any) -> AnyArray:
 
 
 def beside(values: AnyArray, X: Any) -> Any:
-    """Numbers as an array of the library and device of `X`, where there is dispatch to it."""
+    """Convert numbers to the library and device of `X` if scikit-learn dispatches to it."""
     xp = array_namespace(X)
     numbers = values.dtype.kind in "biuf"
     return values if xp is None or not numbers else xp.asarray(values, device=X.device)
 
 
 def widest_float(xp: Any, device: Any) -> Any:
-    """float64, or float32 on devices that have nothing wider."""
+    """Return float64, or float32 on devices without it."""
     return _max_precision_float_dtype(xp, device)
 
 
 def mixed_penalties(
     penalty: str | None, strength: float, l1_ratio: float | None
 ) -> dict[str, float]:
-    """(l2, l1) of a penalty by its name, as a dict."""
+    """Return the l2 and l1 strength of a penalty by its name, as a dict."""
     if penalty in (None, "none"):
         return {"l2": 0.0, "l1": 0.0}
     ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, l1_ratio or 0.0)
@@ -274,7 +274,10 @@ def mixed_penalties(
 
 
 def logistic_penalties(model: Any) -> dict[str, float]:
-    """The same of a LogisticRegression; from version 1.8 on l1_ratio and C say it all."""
+    """Return `mixed_penalties` of a LogisticRegression.
+
+    From 1.8 on l1_ratio and C suffice.
+    """
     penalty = getattr(model, "penalty", "deprecated")
     if penalty == "deprecated":
         penalty = "elasticnet" if float("inf") > model.C else None
@@ -283,7 +286,10 @@ def logistic_penalties(model: Any) -> dict[str, float]:
 
 @contextmanager
 def callback_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Iterator[Any]:
-    """The callback context of a fit made of `n_tasks` sub-fits; None before scikit-learn 1.9."""
+    """Yield the callback context of a fit with `n_tasks` sub-fits.
+
+    None before version 1.9.
+    """
     if not hasattr(estimator, "_init_callback_context"):
         yield None
         return
@@ -294,7 +300,7 @@ def callback_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Iterator[Any]:
 
 
 def callback_tasks(context: Any, n_tasks: int, name: str) -> list[Any]:
-    """One context a sub-fit, made before they are sent to other processes."""
+    """Return one context per sub-fit, made before they are sent to other processes."""
     if context is None:
         return [None] * n_tasks
     return [context.subcontext(task_name=name, task_id=i) for i in range(n_tasks)]
@@ -372,7 +378,7 @@ one_thread = _OneThread()
 
 
 def threads_for(n_rows: int, n_classes: int) -> AbstractContextManager[None]:
-    """As many threads of BLAS as a table of rows is worth: one, or those there are."""
+    """Limit BLAS to one thread, unless a table of rows is large enough for more."""
     small = n_rows * n_classes < NEVER_SHARED
     return nullcontext() if small or n_classes >= _WIDE else one_thread
 

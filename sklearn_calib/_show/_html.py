@@ -26,7 +26,7 @@ _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-
 
 
 def html_of(sections: Iterable[Section], level: int = 2) -> str:
-    """Sections below each other; `level` is that of their headings."""
+    """Write sections below each other; `level` is that of their headings."""
     written = []
     for section in sections:
         if section.is_for("html"):
@@ -35,7 +35,7 @@ def html_of(sections: Iterable[Section], level: int = 2) -> str:
 
 
 def in_notebook(text: str, style: str = "") -> str:
-    """With the style that they need outside of a page, and more of it."""
+    """Wrap a fragment in the styles that it needs outside of a page."""
     return f'<div class="sklearn-calib">\n<style>\n{MARK}{_NOTEBOOK}{style}</style>\n{text}</div>'
 
 
@@ -60,7 +60,7 @@ def _section(section, level):
 
 
 def html_table(table: Table) -> str:
-    """A table, which scrolls by itself where it is too wide.
+    """Write a table, which scrolls by itself if it is too wide.
 
     Where several columns are names, that of consecutive rows with the same first one is said once.
     """
@@ -79,7 +79,7 @@ def html_table(table: Table) -> str:
 
 
 def _rows(group, names):
-    """Rows with one first name."""
+    """Write rows that share their first name."""
     text = ""
     for first, *rest in group:
         cells = ""
@@ -93,7 +93,10 @@ def _rows(group, names):
 
 
 def _heading(name, of_text):
-    """The head of a column; a corner without a name is none, which would be read out as empty."""
+    """Write the head of a column.
+
+    An empty corner is a plain cell, which is not read out.
+    """
     text, kind = _breaking(in_page(name)), ' class="text"' if of_text else ""
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
@@ -109,10 +112,10 @@ def _cell(cell):
 
 
 def _breaking(text):
-    """A name that may go on in the next line after an underscore."""
+    """Allow a line break after each underscore of a name."""
     return text.replace("_", "_<wbr>")
 
 
 def _name(text):
-    """A cell; the names of measures are long, and may break."""
+    """Write a cell; long names of measures may break."""
     return _breaking(text) if len(text) > _SHORT and text.isidentifier() else text

@@ -18,7 +18,7 @@ _QUERY = re.compile(rf"{_SCHEME}([^\s'\"?#]*)[?#][^\s'\"]*")
 
 
 def bare(text: str) -> str:
-    """A text whose addresses have lost what may be a secret: user, password, query, signature.
+    """Remove from addresses what may be a secret: user, password, query, signature.
 
     Of texts such as ``Server=h;Password=x`` the secret values become ``...``.
     """
@@ -31,7 +31,7 @@ def bare(text: str) -> str:
 
 
 def reason_of(error: BaseException, address: str) -> str:
-    """What an error of a library says; its class alone where it repeats what `bare` leaves out."""
+    """Return the message of an error, or its class if the message repeats a secret."""
     said = str(getattr(error, "reason", None) or error)
     hidden, told = ({*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said))
     return type(error).__name__ if told & (hidden - {*re.findall(r"\w+", bare(address))}) else said
@@ -39,7 +39,7 @@ def reason_of(error: BaseException, address: str) -> str:
 
 @contextmanager
 def shown_as(names: Mapping[str, str]) -> Iterator[None]:
-    """Inside it, paths that begin with the given ones are shown with their names in that place."""
+    """Show paths that begin with the given ones with their names inside the block."""
     before = dict(_COPIES)
     _COPIES.update(names)
     try:
@@ -53,7 +53,7 @@ _COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
 
 
 def plain(value: object, limit: int | None = 60) -> str:
-    """One line of printable text: control characters as ``\\x1b``, long texts cut in the middle.
+    """Return one line of printable text: control characters as ``\x1b``, long texts cut.
 
     Addresses come without their secrets, as `bare` leaves them; copies by what `shown_as` names.
     """
@@ -74,12 +74,12 @@ def plain(value: object, limit: int | None = 60) -> str:
 
 
 def quoted(value: object, limit: int | None = 60) -> str:
-    """`plain` text in single quotes, for messages."""
+    """Return `plain` text in single quotes, for messages."""
     return f"'{plain(value, limit)}'"
 
 
 def in_shell(text: str) -> str:
-    """One word of a command that can be pasted; bytes that would act on a terminal as $'\\x1b'.
+    """Quote one word of a shell command; control characters become $'\x1b'.
 
     An address comes without its secrets, which have to be written in again.
     """
@@ -91,14 +91,14 @@ def in_shell(text: str) -> str:
 
 
 def _bytes_of(character):
-    """A character as the bytes that a shell makes of it; of a name that is no UTF-8 its own."""
+    """Return the bytes of a character in a shell; undecodable ones keep their own."""
     of_name = "\udc80" <= character <= "\udcff"
     found = character.encode("utf-8", "surrogateescape" if of_name else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in found)
 
 
 def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
-    """The first rows of several, and how many there are: ``rows 3, 7 and 12``.
+    """Return the first of several rows, and how many there are: ``rows 3, 7 and 12``.
 
     Of `n_rows` rows the first five are enough.
     """
@@ -112,23 +112,23 @@ def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
 
 
 def listed(texts: Sequence[str], most: int, mark: str = ", ") -> str:
-    """The first of several texts, and how many more there are: ``'a', 'b' and 3 more``."""
+    """Join the first of several texts, and count the rest: ``'a', 'b' and 3 more``."""
     more = len(texts) - most
     shown = mark.join(texts[:most])
     return f"{shown}{mark.strip(', ')} and {more} more" if more > 0 else shown
 
 
 def in_page(value: object, limit: int | None = 200) -> str:
-    """For HTML, inside tags and attributes."""
+    """Escape text for HTML, inside tags and attributes."""
     return html.escape(plain(value, limit), quote=True)
 
 
 def in_picture(value: object, limit: int = 40) -> str:
-    """For matplotlib, where two dollars would start a formula."""
+    """Escape text for matplotlib, in which two dollars would start a formula."""
     return plain(value, limit).replace("$", r"\$")
 
 
 def in_legend(value: object, limit: int = 40) -> str:
-    """For a legend of matplotlib, which leaves out names that start with an underscore."""
+    """Escape text for a legend of matplotlib, which omits names with a leading underscore."""
     text = in_picture(value, limit)
     return f" {text}" if text.startswith("_") else text

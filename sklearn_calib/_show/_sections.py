@@ -45,7 +45,7 @@ class Section(NamedTuple):
     only: str = ""  # which of "html", "markdown", "text", "terminal" show it; all by default
 
     def is_for(self, writer: str) -> bool:
-        """Whether a writer shows it."""
+        """Return whether a writer shows the section."""
         return not self.only or writer in self.only.split()
 
 
@@ -59,7 +59,7 @@ class Writer(NamedTuple):
     heading: Callable[[str], Any] = str
 
     def blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
-        """Lines that belong together."""
+        """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
             sentences = plain(" ".join(section.sentences), None)
             blocks = [[self.paragraph(sentences)]] if section.sentences else []
@@ -74,7 +74,7 @@ class Writer(NamedTuple):
 
 
 def text_of_cell(cell: str | Cell) -> str:
-    """The text alone."""
+    """Return the text of a cell without its mark."""
     return cell.text if isinstance(cell, Cell) else cell
 
 
@@ -82,7 +82,10 @@ def rows_with_best(
     numbers: Mapping[str, Sequence[float]],
     best: Sequence[Callable[[Iterable[float]], float] | None],
 ) -> list[list[str | Cell]]:
-    """Rows of a table, of four digits; `best` picks what stands out in each column, or None."""
+    """Format rows of a table with four digits.
+
+    `best` picks the cell to mark in each column.
+    """
     columns = zip(*numbers.values(), strict=True)
     picked = [pick and pick(column) for pick, column in zip(best, columns, strict=True)]
 

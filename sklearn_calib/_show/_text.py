@@ -17,13 +17,13 @@ _WIDTH = 100
 
 
 def text_of(sections: Iterable[Section]) -> str:
-    """Sections with an empty line between them."""
+    """Write sections with an empty line between them."""
     writer = Writer("text", lines_of, paragraph=partial(fill, width=_WIDTH))
     return "\n\n".join(map("\n".join, writer.blocks(sections)))
 
 
 def lines_of(table: Table) -> list[str]:
-    """Aligned lines: names to the left, numbers to the right."""
+    """Write aligned lines: names to the left, numbers to the right."""
     rows = [table.header, *table.rows]
     texts = [[plain(text_of_cell(cell), None) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -38,7 +38,7 @@ def lines_of(table: Table) -> list[str]:
 
 
 def markdown_of(sections: Iterable[Section], level: int = 1) -> str:
-    """Sections below each other; `level` is that of their headings."""
+    """Write sections below each other; `level` is that of their headings."""
     return "\n\n".join(filter(None, (_section(section, level) for section in sections))) + "\n"
 
 
@@ -65,7 +65,7 @@ def _piped(table):
 
 
 def _escaped(text):
-    """Names of columns mean nothing to Markdown."""
+    """Escape names of columns for Markdown."""
     text = plain(text, None)
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}")
@@ -73,7 +73,10 @@ def _escaped(text):
 
 
 def in_terminal(sections: Iterable[Section], width: int) -> "Iterator[RenderableType]":
-    """What to print in turn, with empty lines between; texts are lines of code, not to wrap."""
+    """Iterate over what to print, with empty lines between.
+
+    Lines of code are not wrapped.
+    """
     from rich.text import Text
 
     bold = partial(Text, style="bold")
@@ -85,7 +88,7 @@ def in_terminal(sections: Iterable[Section], width: int) -> "Iterator[Renderable
 
 
 def _tables(table, width):
-    """With one column of names: a second would leave no room for numbers."""
+    """Split a table with two columns of names, which would leave too little width for numbers."""
     if table.names < 2:
         return _table(table, width)
     lines = []
@@ -97,7 +100,7 @@ def _tables(table, width):
 
 
 def _table(table: Table, width: int) -> "list[RenderableType]":
-    """A title, boxes, and what a star means."""
+    """Draw a title, boxes, and the legend of a star."""
     from rich.cells import cell_len
     from rich.table import Table as Boxes
     from rich.text import Text
@@ -135,7 +138,7 @@ def _text(cell):
 
 
 def sections_of(shown: "Shown") -> list[Section]:
-    """What a result says."""
+    """Return the sections of a result."""
     return shown._sections()
 
 

@@ -19,13 +19,15 @@ _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
 def collected(values: Any) -> Any:
-    """A polars LazyFrame as the table that it stands for; anything else as it is."""
+    """Return a polars LazyFrame as a table; return anything else unchanged."""
     lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars")
     return values.collect() if lazy else values
 
 
 def read_array(values: object, what: str) -> AnyArray:
-    """Anything that numpy can read, as a plain array; tensors are copied from their device.
+    """Convert anything that numpy can read to an array.
+
+    Tensors are copied from their device.
 
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
     masked entries and rows of different lengths; `what` names the values in the message.
@@ -70,7 +72,7 @@ def read_array(values: object, what: str) -> AnyArray:
 
 
 def read_numbers(values: object, what: str) -> AnyArray:
-    """Real numbers as an array of a numeric dtype; a missing entry becomes NaN.
+    """Convert real numbers to an array of a numeric dtype; a missing entry becomes NaN.
 
     Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers too. Raises
     TypeError for text, complex numbers, dates and records, as `read_array` for the rest.
@@ -108,7 +110,7 @@ def _invalid_numbers(what, got, row=None, column=None):
 
 
 def is_missing(value: object) -> bool:
-    """Whether an entry of an object array says "nothing here": None, NA, NaT, NaN or infinity."""
+    """Return whether an entry of an object array is missing: None, NA, NaT, NaN or infinity."""
     if isinstance(value, str | bytes | int):
         return False
     if type(value).__name__ in _MISSING:
@@ -126,7 +128,7 @@ def _a(value):
 
 
 def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
-    """(name, values) of each column of whatever table it is."""
+    """Iterate over (name, values) of the columns of any kind of table."""
     if isinstance(groups, dict):
         yield from groups.items()
     elif hasattr(groups, "iloc"):  # pandas, where names may repeat
@@ -159,12 +161,17 @@ def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
 
 
 def entries(values: object) -> object:
-    """A list as an array of its own entries: numpy would make text of NaN beside text."""
+    """Convert a list to an array of its entries.
+
+    Numpy would convert NaN beside text to text.
+    """
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
 def plain_dates(values: AnyArray) -> AnyArray:
-    """Dates, times and durations as those of numpy, in microseconds; other values as they are.
+    """Convert dates, times and durations to those of numpy in microseconds.
+
+    Keep other values.
 
     Times with a zone, and dates of Python, come as objects; the former are told in UTC.
     """

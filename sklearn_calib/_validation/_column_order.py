@@ -249,7 +249,10 @@ def place_columns(proba: Any, places: IntArray, n_classes: int) -> Any:
 def better_order(
     proba: FloatArray, codes: IntArray, weight: FloatArray | None = None
 ) -> IntArray | None:
-    """The class of each column where it cannot be the given one; see `find_column_order`."""
+    """Return the class of each column if it cannot be the given one.
+
+    See `find_column_order`.
+    """
     k = proba.shape[1]
     table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
     column = _assignment(table)
@@ -279,7 +282,7 @@ def order_in_doubt(
     given: str,
     weight: FloatArray | None = None,
 ) -> tuple[str, str, str] | None:
-    """What to say of columns named in an order of their own that must have another one.
+    """Describe columns named in an order of their own that must have another one.
 
     Only an order that is not that of the sorted labels is doubted: who names it may have meant the
     order of a scale, and the columns of scikit-learn are sorted. `given` is the argument's name.
@@ -316,7 +319,7 @@ def warn_of_order(
 
 
 def _assignment(table):
-    """The column of each class: that of the most rows, its own among equals."""
+    """Assign to each class the column of the most rows, its own in case of a tie."""
     k = len(table)
     if (table.argmax(axis=1) == np.arange(k)).all():
         return np.arange(k)
@@ -336,24 +339,24 @@ class Ranks(NamedTuple):
 
     @property
     def z(self) -> float:
-        """Mann and Whitney's statistic, standard normal for ranks without information."""
+        """Return Mann and Whitney's statistic, standard normal for ranks without information."""
         spread = np.sqrt((self.ones + self.others + 1) / (12 * self.ones * self.others))
         return float((self.auc - 0.5) / spread)
 
     @property
     def shown(self) -> bool:
-        """Whether the order holds at the level 0.001, one-sided."""
+        """Return whether the order holds at the level 0.001, one-sided."""
         return bool(self.ones and self.others and self.z > _BACKWARDS)
 
 
 def ranks_of(score: AnyArray, hit: AnyArray) -> Ranks:
-    """The pairs of a score, of which `hit` says which rows are of the class."""
+    """Count the pairs that a score ranks correctly; `hit` marks the rows of the class."""
     ones, others = float(hit.sum()), float((~hit).sum())
     return Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
 
 
 def rank_well(ranks: Sequence[Ranks], k: int) -> bool:
-    """Whether all classes are ranked well, and together so that chance cannot have done it."""
+    """Return whether all classes are ranked well, and together better than chance allows."""
     if not all(one.others and one.auc >= _LEAST_AUC for one in ranks):
         return False
     chance = stats.norm.logsf(np.mean([one.z for one in ranks]))

@@ -95,7 +95,7 @@ class DeviceScores:
         return f"DeviceScores({self.kind} of shape {self.shape} on {self.device})"
 
     def __getitem__(self, rows: slice) -> AnyArray:
-        """Some rows as they are, in an array of numpy: the way to the host for what needs it."""
+        """Copy some rows unchanged to a numpy array on the host."""
         return host_array(self._part(rows), self.xp)
 
     def _part(self, rows):
@@ -103,15 +103,15 @@ class DeviceScores:
         return self.array[start:stop, :]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """The probabilities, in an array of numpy."""
+        """Return the probabilities as a numpy array."""
         return np.asarray(self.on_host(), dtype=dtype)
 
     def on_host(self, first: int = 0) -> AnyArray:
-        """The probabilities in numpy's float64, with exact logarithms where they were logits."""
+        """Return float64 probabilities in numpy, with exact logarithms if they were logits."""
         return self.check(self[:], kind=self.kind, first=first)
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """(place, rows) in the type of the results, checked: a column, or one for each class."""
+        """Iterate over (slice, rows): checked blocks in the type of the results."""
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
         for block in row_blocks(self, size):
@@ -128,7 +128,7 @@ class DeviceScores:
             yield place, sure
 
     def _checked(self, part):
-        """The rows with sums of 1; None where something may be wrong."""
+        """Divide rows by their sums; return None if something may be wrong."""
         xp, plain = self.xp, part.detach() if hasattr(part, "detach") else part
         lowest, highest = float(xp.min(plain)), float(xp.max(plain))
         if self.kind == "logits":
@@ -146,7 +146,7 @@ class DeviceScores:
 def device_scores(
     scores: Any, kind: Kind, check: Check, tolerance: float | None = None
 ) -> DeviceScores | None:
-    """Scores that stay on their device; None for what is read as an array of numpy."""
+    """Return scores that stay on their device; None for what is read as a numpy array."""
     if isinstance(scores, DeviceScores):
         return scores
     xp = array_namespace(scores)

@@ -32,14 +32,14 @@ class LabelScores(NamedTuple):
         return self._replace(pairs=[self.pairs[place] for place in places])
 
     def in_form(self, pairs: list[FloatArray]) -> FloatArray | list[FloatArray]:
-        """Other probabilities of the same labels, in this form."""
+        """Return other probabilities of the same labels in this form."""
         if self.listed:
             return [np.asarray(pair) for pair in pairs]
         return np.column_stack([np.asarray(pair)[:, 1] for pair in pairs])
 
 
 def label_names(y: object, count: int) -> list[object]:
-    """The columns of a table of labels: their names where it has some, else their numbers."""
+    """Return the names of the columns of a table of labels, or else their numbers."""
     names = names_in(y)
     return list(range(count)) if names is None else list(names)
 
@@ -164,5 +164,5 @@ def named_label_tables(
 
 
 def known_rows(table: AnyArray, label: int) -> AnyArray:
-    """Positions of the rows whose label is known."""
+    """Return the positions of the rows whose label is known."""
     return np.flatnonzero(~np.isnan(table[:, label]))

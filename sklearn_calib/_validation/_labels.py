@@ -93,7 +93,7 @@ def read_labels(
 
 
 def is_label_table(y: Any) -> bool:
-    """Whether labels have several columns: many labels per row."""
+    """Return whether labels have several columns: many labels per row."""
     if not sparse.issparse(y) and not hasattr(y, "shape"):
         try:
             y = np.asarray(y)
@@ -104,7 +104,7 @@ def is_label_table(y: Any) -> bool:
 
 
 def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
-    """Whether classes were named in another order than that of the sorted labels."""
+    """Return whether classes were named in another order than that of the sorted labels."""
     names = [] if classes is None else classes.tolist()
     try:
         return bool(names != sorted(names))
@@ -180,7 +180,7 @@ _ENCODING = (
 
 
 def _places(known, wanted, codes):
-    """The position among the wanted classes of each label that is there."""
+    """Find the position of each label among the wanted classes."""
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
     columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
     unknown = columns < 0
@@ -199,7 +199,7 @@ def _places(known, wanted, codes):
 
 
 def _as_keys(labels, others):
-    """Labels as keys of a dict: Python compares 1, 1.0, True and Decimal(1) without rounding."""
+    """Return labels as keys of a dict: Python compares 1, 1.0 and Decimal(1) without rounding."""
     if labels.dtype.kind == others.dtype.kind:
         labels = labels.astype(np.result_type(labels, others))
     return labels.tolist()

@@ -15,7 +15,7 @@ _DECIMALS = (1, *ROUNDED)  # decimals that a message tells of
 
 
 def slack_of(dtype: np.dtype, n_columns: int) -> float:
-    """How far the sum of a row may be from 1, without a word, because of the type of its numbers.
+    """Return the tolerance for the sum of a row that the type of its numbers needs.
 
     Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been rounded too.
     """
@@ -23,12 +23,12 @@ def slack_of(dtype: np.dtype, n_columns: int) -> float:
 
 
 def half_slack(n_columns: int) -> float:
-    """`slack_of` for numbers of half precision."""
+    """Return `slack_of` for numbers of half precision."""
     return _HALF_SLACK * max(1.0, (n_columns / _ENTRIES) ** 0.5)
 
 
 def warn_of_rounded(table: FloatArray, worst: float, eps: float) -> bool:
-    """Whether rounding explains sums as far from 1 as `worst`; if so, that is said.
+    """Warn and return True if rounding explains sums as far from 1 as `worst`.
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
     for each column; or all entries are numbers of half precision, and `half_slack` holds; or they
@@ -58,7 +58,7 @@ def _rounding(table, worst, eps):
 
 
 def are_bfloat16(table: FloatArray) -> bool:
-    """Whether each number is one of bfloat16: the upper half of a float32."""
+    """Return whether each number is one of bfloat16: the upper half of a float32."""
     short = table.astype(np.float32)
     return bool((short == table).all()) and not (short.view(np.uint32) & 0xFFFF).any()
 
@@ -70,7 +70,7 @@ def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
 
 
 def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
-    """What to do about rows that do not sum to 1: their entries say how they were rounded."""
+    """Return the hint for rows that do not sum to 1; their entries show the rounding."""
     divide = "divide rows by their sums first, with "
     for decimals in _DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals

@@ -165,7 +165,10 @@ def read_proba(
 
 
 def _at_a_glance(scores, kind):
-    """The result for a few rows of floats with which nothing is wrong; None for all others."""
+    """Return the result for a few valid rows of floats at once.
+
+    None for all other input.
+    """
     if type(scores) is SimplexArray and kind == "proba":
         return None if scores._log is scores._absent is None else scores
     few = type(scores) is np.ndarray and 0 < scores.size <= _AT_A_GLANCE
@@ -180,7 +183,7 @@ def _at_a_glance(scores, kind):
 
 
 def _with_absent(scores, kind, n_classes, tolerance, input_name, first):
-    """Rows of different options: what has no number gets the probability 0, and a mark."""
+    """Read rows of different options: missing entries get the probability 0 and a mark."""
     if isinstance(scores, SimplexArray):
         return _check_columns(scores, n_classes)
     with add_error_context(input_name):
@@ -232,14 +235,14 @@ def valid_proba(
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
-    """Probabilities of both classes where only those of the second are given."""
+    """Return the probabilities of both classes if only those of the second are given."""
     return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
 
 
 def canonical_logits(
     scores: ArrayLike, *, input_name: str = "y_proba", first: int = 0
 ) -> FloatArray:
-    """Logits as an array with one column per class, without taking the softmax.
+    """Read logits as an array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
     `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not copied.
@@ -266,7 +269,10 @@ def _logit_table(scores, first=0):
 
 
 def _finite_range(table, cure, first=0):
-    """Smallest and largest entry; NaN and infinity are refused. Row 0 is called row `first`."""
+    """Return the smallest and largest entry.
+
+    Reject NaN and infinity. Row 0 is called `first`.
+    """
     lowest, highest = np.inf, -np.inf
     for block in row_blocks(table):
         part = table[block]
@@ -298,7 +304,7 @@ def _check_tolerance(tolerance, kind):
 
 
 def _numeric_table(scores: ArrayLike) -> AnyArray:
-    """Any array-like as a two-dimensional array of numbers, in the dtype it came in."""
+    """Read any array-like as a two-dimensional array of numbers in its own dtype."""
     raw = read_numbers(scores, "scores")
     if raw.ndim not in (1, 2):
         raise invalid_input(

@@ -40,11 +40,11 @@ class SoftRows(NamedTuple):
 
     @property
     def labels(self) -> AnyArray:
-        """The label of each row."""
+        """Return the label of each row."""
         return self.classes[self.codes]
 
     def expanded(self, scores: FloatArray) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
-        """Scores of the items as scores, labels and weights of these rows, and the classes."""
+        """Return scores, labels and weights of these rows, and the classes."""
         return scores[self.items], self.labels, self.weight, self.classes
 
 
@@ -212,7 +212,7 @@ def check_votes(kinds: frozenset[str]) -> None:
 
 
 def _shares(y):
-    """Soft labels as rows that sum to 1, and the unit in their last place."""
+    """Read soft labels as rows that sum to 1, and the unit in their last place."""
     raw = read_numbers(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)
     if raw.ndim == 2 and raw.shape[1] == 1:

@@ -62,7 +62,7 @@ def canonical_weight(
 
 
 def weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArray, float]:
-    """The weights of a measure, and what they have to be multiplied by to be those given.
+    """Return the weights of a measure, and the factor that restores the given ones.
 
     Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
     the digits that no weight gives.
@@ -76,14 +76,14 @@ def weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArra
 
 
 def _is_constant(weight, value):
-    """Whether all weights but zeros are one value; most that are not show it soon."""
+    """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(((part == value) | (part == 0)).all() for part in (weight[:_FEW], weight))
 
 
 def raw_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, keeps_unit: bool = False
 ) -> FloatArray:
-    """As `canonical_weight`, but as they were given."""
+    """Validate weights as `canonical_weight` does, but keep their unit."""
     if sample_weight is None:
         return np.ones(n_samples)
     weight = read_numbers(sample_weight, "sample_weight")
@@ -140,7 +140,7 @@ def _safe(weight):
 
 
 def rows_per_weight(weight: FloatArray) -> float:
-    """The number of rows that a weight of 1 stands for, for criteria that ask how many there are.
+    """Return the number of rows that a weight of 1 stands for, for criteria that count rows.
 
     Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
     weights only the ratios matter: they add up to Kish's effective number of rows, (sum w)^2 /

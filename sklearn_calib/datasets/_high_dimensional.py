@@ -51,25 +51,25 @@ class LinearTruth:
     _root: object  # the correlation of neighbours, or the Cholesky factor of another covariance
 
     def proba(self, X: FloatArray) -> FloatArray:
-        """True probabilities of the second class, of shape (n_samples,)."""
+        """Compute the true probabilities of the second class, of shape (n_samples,)."""
         return self.link(self.slope * (X @ self.coef) + self.intercept)
 
     def draw(
         self, n_samples: int, random_state: RandomStateLike = 0
     ) -> tuple[FloatArray, IntArray]:
-        """More rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
+        """Draw more rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
         rng = legacy_generator(random_state)
         shape = (n_samples, len(self.coef))
         X = _correlated(_entries(self.design, self.degrees_of_freedom, shape, rng), self._root)
         return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
 
     def norm(self, coef: FloatArray) -> float:
-        """Standard deviation of the score of some coefficients."""
+        """Compute the standard deviation of the score of some coefficients."""
         coef = np.ravel(coef)
         return float(np.sqrt(coef @ self.covariance @ coef))
 
     def cos_theta(self, coef: FloatArray) -> float:
-        """Cosine of the angle between some coefficients and the true ones."""
+        """Compute the cosine of the angle between some coefficients and the true ones."""
         coef = np.ravel(coef)
         return float(self.coef @ self.covariance @ coef / self.norm(coef))
 
@@ -155,7 +155,7 @@ def make_high_dimensional(
 
 
 def _law(covariance, correlation, d):
-    """The matrix, and what `_correlated` needs to give independent entries that covariance."""
+    """Return the covariance, and the root that `_correlated` multiplies entries with."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
         return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
@@ -185,7 +185,7 @@ def _correlated(Z, root):
 
 
 def _entries(design, freedom, shape, rng):
-    """Entries of mean 0 and variance 1."""
+    """Draw entries of mean 0 and variance 1."""
     if design == "rademacher":
         return rng.choice([-1.0, 1.0], shape)
     if design == "uniform":

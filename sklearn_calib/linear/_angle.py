@@ -52,12 +52,12 @@ class AngleEstimate:
 
     @property
     def theta(self) -> float:
-        """The angle in radians."""
+        """Return the angle in radians."""
         return float(np.arccos(self.cos_theta))
 
     @property
     def inner_product(self) -> float:
-        """<w*, w> in the norm of the covariance, w* of norm 1; in the unit of the scores."""
+        """Return <w*, w> in the norm of the covariance with |w*| = 1, in the unit of the scores."""
         return self.cos_theta * self.norm
 
 
@@ -193,7 +193,7 @@ def checked_fits(
 
 
 def unsupported_weights() -> InvalidInputError:
-    """The formulas are derived for equal weights."""
+    """Return the error for weights: the formulas are derived for equal ones."""
     return invalid_input(
         expected="rows without weights, for which the angle is derived",
         got="class_weight or sample_weight",
@@ -202,7 +202,10 @@ def unsupported_weights() -> InvalidInputError:
 
 
 def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEstimate:
-    """The angle from one fit; where the method is "likelihood" the cosine is left open, None."""
+    """Estimate the angle from one fit.
+
+    The cosine is None if the method is "likelihood".
+    """
     n = len(fit.target)
     free = fit.intercept_kind == FREE
     psi, curvature, h, m = fit_leverages(fit)
@@ -229,7 +232,7 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
 
 
 def _estimated(seen, fit, covariance):
-    """(method, squared norm, N, t2) by what is known of the covariance."""
+    """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE
     norm2 = float(np.mean(seen.u**2))
@@ -253,7 +256,7 @@ def _estimated(seen, fit, covariance):
 
 
 def _cosine(inner: float, t2: float, norm: float) -> float | None:
-    """None, with a warning, where the estimate is out of range."""
+    """Return the cosine, or warn and return None if the estimate is out of range."""
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
     got = f"<w*, w>^2 = ({inner:.3g})^2 / {t2:.3g} for a norm of {norm:.3g}"
@@ -271,7 +274,9 @@ def _cosine(inner: float, t2: float, norm: float) -> float | None:
 def angular_recalibrator(
     angle: AngleEstimate, labels: AnyArray, classes: AnyArray, link: dict[str, Any]
 ) -> AngularCalibration:
-    """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores.
+    """Make the recalibrator of an angle.
+
+    Unknown parts are fitted to leave-one-out scores.
 
     The angle is that of the second of `classes`.
     """
@@ -281,14 +286,14 @@ def angular_recalibrator(
 
 
 def _is_centered(X):
-    """Whether the sample means are 0 to rounding: then the fit had an intercept in disguise."""
+    """Return whether the sample means are 0 up to rounding, as after centring by an intercept."""
     mean = np.asarray(X.mean(axis=0)).ravel()
     spread = np.sqrt(np.mean(X.data**2 if sparse.issparse(X) else X**2))
     return bool(np.abs(mean).max() <= 1e-8 * spread)
 
 
 def _dispersion(sizes, df):
-    """Coefficient of variation of the rows' leverages beyond what a normal law explains."""
+    """Compute the variation of the leverages of rows beyond that of a normal distribution."""
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
     if found > MAX_DISPERSION:
@@ -305,7 +310,7 @@ def _dispersion(sizes, df):
 
 
 def _covariance(covariance, X):
-    """(covariance, factor for the quadratic form of its inverse)."""
+    """Return (covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
     if isinstance(covariance, str):  # "identity"
@@ -355,14 +360,14 @@ class Observables(NamedTuple):
 
     @property
     def u(self) -> FloatArray:
-        """Leave-one-out scores, to first order."""
+        """Return leave-one-out scores, to first order."""
         return self.f - self.gamma * self.psi
 
 
 def observables(
     f: FloatArray, psi: FloatArray, curvature: FloatArray, m: FloatArray, d: int, intercept: bool
 ) -> Observables:
-    """From the parts of a fit; with an intercept the scores are centred, psi sums to 0 already."""
+    """Compute the observables of a fit; with an intercept the scores are centred."""
     n = len(f)
     v = float(np.mean(curvature * m))
     df = n - m.sum() - intercept
@@ -374,7 +379,7 @@ def observables(
 def by_covariance(
     seen: Observables, quadratic: float, norm2: float | None = None
 ) -> tuple[float, float]:
-    """(N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
+    """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
 
     quadratic = psi'X S^-1 X'psi / n^2, 0 for a fit without penalty. `norm2` is w'S w where S is
     known, else the mean square of u stands for it; the same in both, mixing them is worse.
@@ -391,7 +396,7 @@ def by_covariance(
 def by_least_squares(
     seen: Observables, X: FloatArray, y: FloatArray, intercept: bool
 ) -> tuple[float, float]:
-    """(N, t2) without any covariance, for n > d: the least squares fit of y is the pivot.
+    """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 
     Its leave-one-out scores have the same correlation with the truth, and their own scale is
     known from the same formulas, where the covariance drops out since X'psi = 0.
@@ -410,6 +415,6 @@ def by_least_squares(
 
 
 def quadratic_form(X: Any, psi: FloatArray, covariance: FloatArray) -> float:
-    """psi'X S^-1 X'psi / n^2; LinAlgError where S is not positive definite."""
+    """Compute psi'X S^-1 X'psi / n^2; raise LinAlgError if S is not positive definite."""
     g = X.T @ psi / len(psi)
     return float(g @ cho_solve(cho_factor(covariance, lower=True), g))

@@ -59,7 +59,7 @@ class LinearFit:
         return self.X @ self.coef.T + self.intercept
 
     def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
+        """Compute the value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
 
         For the multinomial loss the probabilities stand in place of D.
         """
@@ -116,7 +116,7 @@ LOSSES = {
 def read_linear(
     model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> list[LinearFit]:
-    """The penalised fits of a fitted classifier: one, or one per class."""
+    """Read the penalised fits of a fitted classifier: one, or one per class."""
     check_indexes(X, y, sample_weight)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
@@ -252,7 +252,7 @@ READERS = {
 
 
 def polished(fit: LinearFit, own: bool = False) -> LinearFit:
-    """The fit carried on to its minimum, and how far its scores moved.
+    """Continue a fit to its minimum, and record how far its scores moved.
 
     `own` says that the rows are those of the fit for sure, so that no distance is too far.
 
@@ -291,7 +291,7 @@ def polished(fit: LinearFit, own: bool = False) -> LinearFit:
 
 
 def _objective(fit):
-    """(function of the packed parameters -> value and gradient, packed parameters)."""
+    """Return (function from packed parameters to value and gradient, packed parameters)."""
     free = fit.intercept_kind == FREE
 
     def objective(packed):
@@ -307,7 +307,7 @@ def _objective(fit):
 
 
 def _newton(fit, objective, packed):
-    """Newton's method, for a few hundred coefficients of any conditioning."""
+    """Minimise with Newton's method, for a few hundred coefficients of any conditioning."""
     free = fit.intercept_kind == FREE
     d = fit.coef.size
 
@@ -336,14 +336,14 @@ def _unpacked(fit, packed):
 
 
 def _gradient_scale(fit):
-    """What a component of the gradient would be without cancellation."""
+    """Compute the size of a component of the gradient without cancellation."""
     _, psi, _ = fit.derivatives(fit.scores)
     size = abs(fit.X).T @ np.abs(psi)
     return max(float(np.max(size)), 1e-300)
 
 
 def _violation(fit):
-    """How far an l1 fit is from its optimality conditions, relative to the l1 penalty."""
+    """Compute how far an l1 fit is from optimality, relative to the l1 penalty."""
     _, psi, _ = fit.derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
     active = fit.coef != 0
@@ -353,7 +353,7 @@ def _violation(fit):
 
 
 def settled(fits: list[LinearFit], model: Estimator, own: bool = False) -> list[LinearFit]:
-    """The fits at their minimum.
+    """Return the fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
     warning says how far from its minimum it is. So it does of an l1 fit, which is checked only.
@@ -393,7 +393,7 @@ def _warn_if_moved(fits):
 
 
 def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(psi, D, h, m) of a binary fit; coefficients that an l1 penalty holds at 0 do not count."""
+    """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
     _, psi, curvature = fit.derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
@@ -409,7 +409,7 @@ def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, F
 
 
 def leave_one_out(fit: LinearFit) -> FloatArray:
-    """Scores of each row by the fit without it, to first order."""
+    """Compute the score of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
         return _leave_one_out_multinomial(fit)
     psi, _, h, m = fit_leverages(fit)
@@ -417,7 +417,7 @@ def leave_one_out(fit: LinearFit) -> FloatArray:
 
 
 def _leave_one_out_multinomial(fit):
-    """The same with matrices for numbers, between contrasts of the classes.
+    """Compute `leave_one_out` with matrices for numbers, between contrasts of the classes.
 
     The sum of the scores over the classes bears no loss, so that diag(p) - pp' is singular.
     """
@@ -542,6 +542,6 @@ def approximate_leave_one_out(
 
 
 def leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
-    """One array of the scores of one fit, or of one per class."""
+    """Return one array of the scores of one fit, or of one fit per class."""
     scores = [leave_one_out(fit) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

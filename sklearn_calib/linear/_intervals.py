@@ -20,7 +20,7 @@ def logistic_intervals(
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
 ) -> FloatArray:
-    """Confidence intervals for the probabilities of a fitted logistic regression.
+    """Compute confidence intervals for the probabilities of a fitted logistic regression.
 
     Parameters
     ----------

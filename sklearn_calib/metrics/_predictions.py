@@ -294,7 +294,7 @@ class Predictions:
         return column if self.kept is None else column[self.kept]
 
     def take(self, rows: AnyArray) -> "Predictions":
-        """Some of the rows."""
+        """Return some of the rows."""
         weight = None if self._weight is None else self._weight[rows]
         clusters = self.clusters
         if clusters is not None:

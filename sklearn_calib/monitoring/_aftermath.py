@@ -91,7 +91,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """The whole in words, and what to do next.
+        """Describe the diagnosis in words, and recommend what to do next.
 
         The recalibrators that it names are fitted to the probabilities (all columns) and labels of
         the rows from `onset` on, and then applied to those of new rows. Of more than ten classes
@@ -128,7 +128,7 @@ class Diagnosis(NamedTuple):
 
 
 def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
-    """The region of rows that were seen so far."""
+    """Compute the region of shift and slope of the rows that were seen so far."""
     centre, border = cells.region(found, level)
     (shift, slope), _ = cells.fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
     low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
@@ -138,7 +138,10 @@ def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
 
 
 def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:
-    """Of the rows since the change, None without rows; `forget` what was surely before it."""
+    """Diagnose the rows since the change.
+
+    `forget` drops blocks that certainly precede it.
+    """
     if not record.settle().blocks:
         return None
     likely, low, high = record.onset()
@@ -174,13 +177,13 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
 
 
 def _rates(labels: Any) -> tuple[float, ...]:
-    """The share of each class, each above 0."""
+    """Compute the fraction of each class, all above 0."""
     counts = labels + (0.5 if (labels == 0).any() else 0.0)
     return tuple((counts / counts.sum()).tolist())
 
 
 def _shown(rates: tuple[float, ...]) -> str:
-    """As a call takes it: few digits, and the sum is 1."""
+    """Write class rates as an argument: few digits, with a sum of 1."""
     if len(rates) > _MOST_SHOWN:
         return "diagnosis.class_rates"
     few = [float(f"{rate:.4g}") for rate in rates]
@@ -189,12 +192,12 @@ def _shown(rates: tuple[float, ...]) -> str:
 
 
 def in_state(found: Diagnosis | None) -> list[Any] | None:
-    """As JSON holds it."""
+    """Convert a diagnosis to JSON values."""
     return None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
 
 
 def from_state(found: list[Any] | None) -> Diagnosis | None:
-    """What `in_state` made a list of."""
+    """Convert the JSON values of `in_state` back to a diagnosis."""
     if found is None:
         return None
     entries: Any = (tuple(v) if isinstance(v, list) else v for v in found)
@@ -202,7 +205,7 @@ def from_state(found: list[Any] | None) -> Diagnosis | None:
 
 
 def choose(names: list[str], stream: str | None) -> int:
-    """The number of a stream by its name, as alarms say it."""
+    """Find the number of a stream by the name that alarms give it."""
     if stream is None and len(names) == 1:
         return 0
     if stream is None or stream not in names:

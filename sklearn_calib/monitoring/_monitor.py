@@ -422,7 +422,7 @@ class CalibrationMonitor:
     def region(
         self, level: float = 0.95, *, since: str = "start", stream: str | None = None
     ) -> ShiftRegion:
-        """Where shift and slope of the log-odds are, at every look at once.
+        """Compute a region for shift and slope of the log-odds, valid at every look at once.
 
         The pairs against which the mean likelihood of all pairs (shift normal around 0 with
         standard deviation 1, slope around 1 with 1/2) has not gathered 1 / (1 - level). While the
@@ -472,7 +472,7 @@ class CalibrationMonitor:
         return shift_region(record.since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
-        """Since when the probabilities are off, by all rows until now, and what is enough.
+        """Diagnose since when the probabilities are off, from all rows so far, and what suffices.
 
         The change is looked for in the rows from the earliest onset that the last alarm left open.
         As ``Alarm.diagnosis``, with the rows that came since: the more, the surer.
@@ -527,12 +527,12 @@ class CalibrationMonitor:
         return found
 
     def _is_confidence(self):
-        """Whether the largest probability is watched."""
+        """Return whether the largest probability is monitored."""
         several = self.classes_ is not None and len(self.classes_) > 2
         return self.multiclass == "confidence" or (self.multiclass == "auto" and several)
 
     def _streams(self):
-        """Names of all groups and problems, as alarms say them."""
+        """Return the names of all groups and problems, as alarms show them."""
         groups = [""] if self.groups is None else [f"group {name}" for name in self.groups.tolist()]
         classes = [""]
         if self._impossible.shape[1] > 1:
@@ -540,7 +540,7 @@ class CalibrationMonitor:
         return [", ".join(filter(None, pair)) for pair in itertools.product(groups, classes)]
 
     def __str__(self) -> str:
-        """One line, as for a mail."""
+        """Return one line, as for a mail."""
         rows = f"{self.n_samples_} row{'s' * (self.n_samples_ != 1)}"
         evidence = f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
         detector = f"detector {_exp(self.log_detector_):.3g} of {self.average_run_length:g}"
@@ -556,13 +556,13 @@ class CalibrationMonitor:
         return f"{said}; {rows}, {detector}, {evidence}"
 
     def _log_e_values(self):
-        """Of each group and each problem."""
+        """Compute the log e-value of each group and each problem."""
         return np.where(self._impossible > 0, np.inf, grid.log_mixture(self._total, grid.COARSE))
 
     # -- files --------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the monitor holds, as numbers, texts, lists and dicts.
+        """Return the state of the monitor as numbers, texts, lists and dicts.
 
         Returns
         -------
@@ -589,7 +589,7 @@ class CalibrationMonitor:
 
     @classmethod
     def from_state_dict(cls, state: dict[str, Any]) -> Self:
-        """The monitor that `state_dict` made a dict of.
+        """Restore a monitor from the dict that `state_dict` returned.
 
         Parameters
         ----------
@@ -610,7 +610,7 @@ class CalibrationMonitor:
     # -- the machinery ------------------------------------------------------------------------
 
     def _open(self):
-        """Room for each group and each problem that is watched beside the others."""
+        """Allocate arrays for each group and each problem that is monitored."""
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
@@ -690,7 +690,7 @@ class CalibrationMonitor:
         self._total, self._impossible = after
 
     def _evidence(self, gain, impossible, group):
-        """The log e-value after each row; adds the rows."""
+        """Add the rows, and return the log e-value after each of them."""
         now = np.logaddexp.reduce(self._log_e_values(), axis=1)
         path = np.repeat(now[:, None], len(gain), axis=1)  # one line per group
         for place in np.unique(group):
@@ -735,7 +735,10 @@ class CalibrationMonitor:
         self.n_alarms_ += 1
 
     def _diagnosed(self, record):
-        """What the record says; what it said last where few rows are new."""
+        """Diagnose a record anew if enough rows have come.
+
+        Else return the last diagnosis.
+        """
         if record.is_due() or record.diagnosis is None:
             record.diagnosis = diagnosis(record, self._is_confidence(), forget=True)
         return record.diagnosis

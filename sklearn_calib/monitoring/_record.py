@@ -44,7 +44,7 @@ class Stretch:
         return int(self.counts[0].sum())
 
     def gains(self) -> FloatArray:
-        """How much likelier each pair makes the labels; computed once the block is whole."""
+        """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
             self._gains = pair_gains(atoms(self.counts, COARSE_CELLS), COARSE)
         return self._gains
@@ -157,7 +157,10 @@ class Record:
         return self
 
     def _put(self, first, last, when, counts, labels):
-        """Rows of one block, which may be begun; `level` -1 is one that is not full."""
+        """Add rows of one block, which may be begun.
+
+        `level` -1 marks one that is not full.
+        """
         if self.blocks and self.blocks[-1].level < 0:
             self.blocks[-1].add(counts, labels, last)
         else:
@@ -167,7 +170,7 @@ class Record:
             self._thin()
 
     def _thin(self):
-        """Of too many blocks of one size the two oldest become one."""
+        """Merge the two oldest of too many blocks of one size."""
         level, end = 0, len(self.blocks)
         while True:
             start = end
@@ -187,34 +190,34 @@ class Record:
     # -- answers ----------------------------------------------------------------------------------
 
     def since(self, alarm: bool) -> Atoms:
-        """All rows, or those since the last alarm."""
+        """Return the cells of all rows, or of those since the last alarm."""
         self.settle()
         return atoms(self.fresh if alarm else self.every, FINE)
 
     def onset(self) -> tuple[int, int, int]:
-        """Blocks: the one with which the change began, and those that bound an interval."""
+        """Locate the block in which the change began, and the blocks that bound an interval."""
         gains = np.array([block.gains() for block in self.settle().blocks])
         rows = np.array([block.rows for block in self.blocks])
         return onset(gains, rows, COARSE.log_prior, _LEVEL)
 
     def from_block(self, place: int) -> Atoms:
-        """The rows of a block and of all later ones."""
+        """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
         return atoms(counts, COARSE_CELLS)
 
     def labels_from(self, place: int) -> IntArray:
-        """Rows of each class in a block and all later ones."""
+        """Count the rows of each class in a block and all later ones."""
         return np.asarray(np.sum([block.labels for block in self.blocks[place:]], axis=0))
 
     # -- alarms and other records -----------------------------------------------------------------
 
     def begin_anew(self, behind: int) -> None:
-        """Rows behind this one are fresh."""
+        """Start counting fresh rows behind this one."""
         self.behind = behind
         self.fresh = np.zeros_like(self.fresh)
 
     def is_due(self) -> bool:
-        """Whether enough rows are new to look for the change again: one in five."""
+        """Return whether enough rows are new to look for the change again: one in five."""
         return 5 * (self.rows - self.judged) >= self.rows > 0
 
     def forget(self, low: int, high: int) -> None:
@@ -240,7 +243,7 @@ class Record:
     # -- files ------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the record as JSON values."""
         self.settle()
         blocks = [
             [
@@ -259,7 +262,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
-        """What `to_dict` made a dict of."""
+        """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
         record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
         record.blocks = [
@@ -281,7 +284,7 @@ class Record:
 
 
 def _joined(waiting):
-    """Rows as one batch; those with times and those without stay apart."""
+    """Join rows into one batch; those with times and those without stay separate."""
     if len({part.time is None for part in waiting}) > 1:
         return waiting
     if not waiting:
@@ -291,7 +294,7 @@ def _joined(waiting):
 
 
 def _sparse(counts):
-    """The cells that are not empty: place and whole numbers."""
+    """Return the index and the counts of the cells that are not empty."""
     used = np.flatnonzero(counts[0])
     return np.column_stack([used, counts[:, used].T]).tolist()
 

@@ -80,7 +80,7 @@ class MonitorHistory(NamedTuple):
 
 
 def meaning(slope: float, shift: float, *, impossible: int = 0, confidence: bool = False) -> str:
-    """What a slope and a shift of the log-odds say about probabilities, in words."""
+    """Describe in words what a slope and a shift of the log-odds mean for probabilities."""
     what = "confidences" if confidence else "probabilities"
     said = []
     if slope < 1 / _FAR_SLOPE:
@@ -98,7 +98,7 @@ def meaning(slope: float, shift: float, *, impossible: int = 0, confidence: bool
 
 
 def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
-    """Which hypotheses are rejected with a false discovery rate of at most `alpha`.
+    """Return which hypotheses are rejected with a false discovery rate of at most `alpha`.
 
     The k largest e-values, for the largest k with the k-th largest at least n / (k alpha); under
     any dependence between them. Shape (n,), bool.
@@ -133,7 +133,7 @@ class Course:
         self.stride = 1
 
     def is_due(self, n_samples: int) -> bool:
-        """Whether the last moment is far enough behind."""
+        """Return whether the last moment is far enough behind."""
         return not self.moments or n_samples >= self.moments[-1][0] + self.stride
 
     def add(self, moment: Moment) -> None:
@@ -144,7 +144,7 @@ class Course:
             self.stride = max(2 * self.stride, moment[0] // _MOST)
 
     def history(self, now: Moment) -> MonitorHistory:
-        """All moments, and the last row."""
+        """Return the history of all moments up to the last row."""
         moments = [*self.moments]
         if now[0] and (not moments or now[0] > moments[-1][0]):
             moments.append(now)

@@ -39,17 +39,20 @@ class BatchRows(NamedTuple):
     given: AnyArray | None  # the times as they came
 
     def take(self, rows: Any) -> "BatchRows":
-        """Some of the rows."""
+        """Return some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
         own = self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows]
         return BatchRows(*own, time, given)
 
     def moment(self, row: int) -> tuple[Any, str | None]:
-        """The time of a row, or None, and as it was written."""
+        """Return the time of a row, or None, and the text that was given for it."""
         return None if self.time is None else self.time[row], self.written(row)
 
     def written(self, row: int) -> str | None:
-        """The time of a row as it was written; None for floats and dates, which have no text."""
+        """Return the time of a row as given.
+
+        None for floats and dates, which have no text.
+        """
         value = None if self.given is None else self.given[row]
         if isinstance(value, str):
             return value.strip()
@@ -68,7 +71,7 @@ def read_rows(
     multiclass: Multiclass,
     soft: bool,
 ) -> tuple[BatchRows, AnyArray]:
-    """A batch, or one row as a scalar label, as two-class problems; also the classes."""
+    """Read a batch, or one row with a scalar label, as two-class problems with their classes."""
     one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
     if one and not isinstance(y, set | dict) and y is not None:
         y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
@@ -99,7 +102,7 @@ def read_rows(
 
 
 def _codes(y, proba, classes):
-    """The class of each row, of shape (n,)."""
+    """Return the class of each row, of shape (n,)."""
     try:
         _, codes = read_labels(y, classes=classes, input_name="y")
     except InvalidInputError as error:
@@ -115,7 +118,7 @@ def _codes(y, proba, classes):
 
 
 def _shares(y, proba, classes, scores):
-    """The shares of the classes in each row, of shape (n, n_classes)."""
+    """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
         rows = soft_rows(y, None, classes, n_rows=len(proba), scores=scores, input_name="y")
@@ -124,7 +127,7 @@ def _shares(y, proba, classes, scores):
 
 
 def exact_log(proba: FloatArray) -> FloatArray:
-    """Logarithms of probabilities, -inf for 0."""
+    """Compute logarithms of probabilities, -inf for 0."""
     if carries_log(proba):
         return log_proba(proba)
     with np.errstate(divide="ignore"):
@@ -163,7 +166,7 @@ def _group_codes(groups, known, n):
 
 
 def _moments(time, n):
-    """Times as float64 or datetime64[us], and as they came; shape (n,)."""
+    """Return times as float64 or datetime64[us], and as they were given; shape (n,)."""
     raw = np.asarray(time)
     raw = np.full(n, raw) if raw.ndim == 0 else raw
     if raw.shape != (n,):
@@ -189,7 +192,7 @@ def _moments(time, n):
 
 
 def _moment(value: Any) -> Any:
-    """A date or its text as datetime64 in UTC, NaT where it is none."""
+    """Convert a date or its text to datetime64 in UTC; NaT if it is not a date."""
     try:
         when = value
         if isinstance(value, str):
@@ -202,21 +205,21 @@ def _moment(value: Any) -> Any:
 
 
 def stored_time(moment: Any) -> float | str | None:
-    """A time, or None, as JSON holds it."""
+    """Convert a time, or None, to a JSON value."""
     if moment is None:
         return None
     return str(moment) if isinstance(moment, np.datetime64) else float(moment)
 
 
 def read_stored(time: float | str | None) -> Any:
-    """The time that `stored_time` stored."""
+    """Convert the value of `stored_time` back to a time."""
     if time is None:
         return None
     return np.datetime64(time, "us") if isinstance(time, str) else np.float64(time)
 
 
 def shown_time(moment: Any) -> float | str:
-    """A time as it is shown: dates without a clock time, clock times without empty seconds."""
+    """Return a time as it is shown: dates without a clock time, times without empty seconds."""
     if not isinstance(moment, np.datetime64):
         return float(moment)
     text = str(moment)

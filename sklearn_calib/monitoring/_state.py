@@ -22,7 +22,7 @@ _COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_b
 
 
 def state_of(monitor: Any) -> dict[str, Any]:
-    """`CalibrationMonitor.state_dict`."""
+    """Return `CalibrationMonitor.state_dict`."""
     settings, classes = monitor._settings(), listed(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
@@ -59,7 +59,7 @@ def state_of(monitor: Any) -> dict[str, Any]:
 
 
 def monitor_of(cls: Any, state: Any) -> Any:
-    """`CalibrationMonitor.from_state_dict`."""
+    """Restore a monitor: `CalibrationMonitor.from_state_dict`."""
     found = state.get("format") if isinstance(state, dict) else None
     if found != _FORMAT:
         cure = "Give what state_dict returned"
@@ -124,10 +124,10 @@ def _record(found, n_classes):
 
 
 def _finite(number):
-    """JSON has no infinity."""
+    """Return a number, or its text if JSON cannot hold it."""
     return number if math.isfinite(number) else str(number)
 
 
 def listed(labels: AnyArray | None) -> list[Any] | None:
-    """Labels as a list."""
+    """Return labels as a list."""
     return None if labels is None else labels.tolist()

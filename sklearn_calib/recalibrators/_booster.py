@@ -52,7 +52,7 @@ class BoosterRows(NamedTuple):
     weight: FloatArray
 
     def take(self, rows: IntArray) -> "BoosterRows":
-        """Some of the rows."""
+        """Return some of the rows."""
         columns = [column[rows] for column in self.columns]
         return BoosterRows(self.margin[rows], columns, self.target[rows], self.weight[rows])
 

@@ -64,11 +64,11 @@ class Staging:
     unit = "stages"
 
     def applies(self, estimator: Estimator) -> bool:
-        """Whether this estimator, with its parameters, has stages."""
+        """Return whether this estimator, with its parameters, has stages."""
         return True
 
     def n_stages(self, estimator: Estimator) -> int:
-        """How many stages a fitted estimator has; if unfitted, how many it can have at most.
+        """Return the stages of a fitted estimator; if unfitted, its maximum.
 
         Parameters
         ----------
@@ -81,7 +81,9 @@ class Staging:
         raise NotImplementedError
 
     def prepared(self, estimator: Estimator) -> Estimator:
-        """An unfitted estimator to be fitted once with all stages; a changed clone if need be.
+        """Return an unfitted estimator that is fitted once with all stages.
+
+        A clone if changed.
 
         The place to refuse parameters that cannot be followed stage by stage.
         """
@@ -92,7 +94,7 @@ class Staging:
         return estimator.fit(X, y, **params)
 
     def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
-        """Scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
+        """Iterate over the scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
 
         Parameters
         ----------
@@ -109,7 +111,7 @@ class Staging:
         raise NotImplementedError
 
     def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
-        """``predict_proba`` after each stage, where `staged_scores` do not say it.
+        """Iterate over ``predict_proba`` after each stage if `staged_scores` do not determine it.
 
         For a ``decision_function`` whose softmax is not the learner's ``predict_proba``: the loss
         before recalibration is taken from here.
@@ -127,7 +129,7 @@ class Staging:
         return None
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        """What to know before the stages are compared; None where there is nothing.
+        """Return a caveat about the comparison of stages, or None.
 
         Parameters
         ----------
@@ -141,7 +143,9 @@ class Staging:
         return None
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        """Logits whose softmax is ``predict_proba``, where the learner rounds that; else None.
+        """Return logits whose softmax is ``predict_proba`` if the learner rounds that.
+
+        Else None.
 
         Parameters
         ----------
@@ -156,7 +160,7 @@ class Staging:
         return None
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        """A copy that predicts as the fitted classifier did after a stage; that one is left alone.
+        """Return a copy that predicts as the fitted classifier did after a stage.
 
         Parameters
         ----------
@@ -171,7 +175,7 @@ class Staging:
         raise NotImplementedError
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
-        """An unfitted estimator whose fit reaches the stage; it may go further."""
+        """Return an unfitted estimator whose fit reaches the stage; it may go further."""
         return estimator
 
 
@@ -229,7 +233,7 @@ def staging_of(estimator: Estimator) -> Staging | None:
 
 
 def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
-    """The logits of a fitted classifier, if an adapter (`Staging.logits`) knows them, else None.
+    """Return the logits of a fitted classifier from its adapter (`Staging.logits`), or None.
 
     Parameters
     ----------
@@ -259,7 +263,7 @@ def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
 
 
 def _features(pipeline, X):
-    """What the last step sees, which may be the only one."""
+    """Transform X with all steps of a pipeline but the last."""
     return pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
 
 
@@ -274,7 +278,7 @@ def _adapter(learner):
 
 
 def with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
-    """A shallow copy of a fitted estimator with other attributes."""
+    """Return a shallow copy of a fitted estimator with other attributes."""
     changed = copy.copy(fitted)
     for name, value in attributes.items():
         setattr(changed, name, value)

@@ -31,7 +31,10 @@ class CatBoostStaging(Staging):
         return shorter
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        """None, as its probabilities are not rounded; those that do not sum to 1 are refused."""
+        """Return None, since probabilities are not rounded.
+
+        Reject those that do not sum to 1.
+        """
         loss = fitted.get_all_params()["loss_function"]
         if loss == "MultiClassOneVsAll" and len(fitted.classes_) > 2:
             raise invalid_input(

@@ -64,7 +64,7 @@ class LightGBMStaging(Staging):
 
 
 def _link(fitted):
-    """(factor from raw scores to logits or None, whether rounds are averaged)."""
+    """Return (factor from raw scores to logits or None, whether rounds are averaged)."""
     model = fitted.booster_.dump_model(num_iteration=1)
     name, *options = model.get("objective", "custom").split()
     options = dict(option.split(":") for option in options if ":" in option)

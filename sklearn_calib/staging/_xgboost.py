@@ -77,7 +77,7 @@ class XGBoostForestStaging(XGBoostStaging):
 
 
 def _dropout(estimator):
-    """What asks for dropout of trees, as the user wrote it: a booster, or one of its options.
+    """Return what turns dropout of trees on, as the user wrote it: a booster or an option.
 
     XGBoost 3.4 takes the options for any booster of trees; earlier ones for dart alone.
     """
@@ -101,7 +101,7 @@ def _check_objective(fitted):
 
 
 def dart_caveat(got: str, other: str) -> tuple[str, str, str]:
-    """What a stage of dart is: later rounds change the weights of earlier trees."""
+    """Return the caveat about dart: later rounds change the weights of earlier trees."""
     return (
         "trees that keep their weights in later rounds",
         got,

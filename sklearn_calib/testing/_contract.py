@@ -65,7 +65,7 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
 def contract_checks(
     thing: Any, *, n_classes: Sequence[int] | None = None
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The checks that `check_contract` runs, one by one, as for ``pytest.mark.parametrize``.
+    """Return the checks that `check_contract` runs, for ``pytest.mark.parametrize``.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def contract_checks(
 
 
 def _run(check, thing, k, given):
-    """A check of so many classes, on rows of its own."""
+    """Run a check with a number of classes on rows of its own."""
     check(thing, k, *given(k))
 
 
 def _kind_of(thing):
-    """The module of its checks, and the numbers of classes to try."""
+    """Return the name of the module of checks, and the numbers of classes to try."""
     if hasattr(thing, "spec"):
         return "metrics", (2, 4)
     if hasattr(thing, "of_labels"):
@@ -123,7 +123,7 @@ TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 
 def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
-    """A clone, fitted; what it cautions against is no matter here."""
+    """Fit a clone without calibration warnings."""
     with ignore_calibration_warnings():
         return clone(recalibrator).fit(*rows, **options)
 

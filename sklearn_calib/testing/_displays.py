@@ -20,7 +20,7 @@ _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
 @contextmanager
 def _pyplot():
-    """matplotlib.pyplot; figures that are opened meanwhile are closed in the end."""
+    """Yield matplotlib.pyplot, and close the figures that are opened meanwhile."""
     plt = require("matplotlib.pyplot", "plot")
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
@@ -35,7 +35,7 @@ def _pyplot():
 
 
 def _bare_axes(n):
-    """Axes of a figure that pyplot does not know."""
+    """Return axes of a figure that pyplot does not manage."""
     figure = require("matplotlib.figure", "plot").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
 
@@ -51,7 +51,7 @@ def _plot(display, axes):
 
 
 def _plotted(display):
-    """Axes that pyplot does not know, with the display on them."""
+    """Plot a display on axes that pyplot does not manage."""
     axes = _bare_axes(_n_panels(display))
     _plot(display, axes)
     return axes
@@ -62,7 +62,7 @@ def _axes_of(display):
 
 
 def _drawn(ax):
-    """The numbers of the lines, dots, bars, steps and coloured cells on some axes."""
+    """Iterate over the numbers of lines, dots, bars, steps and coloured cells on some axes."""
     for line in ax.get_lines():
         yield tuple(np.asarray(line.get_xydata(), dtype=float).T)
     for collection in ax.collections:
@@ -228,7 +228,7 @@ def check_settings_untouched(display: Any) -> None:
 
 
 def check_names(display: Any) -> None:
-    """Each text in the picture that is a name in the inputs, under a hostile name."""
+    """Check every text in the picture that is a name in the inputs, with a hostile name."""
     axes = _plotted(display)
     for name in sorted(_names(display) & set(_texts(axes[0].figure))):
         renamed = _with_inputs(display, partial(_renamed, name=name))
@@ -240,7 +240,7 @@ def check_names(display: Any) -> None:
 
 
 def _texts(figure):
-    """The texts of a picture as they are seen."""
+    """Return the visible texts of a picture."""
     text = require("matplotlib.text", "plot").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
     formulas = require("matplotlib.cbook", "plot").is_math_text
@@ -252,13 +252,13 @@ def _texts(figure):
 
 
 def _is_record(thing):
-    """Whether this is a dataclass that holds its fields, and no estimator."""
+    """Return whether `thing` is a dataclass with fields, and not an estimator."""
     fields = is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
     return fields and not hasattr(thing, "get_params")
 
 
 def _names(display):
-    """All texts in the inputs of a display."""
+    """Return all texts in the inputs of a display."""
     found = []
     _with_inputs(display, found.append)
     return {leaf for leaf in found if isinstance(leaf, str) and leaf}
@@ -277,7 +277,7 @@ def _read_only(leaf):
 
 
 def _with_inputs(display, change):
-    """A copy of a display, `change` done to every text, number and array in its inputs."""
+    """Copy a display, with `change` applied to every text, number and array in its inputs."""
     twin = copy.copy(display)
     for key, value in _inputs(display).items():
         setattr(twin, key, _changed(value, change))

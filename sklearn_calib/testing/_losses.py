@@ -15,7 +15,7 @@ from ._contract import assert_refused
 
 
 def given(k: int) -> tuple[FloatArray, FloatArray]:
-    """Predictions in the middle, near the edges, undecided, and certain; and truths."""
+    """Return predictions in the middle, near the edges, undecided and certain, and truths."""
     rng, even = np.random.default_rng(0), np.full(k, 1 / k)
     inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]
     proba = np.asarray(canonical_proba(np.vstack([*inner, even, np.eye(k)])))
@@ -23,14 +23,17 @@ def given(k: int) -> tuple[FloatArray, FloatArray]:
 
 
 def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
-    """The words and numbers that are shown."""
+    """Check the words and numbers that are shown."""
     assert isinstance(loss.name, str) and loss.name.isidentifier(), "a name in one word"
     assert loss.title and loss.title in loss.label, "the label of an axis has the title"
     assert loss.range[0] < loss.range[1], "a range from the smallest value to the largest"
 
 
 def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """A finite loss for each label; rows alone and in a table, plain and with logarithms, agree."""
+    """Check finite losses for each label.
+
+    Rows alone, in a table and with logarithms agree.
+    """
     before = proba.copy()
     losses = loss.of_labels(proba)
     assert losses.shape == proba.shape, f"shape {losses.shape} for {proba.shape}"
@@ -44,7 +47,7 @@ def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatAr
 
 
 def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """`of_rows`, `of_logits` and `mean` are those of `of_labels`."""
+    """Check that `of_rows`, `of_logits` and `mean` agree with `of_labels`."""
     codes = np.arange(len(proba)) % k
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
     assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), "of_rows"
@@ -57,7 +60,7 @@ def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArra
 
 
 def check_loss_range(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """No value is outside of the range, whose smallest is that of certain and right rows."""
+    """Check that values are inside the range, whose lower end is that of certain, right rows."""
     losses, (low, high) = loss.of_labels(proba), loss.range
     assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
     assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
@@ -66,7 +69,10 @@ def check_loss_range(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatA
 
 
 def check_properness(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """No prediction has a smaller expected loss than the truth; if strict, none as small a one."""
+    """Check that the truth has the smallest expected loss.
+
+    If strict, the only smallest one.
+    """
     rng = np.random.default_rng(4)
     for truth in truths:
         others = [*rng.dirichlet(np.ones(k), 20), *(0.9 * truth + 0.1 * np.eye(k)), *truths]
@@ -79,7 +85,7 @@ def check_properness(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatA
 
 
 def check_divergence(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """Never below 0, and 0 from a prediction to itself."""
+    """Check that divergences are at least 0, and 0 from a prediction to itself."""
     proba = np.roll(truths, 1, axis=0)
     assert loss.divergence(proba, truths).min() >= -1e-12
     assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, "not 0 on the diagonal"
@@ -88,7 +94,7 @@ def check_divergence(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatA
 
 
 def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """Against central differences; and its expectation for labels drawn from the row is 0."""
+    """Check the slope against central differences; its expectation at the row is 0."""
     rng, step = np.random.default_rng(5), 1e-5
     proba = truths[(truths > 1e-3).all(axis=1)]
     rate = rng.normal(size=proba.shape)
@@ -105,7 +111,7 @@ def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray)
 
 
 def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
-    """There all labels cost the same."""
+    """Check that all labels cost the same at the undecided prediction."""
     even = loss.undecided(k)
     assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
     losses = loss.of_labels(even[None])[0]
@@ -113,13 +119,13 @@ def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
 
 
 def check_likelihood(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """A loss that says it is what recalibrators minimise is the log loss."""
+    """Check that a loss with `is_likelihood` is the log loss."""
     if loss.is_likelihood:
         assert np.allclose(loss.of_labels(truths), -np.log(truths)), "not the log loss"
 
 
 def check_without_floor(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """The same where no probability is near 0."""
+    """Check that the loss is the same if no probability is near 0."""
     assert np.allclose(loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12)
 
 
@@ -133,14 +139,14 @@ def check_number_of_classes(loss: ProperLoss, k: int, *_: FloatArray) -> None:
 
 
 def check_copies(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
-    """Estimators are cloned and sent to other processes with their loss."""
+    """Check copies: estimators are cloned and sent to other processes with their loss."""
     for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert type(copy) is type(loss)
         assert np.array_equal(copy.of_labels(proba), loss.of_labels(proba))
 
 
 def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
-    """The terms add up, are those of `refinement_error`, and have finite intervals."""
+    """Check that the terms add up, agree with `refinement_error`, and have finite intervals."""
     proba, y = make_overconfident(k, 300)
     parts = decompose_loss(y, proba, loss=loss)
     assert abs(parts.risk - loss.mean(Predictions(proba, y, np.ones(300), np.arange(k)))) < 1e-9

@@ -24,7 +24,7 @@ def check_value(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
 
 
 def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
-    """Predictions of every kind stay inside the declared range, the better end being perfect."""
+    """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
     for labels, rows in _predictions(k, proba, y):
@@ -42,7 +42,7 @@ def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
 
 
 def _predictions(k, proba, y):
-    """Labels with certain and wrong, undecided, overconfident, and nearly certain predictions."""
+    """Iterate over labels with wrong, undecided, overconfident and nearly certain predictions."""
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]
     yield y, np.full((len(y), k), 1 / k)
@@ -53,7 +53,10 @@ def _predictions(k, proba, y):
 
 
 def check_multiclass_options(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
-    """Each declared way of treating several classes works; others are refused by name."""
+    """Check each declared treatment of several classes.
+
+    Others raise an error with their name.
+    """
     declared = set(metric.spec.multiclass) - {"canonical"}
     for option in declared:
         assert np.isfinite(metric(y, proba, multiclass=option)), option
@@ -65,7 +68,7 @@ def check_multiclass_options(metric: Measure, k: int, proba: AnyArray, y: AnyArr
 
 
 def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
-    """A measure that says it is proper is smallest, in expectation, at the true probabilities."""
+    """Check that a measure with `proper` is smallest in expectation at the true probabilities."""
     if not metric.spec.proper:
         return
     rng = np.random.default_rng(8)
@@ -102,7 +105,7 @@ def check_argument_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArr
 
 
 def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
-    """A measure that says it reads cells gives equal values for rows pooled by score."""
+    """Check that a measure with `cells` has equal values for rows pooled by score."""
     if not metric.spec.cells:
         return
     score = proba.max(axis=1).round(1)

@@ -47,7 +47,7 @@ def check_weights_are_repetition(
 
 
 def check_weight_scale(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    """A common factor of weights that are not whole numbers changes nothing, unless declared."""
+    """Check that a common factor of fractional weights changes nothing, unless declared."""
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
         return
@@ -228,7 +228,10 @@ def check_no_side_effects(recalibrator: Recalibrator, k: int, *_: AnyArray) -> N
 
 
 def _global_random_state():
-    """Key and position of numpy's global generator: few draws move only the position."""
+    """Return key and position of numpy's global generator.
+
+    Few draws move only the position.
+    """
     _, key, position, *rest = np.random.get_state()  # noqa: NPY002
     return key.tolist(), position, rest
 
@@ -278,7 +281,7 @@ def check_bad_input(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyA
 
 
 def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """The constructor stores its arguments untouched, adds nothing, and each has a constraint."""
+    """Check that the constructor stores its arguments untouched, and that each has a constraint."""
     cls, given = type(recalibrator), recalibrator.get_params(deep=False)
     built = cls(**given)
     for name, value in given.items():
@@ -290,7 +293,7 @@ def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Each parameter and each fitted attribute has an entry in the docstring of the class."""
+    """Check that the docstring of the class describes each parameter and fitted attribute."""
     text = inspect.getdoc(type(recalibrator)) or ""
     fitted = _fitted(recalibrator, k)
     public = [name for name in vars(fitted) if name[0] != "_" and name.endswith("_")]
@@ -301,7 +304,7 @@ def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """A second fit forgets the first."""
+    """Check that a second fit forgets the first."""
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
     with ignore_calibration_warnings():
@@ -317,7 +320,7 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def check_prediction_leaves_the_state(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Predictions change nothing in the estimator, and repeat themselves."""
+    """Check that predictions change nothing in the estimator, and can be repeated."""
     fitted = _fitted(recalibrator, k)
     before = pickle.dumps(fitted)
     proba = make_overconfident(k, random_state=14)[0]
@@ -327,7 +330,7 @@ def check_prediction_leaves_the_state(recalibrator: Recalibrator, k: int, *_: An
 
 
 def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """On easy, overconfident data new rows are predicted no worse than without recalibration."""
+    """Check that easy, overconfident data are predicted no worse than without recalibration."""
     new, labels = make_overconfident(k, 1500, random_state=21)
     fitted = fit(recalibrator, *make_overconfident(k, 1500, random_state=20))
     before, after = (log_loss(labels, p, labels=range(k)) for p in (new, fitted.predict_proba(new)))
@@ -335,7 +338,7 @@ def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Other labels give other predictions."""
+    """Check that other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
     first = fit(recalibrator, proba, y).predict_proba(proba)
     second = fit(recalibrator, proba, (y + 1) % k).predict_proba(proba)
@@ -343,7 +346,7 @@ def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Nothing inside is rounded to single precision."""
+    """Check that nothing inside is rounded to single precision."""
     proba = make_overconfident(k, 300)[0]
     fitted = _fitted(recalibrator, k)
     out = fitted.predict_proba(proba)
@@ -361,7 +364,7 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
 
 
 def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Capabilities are true: the growth of the state, the multiclass form, the stated cost."""
+    """Check the declared capabilities: growth of the state, multiclass form, stated cost."""
     declared = recalibrator.capabilities
     assert declared.multiclass in ("native", "one-vs-rest"), f"multiclass={declared.multiclass!r}"
     assert re.search(r"O\(.+\)|fits", declared.cost), f"no cost of a fit: {declared.cost!r}"
@@ -383,7 +386,7 @@ def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None
 
 
 def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """``continuous`` and ``flexible`` are true: three steps, which only a flexible map follows."""
+    """Check ``continuous`` and ``flexible`` on three steps, which only a flexible map follows."""
     if k != 2:
         return
     rng = np.random.default_rng(0)
@@ -400,7 +403,7 @@ def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 
 def _largest_jump(fitted):
-    """The largest change between neighbours of a grid, followed by bisection."""
+    """Find the largest change between neighbours of a grid, refined by bisection."""
 
     def curve(s):
         return fitted.predict_proba(s)[:, 1]

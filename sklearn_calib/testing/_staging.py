@@ -19,7 +19,7 @@ from ._contract import TOLERANCE, assert_same
 
 
 def given(k: int) -> tuple[AnyArray, AnyArray]:
-    """The rows that each check is given."""
+    """Return the rows that each check is given."""
     return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
 
 
@@ -40,7 +40,7 @@ def _fitted(estimator, X, y):
 
 
 def _staged(staging, model, X):
-    """Scores after each stage, and the learner's own probabilities."""
+    """Compute scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
     scores = []
     for kind, values in staging.staged_scores(model, X):
@@ -51,14 +51,14 @@ def _staged(staging, model, X):
 
 
 def _own(model, X):
-    """What a model says by itself; None for one without probabilities."""
+    """Predict probabilities, or return None for a model without them."""
     if not hasattr(model, "predict_proba"):
         return None
     return canonical_proba(model.predict_proba(X), n_classes=len(model.classes_))
 
 
 def _assert_says(model, X, score, own):
-    """A model says by itself what its last stage is said to give."""
+    """Assert that the model itself predicts the scores of its last stage."""
     if _own(model, X) is not None:
         assert_same(own, _own(model, X))
     if hasattr(model, "decision_function") and own_logits(model, X) is None:

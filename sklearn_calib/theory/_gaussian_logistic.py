@@ -36,7 +36,7 @@ _FAR = 1e50  # of squares and quotients that float64 holds
 
 
 def normal_rule() -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of expectations under the standard normal distribution."""
+    """Return nodes and weights for expectations under the standard normal distribution."""
     x, w = np.polynomial.legendre.leggauss(_ORDER)
     edges = np.linspace(-_REACH, _REACH, _PANELS + 1)
     half = np.diff(edges)[:, None] / 2
@@ -143,7 +143,7 @@ class GaussianLogisticModel:
 
     @staticmethod
     def loss_of_weights(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
-        """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
+        """Compute the exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
 
         It depends on the weights w by two numbers only.
 
@@ -210,7 +210,7 @@ class GaussianLogisticModel:
         return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
 
     def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
-        """Loss and its parts against the strength of the regularisation.
+        """Compute the loss and its parts for each strength of the regularisation.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class GaussianLogisticModel:
         return X, y, proba, mean, eigenvalues
 
     def _spectral_rule(self):
-        """Nodes and weights of expectations over the eigenvalues."""
+        """Return nodes and weights for expectations over the eigenvalues."""
         if not isinstance(self.spectrum, tuple):
             values = np.asarray(self.spectrum, dtype=float)
             return values, np.full(len(values), 1 / len(values))
@@ -281,7 +281,7 @@ class GaussianLogisticModel:
         return self.smallest + x, weights / weights.sum()
 
     def _weights_at(self, strength, start):
-        """Inner product and norm of the weights: corrected, without the redundant unknown."""
+        """Solve for the inner product and norm of the weights (corrected equations)."""
         s, share, c2, r = self._nodes, self._weights, self.scale_**2, self.ratio
         steps, density = normal_rule()
 
@@ -307,7 +307,7 @@ class GaussianLogisticModel:
 
 
 def _prox(t, kappa):
-    """The p with p - kappa / (1 + e^p) = t, which lies between t and t + kappa.
+    """Solve p - kappa / (1 + e^p) = t for p, which lies between t and t + kappa.
 
     The left side is convex below 0 and concave above; from these starts Newton is monotone.
     """
