@@ -176,7 +176,7 @@ class Display:
         return axes.flat[:count]
 
     def _subplots(self):
-        """What ``plt.subplots`` needs to know: the size in inches, and how many panels."""
+        """Return the arguments of ``plt.subplots``: the size in inches, and the panels."""
         return self._figure
 
     def _draw(self, *axes):
@@ -184,7 +184,7 @@ class Display:
 
 
 def _named(function):
-    """The arguments of a function that have names of their own."""
+    """Return the named arguments of a function."""
     several = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
     parameters = signature(function).parameters.items()
     return [name for name, one in parameters if one.kind not in several]
@@ -196,7 +196,7 @@ def taken(options: dict[str, Any], function: Callable[..., Any]) -> dict[str, An
 
 
 def _of_known_options(made):
-    """The same, where an option that nothing takes is refused by the name of the display."""
+    """Wrap a constructor so that it rejects unknown options with the name of the display."""
     own = signature(made).parameters
 
     @wraps(made)
@@ -336,7 +336,7 @@ class ModelsDisplay(ResultDisplay):
         return {name: {"label": in_legend(name)} for name in self.curves}
 
     def _in_turn(self, ax, curves=None):
-        """The curves with what each looks like; the colours of the axes in turn."""
+        """Iterate over the curves with their style, in the colours of the axes."""
         for name, curve in (curves or self.curves).items():
             yield curve, {"color": next_color(ax)} | self.styles_[name]
 
@@ -347,25 +347,25 @@ class ModelsDisplay(ResultDisplay):
 
 
 def unit_square(ax: Axes, **labels: Any) -> None:
-    """Axes from 0 to 1, with the line where observed frequencies equal predicted probabilities."""
+    """Draw axes from 0 to 1 with the diagonal of perfect calibration."""
     ax.plot([0, 1], [0, 1], color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), **labels)
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """A legend in small letters, without a frame."""
+    """Add a legend in small letters without a frame."""
     ax.legend(**{"frameon": False, "fontsize": "small"} | options)
 
 
 def name_rows(ax: Axes, names: Iterable[object]) -> None:
-    """Names in place of numbers at the vertical axis, the first one on top."""
+    """Write names at the vertical axis, the first one on top."""
     texts = [in_picture(name) for name in names]
     ax.set_yticks(range(len(texts)), texts)
     ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
 def shade(ax: Axes, share: float) -> tuple[float, ...]:
-    """A colour between that of texts, 0, and that of the ground, 1: grey on black and on white.
+    """Return a colour between that of text, 0, and that of the background, 1.
 
     Parameters
     ----------
@@ -414,7 +414,7 @@ def on_log_odds(ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both")
 
 
 def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) -> None:
-    """The intervals at each threshold, and the band for all, each as its lower and upper end."""
+    """Draw the intervals at each threshold, and the band for all thresholds."""
     kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
     for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
         label = once(ax, f"{level:.0%} {text}")
@@ -422,12 +422,12 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
 
 
 def next_color(ax: Axes) -> Any:
-    """The colour of the next line on these axes, after those that are there already."""
+    """Return the colour of the next line on these axes."""
     (line,) = ax.plot([], [])
     line.remove()
     return line.get_color()
 
 
 def once(ax: Axes, label: str | None) -> str | None:
-    """The label, or None where the legend of the axes will have it already."""
+    """Return the label, or None if the legend of the axes has it already."""
     return None if label in ax.get_legend_handles_labels()[1] else label

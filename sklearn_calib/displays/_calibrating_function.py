@@ -171,7 +171,7 @@ class CalibratingFunctionDisplay(Display):
     _result_of = from_recalibrators
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The observed frequencies, the truth and the map of each method.
+        """Return the observed frequencies, the truth and the map of each method.
 
         Returns
         -------

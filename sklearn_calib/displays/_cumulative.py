@@ -83,7 +83,7 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         return cls(cumulative_differences(y_true, y_proba, **options), axis=axis)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The path.
+        """Return the path.
 
         Returns
         -------

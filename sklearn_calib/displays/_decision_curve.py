@@ -44,7 +44,7 @@ class DecisionCurveDisplay(ModelsDisplay):
     _result_of = staticmethod(decision_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The curves.
+        """Return the curves.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         (below[0] if below else ax).set_xlabel("threshold of action")
 
     def _limits(self):
-        """Where the curves are: not where acting on all rows goes, or a few rows at the ends."""
+        """Return limits around the curves, without the curve of acting on all, and the ends."""
         curves = self.curves.values()
         lines = []
         for curve in curves:

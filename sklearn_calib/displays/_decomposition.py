@@ -83,7 +83,7 @@ class DecompositionDisplay(ModelsDisplay):
         return cls(super()._made(y_true, y_proba, name=name, **options).parts, kind)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The ends of the bars.
+        """Return the ends of the bars.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class DecompositionDisplay(ModelsDisplay):
 
 
 def _whiskers(ax, intervals, place, left):
-    """A line with caps for each interval, moved right by `left`; nothing where it is None."""
+    """Draw a line with caps for each interval, moved right by `left`; skip None."""
     for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
         if ends is not None:
             ax.plot(x + np.array(ends), [y, y], color=shade(ax, 0.2), lw=1, marker="|", ms=7)

@@ -54,7 +54,7 @@ class GradeDisplay(ResultDisplay):
     found: GradeCalibration
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The observed and the predicted rates against the numbers of the grades.
+        """Return the observed and the predicted rates against the numbers of the grades.
 
         Returns
         -------
@@ -66,7 +66,7 @@ class GradeDisplay(ResultDisplay):
         return [[(place, rate) for rate in rates]]
 
     def _filled(self):
-        """The grades that have rows, with their places."""
+        """Return the grades that have rows, with their positions."""
         filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
         return np.array([n for n, _ in filled]), [row for _, row in filled]
 

@@ -100,7 +100,7 @@ class GroupReliabilityDisplay(ResultDisplay):
         return cls(found, curves, n_dots)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The dots, and the curves.
+        """Return the dots, and the curves.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class GroupReliabilityDisplay(ResultDisplay):
         return [*dots, *([(one.predicted, one.observed)] for _, one in self.curves)]
 
     def _dots(self) -> list[GroupRow]:
-        """The groups of the dot plot, from below."""
+        """Return the groups of the dot plot, from below."""
         rows = self.found.worst(len(self.found.rows))
         known = [row for row in rows if np.isfinite(row.observed_over_expected)]
         return sorted(known[: self.n_dots], key=lambda row: row.observed_over_expected)
@@ -195,7 +195,7 @@ class GroupReliabilityDisplay(ResultDisplay):
 
 
 def _in_lines(name, width, most):
-    """A name in so many lines at most, cut in the middle where they do not hold it."""
+    """Wrap a name into at most `most` lines, cut in the middle if it is longer."""
     lines = wrap(plain(name, None), width)
     if len(lines) > most:
         lines = wrap(plain(name, width * most - width // 3), width)[:most]
@@ -203,12 +203,12 @@ def _in_lines(name, width, most):
 
 
 def _name(found, row):
-    """The group, and of several events which."""
+    """Return the name of the group, with the event if there are several."""
     several = len({one.event for one in found.rows}) > 1
     return f"{row.group} | {row.event}" if several else row.group
 
 
 def _worst(found, n):
-    """The rows of the largest sigma with their members."""
+    """Return the rows of the largest sigma with their members."""
     order = np.argsort([-row.sigma for row in found.rows], kind="stable")
     return [(found.rows[place], found.members[place]) for place in order[:n]]

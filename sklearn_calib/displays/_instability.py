@@ -142,7 +142,7 @@ class InstabilityDisplay(Display):
         return cls.from_validation(found, threshold=threshold, pos_label=pos_label, **drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """What the panels show, rows in the order of their predictions.
+        """Return the plotted data, with rows in the order of their predictions.
 
         Returns
         -------
@@ -208,7 +208,7 @@ def _is_narrow(ax):
 
 
 def _write(ax, place, x_text, y_text, _):
-    """Labels, those of the vertical axis in as many lines as it takes, and the legend."""
+    """Write the labels, in as many lines as needed, and the legend."""
     from matplotlib.font_manager import FontProperties
 
     size = FontProperties(size=ax.yaxis.label.get_size()).get_size_in_points()
@@ -219,7 +219,7 @@ def _write(ax, place, x_text, y_text, _):
 
 
 def _write_small(ax, place, _, __, title):
-    """Of a small panel: a title in place of a label, three numbers, small letters."""
+    """Write a title in place of a label on a small panel, with three ticks."""
     ax.set_title(title, loc="left", fontsize="x-small", pad=3)
     spec = ax.get_subplotspec()
     if spec is None or spec.is_last_row():
@@ -230,18 +230,18 @@ def _write_small(ax, place, _, __, title):
 
 
 def _legend(ax, place, size, **options):
-    """Above what was drawn, which stays visible."""
+    """Add a legend above the drawing, which stays visible."""
     ground = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
     ax.legend(loc=f"upper {place}", fontsize=size, **ground, **options)
 
 
 def _means(place, values):
-    """Of rows of one prediction, such as a forest has, the mean: a line has one value there."""
+    """Average rows of one prediction, such as those of a forest, so that a line has one value."""
     return (np.bincount(place, values) / np.bincount(place))[place]
 
 
 def _smooth(values):
-    """Medians of neighbours."""
+    """Smooth values with medians of neighbours."""
     half = len(values) // (2 * _WINDOW)
     if half == 0:
         return values

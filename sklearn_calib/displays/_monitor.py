@@ -77,7 +77,7 @@ class MonitorDisplay(Display):
         return cls(monitor.history_, *limits, [*monitor.alarms_]).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The two courses of each panel.
+        """Return both curves of each panel.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class MonitorDisplay(Display):
 
     @staticmethod
     def _shown(log):
-        """Common logarithms; nothing where the detector begins."""
+        """Convert to common logarithms; NaN at the start of the detector."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
     _figure: ClassVar = {"figsize": (9, 5.5), "nrows": 2, "sharex": True, "height_ratios": (3, 2)}

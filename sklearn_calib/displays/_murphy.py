@@ -115,7 +115,7 @@ class MurphyDisplay(ModelsDisplay):
         return cls(curves, difference, kind)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The curves.
+        """Return the curves.
 
         Returns
         -------
@@ -154,12 +154,12 @@ class MurphyDisplay(ModelsDisplay):
 
 
 def _scaled(curve, name):
-    """A column of a difference of net benefits, as elementary scores."""
+    """Scale a column of a difference of net benefits to elementary scores."""
     return (1 - curve.threshold) * getattr(curve, name)
 
 
 def _scale_for(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
-    """The scale of the axes that were drawn on, else that of rare events where they are."""
+    """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
         if getattr(only, "lines", ()):  # what is no axes is refused where it is drawn on

@@ -75,7 +75,7 @@ class RefinementCurveDisplay(ResultDisplay):
         return cls(curve, curve.best(estimator.selection)).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """Risk and refinement.
+        """Return risk and refinement.
 
         Returns
         -------

@@ -42,7 +42,7 @@ class RegretDisplay(ModelsDisplay):
     _result_of = staticmethod(regret_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The curves.
+        """Return the curves.
 
         Returns
         -------

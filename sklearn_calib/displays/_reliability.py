@@ -192,7 +192,7 @@ class ReliabilityDisplay(ModelsDisplay):
         return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The curves.
+        """Return the curves.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class ReliabilityDisplay(ModelsDisplay):
         ]
 
     def _panels(self):
-        """For each panel its title, and {model: its curve or None}."""
+        """Return, for each panel, its title and {model: its curve or None}."""
         titles = [curve.title for curve in next(iter(self.curves.values()))]
         return [
             (title, {name: _panel(curves, title, at) for name, curves in self.curves.items()})
@@ -228,14 +228,14 @@ class ReliabilityDisplay(ModelsDisplay):
 
 
 def _panel(curves, title, panel):
-    """The curve of a panel; a model may lack one ("predicted x" where it never predicts x)."""
+    """Return the curve of a panel; a model may lack one ("predicted x")."""
     if panel < len(curves) and curves[panel].title == title:
         return curves[panel]
     return next((curve for curve in curves if curve.title == title), None)
 
 
 def _stacked(parts):
-    """Probabilities of several folds; those of many labels may be lists."""
+    """Stack the probabilities of several folds; those of many labels may be lists."""
     if isinstance(parts[0], list):
         return [np.vstack(part) for part in zip(*parts, strict=True)]
     return np.vstack(parts)
@@ -246,13 +246,13 @@ _MARGIN = "_where a margin begins"
 
 
 def histogram_of(ax: Axes) -> Axes | None:
-    """The axes below a panel that a display has drawn; None of other axes."""
+    """Return the axes below a panel of a display; None for other axes."""
     others = ax.get_shared_x_axes().get_siblings(ax) if hasattr(ax, "get_shared_x_axes") else []
     return next((one for one in others if one.get_label() == _HISTOGRAM), None)
 
 
 def scale_of(ax: Axes) -> str | None:
-    """The scale of the display on these axes, "linear" or "logit"; None where there is none."""
+    """Return the scale of the display on these axes, or None without a display."""
     if histogram_of(ax) is None:
         return None
     return "logit" if ax.get_xscale() == "function" else "linear"
@@ -331,7 +331,7 @@ class Panel:
             self.ax.plot(x[ends], y[ends], "o", ms=5, **given)
 
     def _draw_ends(self, curve, color):
-        """The shares of rows of exactly 0 and 1, as bars in the margins."""
+        """Draw the shares of rows at exactly 0 and 1 as bars in the margins."""
         ends = curve.log_odds_histogram[[0, -1]]
         for p, share in zip((0, 1), ends, strict=True):
             if share > 0:
@@ -348,7 +348,7 @@ class Panel:
 
 
 def _part(curve, shown):
-    """The points of a curve that are shown."""
+    """Select the visible points of a curve."""
     kinds = ("consistency_low", "consistency_high", "confidence_low", "confidence_high")
     bands = {kind: getattr(curve, kind) for kind in kinds}
     return replace(

@@ -43,7 +43,7 @@ class RiskCoverageDisplay(ModelsDisplay):
     _result_of = staticmethod(risk_coverage_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The curves.
+        """Return the curves.
 
         Returns
         -------

@@ -72,7 +72,7 @@ class StackDisplay(Display):
         return cls(weights, losses).plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The ends of the bars, and the mean losses.
+        """Return the ends of the bars, and the mean losses.
 
         Returns
         -------

@@ -68,7 +68,7 @@ class WitnessDisplay(ResultDisplay):
         return cls(curve, witness, error)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """The reliability curve, and the witness.
+        """Return the reliability curve, and the witness.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class NullDistributionDisplay(Display):
         return self._drawn_on(ax, curve_kwargs, bins=bins)
 
     def points(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
-        """The histogram of the replicates, and the statistic.
+        """Return the histogram of the replicates, and the statistic.
 
         Parameters
         ----------

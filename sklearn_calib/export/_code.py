@@ -129,7 +129,7 @@ class _Printer:
         self._n_lines = 0
 
     def text(self, document: MapDocument) -> str:
-        """The whole file."""
+        """Return the whole file."""
         program, language = self.program, self.language
         self._uses = uses([program.valid, *program.outputs])
         check = self._lines([program.valid])

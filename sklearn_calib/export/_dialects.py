@@ -23,37 +23,40 @@ TEXT = doubled("'", "'")
 
 
 def text_with_backslashes(text: str) -> str:
-    """A text where a backslash begins an escape, which a quote needs too."""
+    """Quote text with doubled backslashes, for dialects in which they begin an escape."""
     return "'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
 
 
 def double(value: float) -> str:
-    """Databases read a number without an exponent as a decimal."""
+    """Write a double with an exponent; without one databases read it as a decimal."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
 
 def in_array(x: str, edges: list[str], values: list[str]) -> str:
-    """PostgreSQL: an array is a constant, and searched in its middle."""
+    """Search a constant array by bisection (PostgreSQL)."""
     places, found = (f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values))
     return f"({found})[WIDTH_BUCKET({x}, {places}) + 1]"
 
 
 def in_interval(x: str, edges: list[str], values: list[str]) -> str:
-    """MySQL: INTERVAL searches constants in their middle; what ELT finds counts as a text."""
+    """Search constants by bisection with INTERVAL; ELT returns text (MySQL)."""
     place = f"INTERVAL({x}, -1e308, {', '.join(edges)})"  # places begin with 1
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
 def in_transform(x: str, edges: list[str], values: list[str]) -> str:
-    """ClickHouse: roundDown searches the edges in their middle, transform looks the edge up."""
+    """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
     found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been told before
     return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
 
 
 def by_halves(x: str, edges: list[str], values: list[str]) -> str:
-    """DuckDB: a query without a table for each halving; beyond its end a list has NULL."""
+    """Halve the range by one query without a table each.
+
+    Beyond its end a list has NULL (DuckDB).
+    """
     found = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
     for bit in reversed(range(len(edges).bit_length())):
         after = f"i + CASE WHEN x >= e[i + {1 << bit}] THEN {1 << bit} ELSE 0 END"
@@ -104,20 +107,20 @@ class Dialect:
     functions: dict[str, str] = field(default_factory=dict)
 
     def operation(self, name: str) -> str:
-        """The template of an operation."""
+        """Return the template of an operation."""
         return self.functions.get(name) or _FUNCTIONS[name]
 
     def literal(self, value: float) -> str:
-        """A number of type double."""
+        """Write a number of type double."""
         text = self.number.format(double(value))
         return f"({text})" if text.startswith("-") else text
 
     def column(self, name: str) -> str:
-        """A column of scores as numbers of type double."""
+        """Write a column of scores as numbers of type double."""
         return self.cast.format(self.name(name, "columns"), self.double)
 
     def name(self, name: str, what: str) -> str:
-        """A name as an identifier, whatever characters it has."""
+        """Quote a name as an identifier, with any characters."""
         if not isinstance(name, str) or not name or not name.isprintable():
             got = repr(name)[:80]
             raise invalid_input(

@@ -92,7 +92,7 @@ class MapDocument:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document as a dict of JSON's types."""
+        """Return the document as a dict of JSON types."""
         names, kind = written_classes(self.classes)
         tree = self.root.to_tree()
         found = {
@@ -113,7 +113,7 @@ class MapDocument:
 
     @property
     def head(self) -> str:
-        """The JSON without the map, on one line, safe in the comments of any language."""
+        """Return the JSON without the map, on one line that is safe in comments of any language."""
         head = {name: value for name, value in self.to_dict().items() if name != "map"}
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
         return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
@@ -128,12 +128,12 @@ class MapDocument:
         raise invalid_input(expected="a map of probabilities or logits", got=got, hint=cure)
 
     def rows(self, scores: FloatArray) -> FloatArray:
-        """Results for scores of the kind `input`."""
+        """Evaluate the map at scores of the kind `input`."""
         kind: Any = self.input
         return np.asarray(self.root(canonical_proba(scores, kind=kind)))
 
     def checked(self) -> "MapDocument":
-        """The same with the check rows of its map."""
+        """Return the document with the check rows of its map."""
         scores = check_scores(len(self.classes), self.input)
         return replace(self, check=(scores, self.rows(scores)))
 
@@ -141,7 +141,7 @@ class MapDocument:
 def document_of(
     source: Any, *, input: Kind | None = None, tabulate: float | None = None
 ) -> MapDocument:
-    """The document of anything that has one; what each writer calls first.
+    """Return the document of any source; every writer calls this first.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def compute_map_checksum(classes: list[Any], kind: str, tree: dict[str, Any]) ->
 
 
 def check_scores(k: int, kind: str) -> FloatArray:
-    """Five rows that tell the columns apart: even, rising, steep, almost certain, certain."""
+    """Return five rows that distinguish columns: even, rising, steep, nearly certain, certain."""
     weights = np.arange(1.0, k + 1)
     rising = weights / weights.sum()
     steep = (weights**3)[::-1] / (weights**3).sum()
@@ -227,7 +227,7 @@ def check_scores(k: int, kind: str) -> FloatArray:
 
 
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
-    """The document of a dict, checked; see `from_dict`."""
+    """Read and check the document in a dict; see `from_dict`."""
     found = _read(document)
     if check_flag(edited, "edited"):
         _check_names(document, found.root.to_tree())
@@ -269,7 +269,7 @@ def _check_names(document, tree):
 
 
 def _read(document):
-    """The parts of a document, each checked by itself."""
+    """Read the parts of a document, and check each."""
     if not isinstance(document, dict):
         raise invalid_field(
             "the document",
@@ -373,7 +373,7 @@ def _run_check(document):
 
 
 def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
-    """Labels as values of JSON, and the name of their type."""
+    """Return labels as JSON values, and the name of their type."""
     values = np.asarray(classes).tolist()  # of an object array, perhaps numpy's own numbers
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     kind = type(values[0]).__name__
@@ -390,7 +390,7 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
 
 
 def read_classes(names: Any, kind: Any) -> AnyArray:
-    """The labels that `written_classes` wrote."""
+    """Read the labels that `written_classes` wrote."""
     if not isinstance(kind, str) or kind not in _LABELS:
         raise invalid_field(
             "classes_type", expected=f"one of {', '.join(_LABELS)}", got=short_repr(kind)
@@ -444,7 +444,7 @@ def _as_json(value):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what `to_json` writes.
+    """Return the JSON Schema (draft 2020-12) of the output of `to_json`.
 
     A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs in other
     languages. The schema says what each field holds. Rules between fields, such as one value per

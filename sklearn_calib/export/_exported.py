@@ -88,7 +88,7 @@ class ExportedMap(Recalibrator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The document alone: whoever loads it reads and checks it."""
+        """Return the document alone, which is read and checked when it is loaded."""
         follows = ("classes_", "n_features_in_", "_root")
         return {k: v for k, v in super().__getstate__().items() if k not in follows}
 
@@ -183,7 +183,7 @@ class ExportedMap(Recalibrator):
 
 
 def _types_beside(cls):
-    """Names of the types that the file of a class defines."""
+    """Return the names of the types that the file of a class defines."""
     module = cls.__module__
     return [
         f"{module}.{value.__qualname__}"

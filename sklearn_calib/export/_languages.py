@@ -19,7 +19,7 @@ ARITHMETIC = {
 
 
 def _calls(form, *names):
-    """Operations that call a function, whose name is in `form` that of the operation."""
+    """Return operations that call a function, whose name is formatted with `form`."""
     both = ("min", "max")
     return {name: form.format(name) + ("({}, {})" if name in both else "({})") for name in names}
 

@@ -49,12 +49,12 @@ class Origin:
 
 
 def of_probability(p: Any) -> Origin:
-    """Rows (1 - p, p)."""
+    """Return rows (1 - p, p)."""
     return Origin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
 
 def of_margin(x: Any) -> Origin:
-    """Rows with these log-odds, which are exact."""
+    """Return rows with exact log-odds."""
     return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
 
 
@@ -82,30 +82,30 @@ class LoweredRows:
 
     @property
     def lowest(self) -> float:
-        """Less than all logarithms."""
+        """Return a number below all logarithms."""
         return -1e300
 
     @property
     def double(self) -> bool:
-        """Whether numbers have the digits of float64."""
+        """Return whether numbers have the digits of float64."""
         return True
 
     @classmethod
     def of_margin(cls, x: Any) -> Self:
-        """Rows of two classes from the log-odds of the second, as `two_classes_of_margin`."""
+        """Return rows of two classes from the log-odds of the second."""
         both = np.column_stack([-x, x])
         return cls(expit(both), 2, log_expit(both), of_margin(x))
 
     @classmethod
     def of_logits(cls, z: Any, k: int) -> Self:
-        """Rows from one logit for each class."""
+        """Return rows from one logit for each class."""
         parts = z.exponentials()
         total = parts.sum()
         return cls(parts / total, k, z - z.max() - np.log(total))
 
     @classmethod
     def of_probabilities(cls, x: Any, k: int) -> tuple[Any, Self]:
-        """Whether they are probabilities, and the rows, as `canonical_proba`."""
+        """Return whether `x` are probabilities, and the rows, as `canonical_proba` does."""
         p = np.clip(x, 0.0, 1.0)
         total = p.sum()
         error = abs(total - 1.0)
@@ -114,7 +114,7 @@ class LoweredRows:
         return within & (error <= SLACK), cls(p / divisor, k)
 
     def of(self, p: Any, k: int | None = None, exact: Any = None) -> Self:
-        """Other rows of the same program or graph."""
+        """Return other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
     def after(self, part: CalibrationMap) -> "LoweredRows":
@@ -123,20 +123,20 @@ class LoweredRows:
 
     @property
     def log(self) -> Any:
-        """As `log_proba`."""
+        """Return logarithms, as `log_proba` does."""
         return self._log_at_least(SMALLEST_PROBABILITY) if self.exact is None else self.exact
 
     def _log_at_least(self, least):
         return np.log(np.maximum(self.p, least))
 
     def divided(self, values: Any) -> Self:
-        """Rows divided by their sums; a row of zeros keeps p."""
+        """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
         some = whole > 0.0
         return self.of(some.where(values, self.p) / some.where(whole, self.p.sum()))
 
     def against_rest(self) -> Iterator[Self]:
-        """As `each_against_rest`."""
+        """Iterate over each class against the rest, as `each_against_rest` does."""
         others, log_others = self.others()
         for c in range(self.k):
             exact = None
@@ -147,7 +147,7 @@ class LoweredRows:
     # -- the number that a function of two classes reads ------------------------------------------
 
     def score(self, kind: str) -> Any:
-        """As `score_of`."""
+        """Return the score, as `score_of` does."""
         if kind == "proba":
             return self.p.column(1)
         log = self.log
@@ -163,7 +163,7 @@ class LoweredRows:
         return rounded(x, 0.0 if function.input == "proba" else 1.0)
 
     def found(self, function: FunctionOfScore, targets: FloatArray, moved: Moved) -> Any:
-        """How many of the targets moved(x) reaches, found without a logarithm of other digits."""
+        """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
             origin = of_probability(self.p.column(1))
         else:
@@ -180,7 +180,7 @@ class LoweredRows:
         return edges
 
     def pair_origin(self) -> Origin:
-        """The origin of two probabilities: by default p_1 where it is small, else 1 / p_0.
+        """Return the origin of two probabilities: by default p_1 if it is small, else 1 / p_0.
 
         This number orders like the log-odds, keeps their digits, and needs no logarithm. Below the
         smallest normal p_0 it goes on linearly, since 1 / p_0 would overflow: from 2^1022 to 2^1023
@@ -199,19 +199,19 @@ class LoweredRows:
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
     def others(self) -> tuple[Any, Any]:
-        """The sum of all other probabilities for each class; their logarithms where exact."""
+        """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
     def is_top(self) -> Any:
-        """For each class whether it is the first of the largest."""
+        """Return, for each class, whether it is the first of the largest."""
         raise NotImplementedError
 
     def thresholds(self) -> Any:
-        """As the thresholds of ordered classes: the log-odds of being above each but the last."""
+        """Return thresholds of ordered classes: log-odds of being above each class but the last."""
         raise NotImplementedError
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
-        """The results of the cells that levels are in, and `other` where they are in none."""
+        """Return the results of the cells of levels, and `other` for levels outside of cells."""
         raise NotImplementedError
 
 
@@ -224,7 +224,7 @@ def _pairs_of_order(order):
 
 
 def rounded(x: Any, least: float) -> Any:
-    """As `without_rounding_noise`: to 36 significant bits, numbers below `least` as those above.
+    """Round to 36 significant bits, as `without_rounding_noise` does.
 
     `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or 0 where x is
     one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.
@@ -236,7 +236,7 @@ def rounded(x: Any, least: float) -> Any:
 
 
 def least_reaching(function: Moved, targets: FloatArray, low: float, high: float) -> FloatArray:
-    """The smallest float64 numbers of [low, high] at which an increasing function reaches targets.
+    """Find the smallest floats in [low, high] at which an increasing function reaches targets.
 
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
     """
@@ -252,7 +252,7 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
 
 
 def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Program:
-    """The program of a map: from its scores to the probabilities of all classes.
+    """Build the program of a map: from its scores to the probabilities of all classes.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class ProgramRows(LoweredRows):
 
     @property
     def smallest_divisor(self) -> float:
-        """1 divided by it is finite."""
+        """Return a number whose reciprocal is finite."""
         return ops.SMALLEST_DIVISOR
 
     def chebyshev(self, z: Columns, coef: FloatArray) -> Columns:
@@ -338,7 +338,7 @@ class ProgramRows(LoweredRows):
 
 
 def _found(levels: list[Any], keys: IntArray, base: int):
-    """Whether levels are a key, the place that was searched, and where each key stands there.
+    """Search levels among keys: return whether they are a key, and the index of each key.
 
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.

@@ -152,7 +152,7 @@ def to_onnx(
 
 
 def _calibrated(document, scores):
-    """What the map of a document gives for scores; NaN for rows that are no scores."""
+    """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
         rows = GraphRows.of_logits(scores, k)
@@ -181,7 +181,7 @@ def _model(onnx, graph, nodes, document):
 
 
 def _error(model, document):
-    """Twice the largest difference that float32 makes, at knots, on a grid and elsewhere, as text.
+    """Measure twice the largest error by float32, at knots, on a grid and elsewhere, as text.
 
     The rounding of the scores to float32 counts.
     """
@@ -198,7 +198,10 @@ def _error(model, document):
 
 
 def _rows_at_knots(document):
-    """Each class in turn at the knots of the tables and on a grid, the others alike; any rows."""
+    """Return rows with each class at the knots and on a grid, the others equal.
+
+    Any rows.
+    """
     k = len(document.classes)
     margin = np.unique(np.concatenate([_GRID, *_knots(document.root)]))
     most = _MOST_ROWS // k
@@ -213,7 +216,7 @@ def _rows_at_knots(document):
 
 
 def _knots(node):
-    """The knots of all tables of a map, as log-odds."""
+    """Return the knots of all tables of a map, as log-odds."""
     for name in ("knots", "edges", "domain"):
         x = getattr(node, name, None)
         if x is not None and len(x):

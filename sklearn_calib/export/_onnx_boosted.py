@@ -43,7 +43,7 @@ class BoostedMargins(BaseEstimator):
 
 
 def has_margins(estimator: Estimator) -> bool:
-    """Whether the probabilities of a fitted classifier come from logits that are sums of trees.
+    """Return whether probabilities of a classifier come from logits that are sums of trees.
 
     Raises TypeError for other learners that have logits behind their probabilities.
     """
@@ -71,7 +71,7 @@ def has_margins(estimator: Estimator) -> bool:
 
 
 def _at_zero(estimator, function):
-    """A function of a fitted estimator and rows, for one row of zeros."""
+    """Evaluate a function of a fitted estimator and rows at one row of zeros."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the row has no feature names
         return function(estimator, np.zeros((1, estimator.n_features_in_)))

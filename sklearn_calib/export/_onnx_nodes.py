@@ -55,7 +55,7 @@ class Graph:
     _known: dict[Any, str] = field(default_factory=dict)
 
     def add(self, op: str, *inputs: Operand, **attributes: Any) -> "Tensor":
-        """The result of an operation; that of an equal one if there was one."""
+        """Add an operation, and return its result; an equal operation is reused."""
         names = [self.tensor(value).name for value in inputs]
         key = (op, *names, str(attributes))
         if key not in self._known:
@@ -65,7 +65,7 @@ class Graph:
         return Tensor(self, self._known[key])
 
     def tensor(self, value: Operand) -> "Tensor":
-        """A constant: integers of numpy as int64, other numbers in the graph's dtype; or text."""
+        """Add a constant: integers as int64, other numbers in the graph's dtype, or text."""
         if isinstance(value, Tensor):
             return value
         array = np.array(value)
@@ -79,7 +79,7 @@ class Graph:
         return Tensor(self, self._known[key])
 
     def search(self, length: int, at_most: Callable[[Operand], "Tensor"]) -> "Tensor":
-        """How many of so many increasing entries are at most a number: one result for each row.
+        """Count, for each row, the increasing entries that are at most a number.
 
         `at_most` tells it of the entries at given positions. The halving is written out,
         ceil(log2(length)) + 1 times, so no tensor is longer than the rows.
@@ -98,7 +98,7 @@ def _plus(position, step):
 
 
 def _almost_one(value):
-    """Whether onnxruntime takes a factor for 1: it looks at it in float32, and drops it then."""
+    """Return whether onnxruntime takes a factor for 1, and drops it, in float32."""
     if isinstance(value, Tensor):
         return False
     return np.size(value) == 1 and bool(value != 1 and np.float32(min(value, 2.0)) == 1)
@@ -121,7 +121,7 @@ class Tensor(NDArrayOperatorsMixin):
         return _FUNCTIONS[function](*given, **options)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
-        """One or the other, where this tensor of truth values says so."""
+        """Select one or the other by this tensor of truth values."""
         return self.graph.add("Where", self, yes, no)
 
     def column(self, c: int) -> "Tensor":
@@ -131,15 +131,15 @@ class Tensor(NDArrayOperatorsMixin):
         return self.graph.add("Gather", self, np.asarray(which), axis=1)
 
     def entries(self, position: Operand) -> "Tensor":
-        """Of a table along its first axis, the entries at some positions."""
+        """Select entries of a table along its first axis."""
         return self.graph.add("Gather", self, position, axis=0)
 
     def entries_of(self, table: AnyArray) -> "Tensor":
-        """Entries of a table of numbers, where this tensor is the positions."""
+        """Select entries of a table at the positions in this tensor."""
         return self.graph.tensor(table).entries(self)
 
     def top(self) -> "Tensor":
-        """The column of the largest entry of each row, the first of equals, of shape (n, 1)."""
+        """Return the column of each row's largest entry, the first of equals, of shape (n, 1)."""
         return self.graph.add("ArgMax", self, axis=1, keepdims=1)
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
@@ -152,25 +152,25 @@ class Tensor(NDArrayOperatorsMixin):
         return self.reduced("Min")
 
     def reduced(self, op: str, axis: int = 1) -> "Tensor":
-        """A reduction along an axis, which stays with length 1."""
+        """Reduce along an axis, which stays with length 1."""
         if op == "Sum" or self.graph.opset >= _AXES_ARE_INPUT:
             return self.graph.add(f"Reduce{op}", self, np.array([axis]), keepdims=1)
         return self.graph.add(f"Reduce{op}", self, axes=[axis], keepdims=1)
 
     def reshaped(self, *shape: int) -> "Tensor":
-        """Another shape; 0 stands for the number of rows, as it is."""
+        """Change the shape; 0 stands for the number of rows."""
         return self.graph.add("Reshape", self, np.array(shape))
 
     def all(self) -> "Tensor":
-        """Whether all truth values of a row are true, of shape (n, 1)."""
+        """Return whether all truth values of a row are true, of shape (n, 1)."""
         return self.where(1.0, 0.0).min() > 0.5
 
     def log_of_sum(self) -> "Tensor":
-        """The logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
+        """Return the logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
         return self.reduced("LogSumExp")
 
     def exponentials(self) -> "Tensor":
-        """e to the power of each number of a row, less the largest."""
+        """Return e to the power of each number of a row, less the largest."""
         return np.exp(self - self.max())
 
     def softmax(self) -> "Tensor":
@@ -191,22 +191,22 @@ def _quotient(a, b):
 
 
 def _sigmoid(x):
-    """1 / (1 + exp(-x)), right to the last digit of small results too."""
+    """Compute 1 / (1 + exp(-x)), also correct to the last digit for small results."""
     return 1.0 / (np.exp(-x) + 1.0)
 
 
 def _log_sigmoid(x):
-    """log(1 / (1 + exp(-x)))."""
+    """Compute log(1 / (1 + exp(-x)))."""
     return np.minimum(x, 0.0) - np.log(np.exp(-abs(x)) + 1.0)
 
 
 def _expm1(x):
-    """exp(x) - 1 for x <= 0, right to the last digits of small results."""
+    """Compute exp(x) - 1 for x <= 0, correct to the last digits for small results."""
     return np.tanh(x * 0.5) * (np.exp(x) + 1.0)
 
 
 def _place(entries, x, side):
-    """How many of increasing numbers are at most x."""
+    """Count the increasing numbers that are at most x."""
     if not len(entries):
         return x.graph.add("Where", x <= np.inf, np.array(0), np.array(0))
     table = x.graph.tensor(entries)
@@ -310,7 +310,7 @@ class GraphRows(LoweredRows):
         keys = graph.tensor(cells.keys.astype(float))
 
         def order(position):
-            """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
+            """Compare levels with a key: -1 (before), 0 (equal) or 1 (after)."""
             sign: Any = np.sign(levels - keys.entries(position))
             return graph.add("GatherElements", sign, abs(sign).top(), axis=1).reshaped(-1)
 

@@ -41,7 +41,7 @@ class Expr:
         self.data: Any = data
 
     def is_number(self, value: float) -> bool:
-        """Whether it is this constant."""
+        """Return whether the expression is this constant."""
         return self.op == "number" and self.data == value
 
 
@@ -55,7 +55,7 @@ class Columns(NDArrayOperatorsMixin):
         self.every = list(every)
 
     def __array_ufunc__(self, ufunc: Any, _: str, *given: Any) -> "Columns":
-        """What an operator, or a function of numpy or SciPy, would compute."""
+        """Apply an operator, or a function of numpy or SciPy."""
         if ufunc in _OF_COLUMNS:
             return _OF_COLUMNS[ufunc](*given)
         return each(_OF_NUMBERS[ufunc], *given)
@@ -64,14 +64,14 @@ class Columns(NDArrayOperatorsMixin):
         return _FUNCTIONS[function](*given, **options)
 
     def where(self, yes: Any, no: Any) -> "Columns":
-        """One or the other, where these conditions say so."""
+        """Select one or the other by these conditions."""
         return each(_named("where"), self, yes, no)
 
     def column(self, c: int) -> "Columns":
         return Columns([self.every[c]])
 
     def single(self) -> "list[Columns]":
-        """Each column alone."""
+        """Return each column alone."""
         return [Columns([one]) for one in self.every]
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
@@ -84,26 +84,26 @@ class Columns(NDArrayOperatorsMixin):
         return -(-self).max()
 
     def all(self) -> "Columns":
-        """The condition that all hold."""
+        """Return the condition that all hold."""
         return combine_pairwise(np.bitwise_and, self.single())
 
     def log_of_sum(self) -> "Columns":
-        """The logarithm of the sum of the exponentials."""
+        """Return the logarithm of the sum of the exponentials."""
         return combine_pairwise(log_sum, self.single())
 
     def exponentials(self) -> "Columns":
-        """e to the power of each, less the largest."""
+        """Return e to the power of each, less the largest."""
         return exp_of_negative(self - self.max())
 
     def softmax(self) -> "Columns":
-        """Probabilities of logits."""
+        """Return the probabilities of logits."""
         if len(self.every) == 2:
             return expit(self - Columns(self.every[::-1]))
         parts = self.exponentials()
         return parts / parts.sum()
 
     def entries_of(self, table: FloatArray) -> "Columns":
-        """The entry of a table at a place that `search` found."""
+        """Return the entry of a table at a position that `search` found."""
         values = np.clip(np.asarray(table, dtype=np.float64), -_LARGEST, _LARGEST)
         if (values == values[0]).all():
             return Columns([number(values[0])])
@@ -111,12 +111,12 @@ class Columns(NDArrayOperatorsMixin):
 
 
 def number(value: float) -> Expr:
-    """A constant."""
+    """Make a constant."""
     return Expr("number", data=float(value))
 
 
 def each(operation: Callable[..., Expr], *given: Any) -> Columns:
-    """An operation done to the expressions of each column."""
+    """Apply an operation to the expressions of each column."""
     tables = [
         one.every if isinstance(one, Columns) else [number(x) for x in np.ravel(one)]
         for one in given
@@ -159,17 +159,17 @@ def _absolute(a):
 
 
 def exp_of_negative(a: Any) -> Columns:
-    """e^a for a <= 0, moved up to -700."""
+    """Compute e^a for a <= 0, with a raised to -700."""
     return each(_named("exp"), np.maximum(a, -LARGEST_EXPONENT))
 
 
 def _log_of_one_more(a):
-    """log(1 + e^-|a|)."""
+    """Compute log(1 + e^-|a|)."""
     return np.log(1.0 + exp_of_negative(-abs(a)))
 
 
 def log_sum(a: Any, b: Any) -> Any:
-    """log(e^a + e^b)."""
+    """Compute log(e^a + e^b)."""
     return np.maximum(a, b) + _log_of_one_more(a - b)
 
 
@@ -209,7 +209,7 @@ _FUNCTIONS: dict[Any, Callable[..., Columns]] = {
 
 
 def searched(op: str, x: Columns, table: FloatArray) -> Columns:
-    """What an operation with a table, such as a search, makes of a number."""
+    """Apply an operation with a table, such as a search, to a number."""
     return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=np.float64))])
 
 
@@ -226,7 +226,7 @@ class Program:
 
 
 def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:
-    """The operation over all terms but one, for each, in O(k)."""
+    """Apply the operation to all terms but one, for each, in O(k)."""
     before = list(accumulate(terms[:-1], operation))
     after = list(accumulate(terms[:0:-1], operation))[::-1]
     inner = map(operation, before[:-1], after[1:])
@@ -237,7 +237,7 @@ def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[O
 
 
 def ordered(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr]:
-    """All expressions of a graph once, each after what it needs, without known ones, by id."""
+    """Iterate over the expressions of a graph, each after its arguments, without known ones."""
     seen = set(known)
     stack = [(root, False) for root in reversed(roots)]
     while stack:
@@ -251,7 +251,7 @@ def ordered(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr
 
 
 def without_repetition(program: Program) -> Program:
-    """The same program, in which equal expressions are one."""
+    """Return the same program, in which equal expressions are one."""
     roots = [program.valid, *program.outputs]
     known: dict[object, Expr] = {}
     new: dict[int, Expr] = {}
@@ -267,7 +267,7 @@ def without_repetition(program: Program) -> Program:
 
 
 def uses(roots: Sequence[Expr]) -> dict[int, int]:
-    """How often each expression is used, by its id."""
+    """Count how often each expression is used, by its id."""
     count = {id(root): 1 for root in roots}
     for one in ordered(roots):
         for arg in one.args:

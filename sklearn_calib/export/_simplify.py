@@ -88,7 +88,7 @@ def _simplified(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMa
 
 
 def _is_long(node):
-    """Whether it mixes so many maps of the log-odds that a table of them is smaller."""
+    """Return whether a mixture of maps of the log-odds is longer than a table of it."""
     return len(node.parts) > _LONG and all(isinstance(part, SoftmaxAffine) for part in node.parts)
 
 
@@ -139,7 +139,7 @@ def _fewer_knots(node, tolerance):
 
 
 def _farthest(node, at, last, tolerance, length):
-    """The last knot to which a line from `at` leaves all between within the tolerance."""
+    """Find the last knot to which a line from `at` stays within the tolerance."""
     size = _FIRST_BLOCK
     while True:
         end = min(at + size, last)

@@ -32,7 +32,7 @@ class Printer:
         self.deepest = 0  # of what was printed
 
     def text(self, root: Expr) -> str:
-        """One expression."""
+        """Write one expression."""
         said, depth = dict(self.names), dict.fromkeys(self.names, 1)
         for one in list(ordered([root], said)):
             said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
@@ -55,7 +55,7 @@ class Printer:
         return self.dialect.operation(one.op).format(*args)
 
     def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
-        """The value of the piece of x by balanced CASEs, or by what the dialect has."""
+        """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
         self._check_length(len(edges) * (len(x) + 50))
         if self.dialect.pieces and len(edges) > self.dialect.few:
             return self.dialect.pieces(x, *(list(map(double, t)) for t in (edges, values)))
@@ -75,7 +75,7 @@ class Printer:
         return piece(0, len(edges))
 
     def _chebyshev(self, z: str, coef: list[float]) -> str:
-        """T_j(z) = cos(j arccos z): Clenshaw's recurrence needs everything twice."""
+        """Write T_j(z) = cos(j arccos z); Clenshaw's recurrence needs every term twice."""
         self._check_length(len(coef) * (len(z) + 60))
         literal = self.dialect.literal
         terms = [f"{literal(c)} * COS({literal(j)} * ACOS({z}))" for j, c in enumerate(coef) if j]
@@ -110,7 +110,7 @@ _BEFORE = {
 
 
 def _depth(one, depths):
-    """How many symbols a parser keeps at most while it reads an expression."""
+    """Count the symbols that a parser keeps at most while it reads an expression."""
     if one.op == "lookup":
         levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_WAYS)))
         return 6 * (levels - 1) + 4 + max(4, *depths)
@@ -119,7 +119,7 @@ def _depth(one, depths):
 
 
 def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Step functions, one in each column, without empty pieces and edges between equal values."""
+    """Remove empty pieces and edges between equal values from step functions."""
     count = int(np.searchsorted(edges, _NEVER))
     edges, values = edges[:count], values[: count + 1]
     last = np.append(edges[1:] > edges[:-1], True)[:count]
@@ -136,7 +136,7 @@ TableName = str | Sequence[str]
 
 
 def different(names: Any, what: str) -> list[str]:
-    """Names as a list; they must differ in more than case, as databases compare them."""
+    """Return names as a list; they differ in more than case, as databases compare them."""
     found = [names] if isinstance(names, str) else list(names)
     texts = {name.lower() for name in found if isinstance(name, str)}
     if len(texts) < len(found):
@@ -147,13 +147,13 @@ def different(names: Any, what: str) -> list[str]:
 
 
 def entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
-    """What the numbers of the row are called, by id."""
+    """Return the names of the numbers of the row, by id."""
     every = ordered([program.valid, *program.outputs])
     return {id(one): columns[one.data] for one in every if one.op == "input"}
 
 
 def qualified(dialect: Dialect, name: TableName, what: str) -> str:
-    """A name of a table, with those of its schema and catalogue where given."""
+    """Quote the name of a table, with schema and catalogue if given."""
     parts = [name] if isinstance(name, str) else list(name)
     return ".".join(dialect.name(part, what) for part in parts)
 
@@ -181,7 +181,7 @@ class Query(Statement):
     """
 
     def text(self, into: str | Sequence[str] | None) -> str:
-        """The query."""
+        """Write the query."""
         roots = [self.program.valid, *self.program.outputs]
         every = list(ordered(roots))
         if len(every) > _MOST:
@@ -226,7 +226,7 @@ class Query(Statement):
 
 
 def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
-    """The numbers of the row; what is used twice, or searched, by when it can be computed."""
+    """Sort what is used twice, or searched, into stages by when it can be computed."""
     searched = {id(one.args[0]) for one in every if one.op == "search"}
     stage_of: dict[int, int] = {}
     stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
@@ -242,7 +242,7 @@ def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
 
 
 def _last_uses(every, roots, stages) -> dict[int, int]:
-    """The last stage that reads each expression; the final SELECT comes after all of them."""
+    """Return the last stage that reads each expression; the final SELECT comes last."""
     stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
     last = dict.fromkeys(map(id, roots), len(stages))
     for one in reversed(every):  # each after all that use it
@@ -253,7 +253,7 @@ def _last_uses(every, roots, stages) -> dict[int, int]:
 
 
 def _guarded(printer, program, results):
-    """The results, where the row is valid, under their names."""
+    """Write the results under their names, for valid rows."""
     valid = printer.text(program.valid)
     pairs = zip(program.outputs, results, strict=True)
     return [f"CASE WHEN {valid} THEN {printer.text(one)} END AS {name}" for one, name in pairs]
@@ -272,7 +272,7 @@ class Join(Statement):
     columns: str
 
     def text(self, table: TableName) -> str:
-        """The statements."""
+        """Write the statements."""
         lookups = [one for one in ordered(self.program.outputs) if one.op == "lookup"]
         places = {id(one.args[0]): one.args[0] for one in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
@@ -489,7 +489,7 @@ def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str
 
 
 def _bands(dialect, fitted, document, score, bands):
-    """The band of each score: a CASE of comparisons, from the highest band on."""
+    """Write the band of each score: a CASE of comparisons, from the highest band on."""
     edges, names = _edges_of(bands, dialect)
     own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     kind: Any = document.input
@@ -508,7 +508,7 @@ def _bands(dialect, fitted, document, score, bands):
 
 
 def _edges_of(bands, dialect):
-    """Where the second band and those after it begin, and what SQL says for each band."""
+    """Return the lower edges of all bands but the first, and the SQL literal of each band."""
     rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
     cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
     known = isinstance(bands, Mapping | Sequence | np.ndarray)

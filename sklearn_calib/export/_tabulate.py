@@ -107,7 +107,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
 
 
 def _error(value, begin, end):
-    """The largest difference of probabilities at the probes of pieces: x and value of the ends."""
+    """Measure the largest error of probabilities at the probes of pieces."""
     (low, left), (high, right) = begin[:2], end[:2]
     worst = np.zeros(len(low))
     for share in _PROBES:

@@ -42,7 +42,7 @@ class JudgeScores(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Labelled and others."""
+        """Return the number of rows, labelled or not."""
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
 
@@ -55,7 +55,7 @@ _ONE_LABEL = "pass labels that are equal to it or not, y == label"
 
 
 def _scores(score, score_unlabelled, scale):
-    """Scores as numbers, or as codes of verdicts where they are text or booleans."""
+    """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
     given = [*map(_column, (score, score_unlabelled), _SIDES)]
     if any(_is_text(values) for values in given if len(values)):
         return _verdicts(given)
@@ -145,7 +145,7 @@ def _kind(value):
 
 
 def _ends(pair, name, otherwise=""):
-    """The two numbers of a scale or of bounds."""
+    """Validate the two numbers of a scale or of bounds."""
     ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
     if not (fits and ends[0] < ends[1]):
@@ -155,7 +155,7 @@ def _ends(pair, name, otherwise=""):
 
 
 def _limits(bounds, outcome):
-    """The bounds of labels that are numbers."""
+    """Validate the bounds of labels that are numbers."""
     if bounds is None:
         return None
     low, high = _ends(bounds, "bounds")
@@ -335,13 +335,13 @@ class _Judged(NamedTuple):
 
     @property
     def n_units(self) -> int:
-        """Labelled rows, or clusters that have some."""
+        """Return the number of labelled rows, or of clusters with labelled rows."""
         n = len(self.outcome)
         return n if self.cluster is None else len(np.unique(self.cluster[:n]))
 
 
 def _outcome(y, pos_label):
-    """Labels as numbers, the positive class, and whether the mean is a share."""
+    """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
         labels = read_array(y, "labels")
         if labels.ndim == 1 and not labels.size:
@@ -440,7 +440,7 @@ def _check(rows, limits, recalibrator):
 
 
 def _has_no_map(rows):
-    """Whether there is nothing that scores could tell, with a warning that says why."""
+    """Return whether scores cannot help, with a warning that gives the reason."""
     n, units = len(rows.outcome), rows.n_units
     alone = "The result is that of the labels alone"
     if rows.scores.n_rows == n:
@@ -529,7 +529,7 @@ def _warn_of_one_column(rows, y):
 
 
 def _errors(rows, recalibrator, n_folds, power):
-    """Errors by row or cluster of the labels, and what the scores take off them."""
+    """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n, total = len(rows.outcome), rows.scores.n_rows
     share = rows.weight / rows.weight.sum()
     size = total if rows.keys is None else len(rows.keys)
@@ -556,7 +556,7 @@ def _errors(rows, recalibrator, n_folds, power):
 
 
 def _cross_fitted(rows, recalibrator, n_folds, share):
-    """Of labelled rows the map that has not seen them, of all rows the mean map.
+    """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
     Each less its mean over all rows: the maps of the folds differ most in their heights, which is
     no knowledge about rows.
@@ -578,7 +578,7 @@ def _cross_fitted(rows, recalibrator, n_folds, share):
 
 
 def _folds(rows, n_folds):
-    """The fold of each labelled row: as alike in their labels as can be, clusters kept whole.
+    """Assign labelled rows to folds with similar labels; clusters stay whole.
 
     Rows are put into an order of their own first, so that the order they came in does not matter.
     """
@@ -603,7 +603,7 @@ def _folds(rows, n_folds):
 
 
 def _map_of(rows, method):
-    """The function of labelled rows that fits the map of a method."""
+    """Return the function of labelled rows that fits the map of a method."""
     if rows.scores.verdict is not None:
         return partial(_means_of_verdicts, rows)
     shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
@@ -616,7 +616,7 @@ def _map_of(rows, method):
 
 
 def _means_of_verdicts(rows, train):
-    """Mean labels of each verdict, with one row of the mean of all among them."""
+    """Compute the mean label of each verdict, shrunk by one row of the mean of all."""
     outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.scores.verdict
     codes, n_names = verdict[train], int(verdict.max()) + 1
     middle = np.average(outcome, weights=weight)
@@ -626,7 +626,7 @@ def _means_of_verdicts(rows, train):
 
 
 def _unless_constant(rows, fit, train):
-    """By a fit, or the mean label where all labels or all scores are equal."""
+    """Fit a map, or return the mean label if all labels or all scores are equal."""
     number, outcome, weight = rows.scores.number, rows.outcome[train], rows.weight[train]
     if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
         return np.full(len(number), np.average(outcome, weights=weight))
@@ -634,7 +634,7 @@ def _unless_constant(rows, fit, train):
 
 
 def _line(number, train, outcome, weight):
-    """Least squares."""
+    """Fit a line by least squares."""
     x = number[train]
     middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
     moved = weight * (x - middle)
@@ -643,7 +643,7 @@ def _line(number, train, outcome, weight):
 
 
 def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
-    """By a recalibrator; numbers are shares of the way from the least to the most."""
+    """Fit a recalibrator; numbers become fractions of the range of the outcome."""
     low, high = outcome.min(), outcome.max()
     if shares:
         seen, codes = train, outcome.astype(np.intp)
@@ -661,7 +661,7 @@ def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
 
 
 def _as_proba(scores):
-    """Scores as probabilities; those without ends as log-odds of standard deviation 1."""
+    """Convert scores to probabilities; unbounded ones are scaled log-odds."""
     number = scores.number
     if scores.bounded:
         return canonical_proba(number)

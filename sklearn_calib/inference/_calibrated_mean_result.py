@@ -90,11 +90,11 @@ class CalibratedMean(Shown):
 
     @property
     def labels_saved(self) -> float:
-        """The share of labels that the scores replace: 1 - (se / labels_se)^2; NaN without se."""
+        """Return the share of labels that the scores replace: 1 - (se / labels_se)^2, or NaN."""
         return 1 - (self.se / self.labels_se) ** 2 if self.labels_se > 0 else float("nan")
 
     def difference(self, other: "CalibratedMean") -> "CalibratedMean":
-        """This mean less another one of the same rows, which another system answered.
+        """Subtract the mean of another system that answered the same rows.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class CalibratedMean(Shown):
         return made(errors, labels, self.level, "difference", shares=shares, raw=raw)
 
     def labels_needed(self, width: float, *, alone: bool = False) -> int:
-        """How many labels an interval of this width takes, drawn as these were from as many rows.
+        """Return how many labels an interval of this width takes, drawn from as many rows.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class CalibratedMean(Shown):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and names, for JSON; None for what does not exist."""
+        """Return numbers and names for JSON; None for missing values."""
         found = {name: value for name, value in vars(self).items() if name != "_errors"}
         found["positive"] = None if self.positive is None else str(self.positive)
         found |= {"power": [*self.power], "labels_saved": self.labels_saved}
@@ -276,7 +276,7 @@ def _cells(estimate, se, low, high):
 
 
 def _paired(one, two):
-    """Errors of the difference, with a column of gains for each system."""
+    """Compute errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
         cure = "Pass groups= for both"
         raise invalid_input(expected="clusters of both or of none", got="those of one", hint=cure)
@@ -321,7 +321,7 @@ def made(
     n_clusters: int | None = None,
     selection_pvalue: float | None = None,
 ) -> CalibratedMean:
-    """The result: powers, standard errors and intervals."""
+    """Build the result: powers, standard errors and intervals."""
     own, gains, size = errors.own, errors.gains, errors.worth
     alone = variance(own, size, 1)
     power = best_power(own, gains) if errors.tuned else errors.power
@@ -370,7 +370,7 @@ def made(
 
 
 def _of_share(labels, estimate, spreads, errors, level, bounds):
-    """Both intervals of a share; of numbers as shares of the way between their bounds."""
+    """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low, reach = bounds[0], bounds[1] - bounds[0]
     first, second = ((value - low) / reach for value in (labels, estimate))
     alone, spread = (value / reach**2 for value in spreads)

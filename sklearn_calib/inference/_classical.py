@@ -34,7 +34,7 @@ def spiegelhalter_test(
     groups: ArrayLike | None = None,
     soft_labels: bool = False,
 ) -> SignificanceResult:
-    """Spiegelhalter's z test, two-sided: is the Brier loss what calibrated predictions have?
+    """Test two-sided whether the Brier loss is that of calibrated predictions (Spiegelhalter).
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def hosmer_lemeshow_test(
     n_resamples: int = 999,
     random_state: RandomStateLike = 0,
 ) -> SignificanceResult:
-    """Hosmer-Lemeshow test: a chi-square test over bins that hold equally many rows.
+    """Test calibration by chi-square over bins of equally many rows (Hosmer-Lemeshow).
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def cox_test(
     groups: ArrayLike | None = None,
     soft_labels: bool = False,
 ) -> SignificanceResult:
-    """Cox's likelihood-ratio test of intercept 0 and slope 1 on the scale of log-odds.
+    """Test intercept 0 and slope 1 of the log-odds by likelihood ratio (Cox).
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def _draw_labels(sample, n_draws, rng):
 
 
 def _drawn(problem, predictions, statistic, draw, n_resamples, random_state, name):
-    """A statistic of (scores, weights, events, variance of all) and its rank among draws."""
+    """Compute a statistic of cells and its rank among draws."""
     items = None if predictions.items is None else predictions.items[problem.rows]
     sample = ClusterSample(problem, predictions.clusters, items=items)
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)

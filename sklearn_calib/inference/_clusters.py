@@ -47,7 +47,7 @@ _ROUNDING = 1e-9  # of the covariance in clusters of one row, over their varianc
 
 
 def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
-    """The predictions, whose rows know which of them belong together.
+    """Return the predictions with a cluster index for each row.
 
     The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
 
@@ -102,7 +102,7 @@ def warn_of_few_events(predictions: Predictions, problem: BinaryProblem) -> None
 
 
 def reads_residuals(name: str) -> bool:
-    """Whether a measure is a calibration error or a proper loss: what signs of residuals draw.
+    """Return whether a measure is a calibration error or a proper loss.
 
     Not the lower distance, which moves predictions to frequencies between 0 and 1; residuals of
     another sign may ask for others.
@@ -114,7 +114,7 @@ def reads_residuals(name: str) -> bool:
 
 
 def stretch(weight: FloatArray, groups: IntArray, level: float) -> float:
-    """How much longer than percentiles of few resampled clusters an interval must be.
+    """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger by where
     sizes differ; see `law_of_sizes`.
@@ -199,12 +199,12 @@ class ClusterSample(PooledPredictions):
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
     def redrawn(self, rng: np.random.Generator) -> Predictions:
-        """Clusters drawn with replacement, see `drawn_clusters`: the cells with other weights."""
+        """Draw clusters with replacement, see `drawn_clusters`: the cells get other weights."""
         drawn = drawn_clusters(self.n_clusters, rng)
         return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
 
     def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
-        """What the rows could have been if calibrated: the residuals of whole clusters turn sign.
+        """Draw labels of calibrated rows: residuals of whole clusters change their sign.
 
         All are made larger or smaller by one factor, so that their squares are those that the
         probabilities say: the ones that are seen are too small where few events came by chance.
@@ -226,7 +226,7 @@ class ClusterSample(PooledPredictions):
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """`relabelled` many times: of shape (n_draws, n_cells), the weight of label 1."""
+        """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
         return self._turned(n_draws, rng, None)
 
     def _turned(self, n_draws, rng, law):
@@ -248,14 +248,14 @@ class ClusterSample(PooledPredictions):
         return self._to_variance_of(self.proba[:, 1])
 
     def _to_variance_of(self, law):
-        """What residuals are multiplied by, to have the squares that this law gives labels."""
+        """Return the factor that gives residuals the squares of labels from this law."""
         of_place = np.repeat(law, 2)
         residual = np.tile([0.0, 1.0], len(law)) - of_place
         variance = of_place * (1 - of_place)
         return np.sqrt(known_over_seen(residual, variance, self.weight.ravel()))
 
     def voted(self, rng: np.random.Generator) -> Predictions:
-        """Labels of calibrated rows, drawn: for norms of bins, which a change of sign leaves alone.
+        """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
 
         Two rows of a cluster follow one random number as often as gives the squared sums of the
         clusters' residuals the excess that they have; a cluster of one row is an independent draw.
@@ -286,7 +286,7 @@ class ClusterSample(PooledPredictions):
 
     @cached_property
     def _votes(self):
-        """Of each item cell, weight and cluster; votes of an item; the chance to follow."""
+        """Return cell, weight and cluster of each item, the votes, and the chance to follow."""
         cell, groups, mass, votes = self.place // 2, self.groups, self.rows, 1
         ones = mass * (self.place % 2)
         if self._items is not None:
@@ -306,18 +306,20 @@ class ClusterSample(PooledPredictions):
         return cell, mass, groups, votes, alike
 
     def rows_alike(self) -> float:
-        """How many clusters of equal weight say as much, were the rows of each all alike."""
+        """Return the effective number of clusters if the rows of each were all alike."""
         of_cluster = self.table.sum(axis=1)
         return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
 
     def sums(self, of_places: FloatArray) -> FloatArray:
-        """Weighted sums over the rows of each cluster, of numbers of shape (2 n_cells, ...)."""
+        """Sum numbers of shape (2 n_cells, ...) over the rows of each cluster, weighted."""
         return self.table @ of_places
 
     def share_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Intervals for the frequency of label 1 in each bin; NaN for empty ones.
+        """Compute intervals for the frequency of label 1 in each bin.
+
+        NaN for empty bins.
 
         Clopper and Pearson's with as many rows as have the variance of the clusters' sums, fewer
         for few clusters: Korn, Graubard (1998), "Confidence intervals for proportions with small
@@ -359,7 +361,7 @@ def loss_interval(
     level: float,
     limits: tuple[float, float],
 ) -> tuple[float, float]:
-    """The interval of a weighted mean of losses of rows in clusters, see `mean_of_clusters`.
+    """Compute the interval of a mean loss of rows in clusters; see `mean_of_clusters`.
 
     Student's, of the logarithm of what the mean is above the least loss: the error of a mean of
     skewed losses rises with the mean, and an interval around it misses on one side.
@@ -523,7 +525,7 @@ def mean_loss_interval(
 
 
 def sum_error(terms: FloatArray, groups: IntArray) -> float:
-    """The standard deviation of a sum of terms of mean 0, by the sums of the clusters."""
+    """Compute the standard deviation of a sum of terms of mean 0 from the cluster sums."""
     sums = np.bincount(groups, terms)
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
 
@@ -549,7 +551,7 @@ class ClusterLine:
     level: float = 0.95
 
     def large(self, estimate: float) -> tuple[tuple[float, float], float]:
-        """The interval of calibration in the large around its estimate, and the p-value of 0."""
+        """Compute the interval of calibration in the large, and the p-value of 0."""
 
         def expected(a):
             return np.bincount(self.groups, self.weight * expit(a + self.z))
@@ -559,7 +561,7 @@ class ClusterLine:
         return total.ends(estimate, self.level), float(2 * stats.norm.sf(abs(total.z(0.0))))
 
     def ends(self, a: float, b: float) -> list[tuple[float, float]]:
-        """The intervals of intercept and slope around their estimates."""
+        """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
         given = self.hit, self.weight, self.groups
         errors, freedom = jackknife(columns, a + b * self.z, *given)
@@ -574,12 +576,12 @@ class ClusterLine:
         return slope**2, self.cox()[0]
 
     def cox(self) -> tuple[float, float]:
-        """(chi-square, p-value) of intercept 0 and slope 1."""
+        """Return (chi-square, p-value) of intercept 0 and slope 1."""
         root, pvalue = score_test(*self._score(0.0))
         return root**2, pvalue
 
     def _score(self, a):
-        """Columns without correlation at slope 1, and what else `score_test` needs."""
+        """Return columns uncorrelated at slope 1, and the other arguments of `score_test`."""
         mean = expit(a + self.z)
         variance = mean * (1 - mean)
         mass = self.weight * variance

@@ -140,7 +140,7 @@ class InternalValidation(Shown):
     line: tuple[float, float]
 
     def __getitem__(self, measure: str) -> InternalValidationRow:
-        """The row of a measure.
+        """Return the row of a measure.
 
         Raises
         ------
@@ -153,11 +153,11 @@ class InternalValidation(Shown):
         raise unknown_name("a measure", measure, [*self], "Name it in measures=", KeyError)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the rows, as of a dict."""
+        """Iterate over the names of the rows, as of a dict."""
         return (row.measure for row in self.rows)
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class InternalValidation(Shown):
         return pd.DataFrame([asdict(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and names, for JSON; None for what does not exist."""
+        """Return numbers and names for JSON; None for missing values."""
         names = ("method", "ci", "level", "n_resamples", "n_folds", "n_redrawn", "n_samples")
         rows = [{key: _for_json(value) for key, value in asdict(row).items()} for row in self.rows]
         return {**{name: getattr(self, name) for name in names}, "rows": rows}
@@ -176,7 +176,7 @@ class InternalValidation(Shown):
     # -- instability ---------------------------------------------------------------------------
 
     def instability(self, threshold: float = 0.5, *, pos_label: object = None) -> Instability:
-        """How much the predictions of each row change between the resampled models.
+        """Compute how much the predictions of each row change between the resampled models.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class InternalValidation(Shown):
         *,
         n_parameters: int | None = None,
     ) -> PlattScaling:
-        """Uniform shrinkage of the model's log-odds, as a recalibrator that is fitted already.
+        """Return uniform shrinkage of the model's log-odds, as a fitted recalibrator.
 
         Parameters
         ----------
@@ -396,7 +396,7 @@ def _for_json(value):
 
 
 def _fitted_line(intercept, slope, classes, proba):
-    """A `PlattScaling` with these parameters, as fit would leave it."""
+    """Make a fitted `PlattScaling` with these parameters."""
     made = PlattScaling()
     made.classes_, made.n_features_in_ = classes, 2
     made.floor_ = learned_floor(proba)

@@ -254,7 +254,7 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
 
 
 def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
-    """Rows of weight above 0: features, `Predictions` without predictions, and groups."""
+    """Return rows of positive weight: features, `Predictions` without scores, and groups."""
     check_indexes(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
     check_several(classes, "There is nothing to judge; check the selection of the rows")
@@ -285,7 +285,7 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
 
 
 def _table(X, n_rows):
-    """Features whose rows can be chosen, as many as there are labels."""
+    """Check that features can be indexed, and have as many rows as labels."""
     rule = f"X as a table of {n_rows} rows, one for each label"
     try:
         (table,) = indexable(X)
@@ -303,7 +303,7 @@ def _table(X, n_rows):
 
 
 def _measures(measures, n_classes):
-    """What is measured, by the names of the rows."""
+    """Return the measures by the names of their rows."""
     if measures is None:
         measures = _OF_TWO if n_classes == 2 else tuple(_OF_MORE)
     elif isinstance(measures, str | Measure):
@@ -346,7 +346,7 @@ def _measures(measures, n_classes):
 
 
 def _needed(n_classes):
-    """What is measured anyhow: for the shrinkage, and for the weights of .632+."""
+    """Return the measures for shrinkage and for the weights of .632+."""
     return {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
 
 

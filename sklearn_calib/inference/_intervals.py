@@ -106,7 +106,7 @@ def confidence_interval(
     progress: Progress | None = None,
     **options: Any,
 ) -> ConfidenceInterval:
-    """A confidence interval for any measure.
+    """Compute a confidence interval for any measure.
 
     Parameters
     ----------
@@ -350,17 +350,17 @@ def _invalid_measure(measure: Any) -> InvalidInputError:
 
 
 def is_calibration_error(function: Measure) -> bool:
-    """Whether a measure is 0 for predictions that equal the probabilities of the labels."""
+    """Return whether a measure is 0 if predictions equal the probabilities of labels."""
     return bool(function.spec.multiclass) and function.spec.perfect == 0
 
 
 def is_summary(rows: object) -> bool:
-    """Whether these are the cells of a `CalibrationSummary`, which this room does not import."""
+    """Return whether these are the cells of a `CalibrationSummary`, recognised by a field."""
     return hasattr(rows, "significant_bits")
 
 
 def _of_cells(summary, function, options):
-    """The measure, the cells to draw from, and the options for them."""
+    """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     several = summary.classes is not None and len(summary.classes) > 2
     samples = summary.samples(_CELLS)
@@ -378,7 +378,7 @@ def _of_cells(summary, function, options):
 
 
 def _of_clusters(predictions, function, options):
-    """The cells of clusters to draw from, for a calibration error."""
+    """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         rule, got = "a calibration error with its default options, with groups", function.spec.name
         raise invalid_input(
@@ -405,7 +405,7 @@ def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):
 
 
 def _simulation(predictions, function, options, sample, settings):
-    """The value that simulated ones are compared with, and what simulates them from a truth."""
+    """Return the value to compare with simulations, and the function that simulates them."""
     evaluate = partial(function.evaluate, **options)
     if sample is not None:
 
@@ -460,7 +460,7 @@ def _inverted(line, predictions, law, observed, tail, progress):
 
 
 def _share(as_extreme):
-    """The p-value of a Monte Carlo test."""
+    """Compute the p-value of a Monte Carlo test."""
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
@@ -475,7 +475,7 @@ def _one_sided(predictions, law):
 
 
 def _shifted(predictions, size):
-    """Predictions that are too low or too high everywhere by `size`, as on average they are."""
+    """Shift predictions by `size` in the direction in which they are off on average."""
     plain = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()
     seen = np.bincount(predictions.codes, weights=weight, minlength=plain.shape[1])
@@ -500,7 +500,7 @@ class _Line:
         return truth / truth.sum(axis=1, keepdims=True)
 
     def limit(self, t):
-        """The value of the sample's cells: every row with every label, by its probability."""
+        """Compute the value of the sample's cells: each row with every label, weighted."""
         k = self.plain.shape[1]
         everything = Predictions(
             np.tile(self.plain, (k, 1)),
@@ -513,7 +513,10 @@ class _Line:
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
     def first(self, too_small):
-        """The smallest t, to 2 %, that is not too small; the largest tried where all are."""
+        """Find the smallest t, to 2 %, that is large enough.
+
+        The largest tried if none is.
+        """
         low, high = 0.0, 1.0
         if not too_small(self.simulated(low)):
             return 0.0

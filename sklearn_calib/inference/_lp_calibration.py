@@ -23,7 +23,7 @@ def lp_calibration_bound(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    """An upper confidence bound of the l_p calibration error, for any number of classes.
+    """Compute an upper confidence bound of the l_p calibration error of any number of classes.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def binning_sample_size(
     n_bins: int | None = None,
     method: Literal["plugin", "paper"] = "plugin",
 ) -> int:
-    """How many rows `MulticlassBinning` needs for an l_p calibration error below `epsilon`.
+    """Return the rows `MulticlassBinning` needs for an l_p calibration error below `epsilon`.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _paper(beta, delta, k, bins):
 
 
 def log_level_sets(n_levels: int, k: int) -> float:
-    """Logarithm of the number of level sets, C(n + k, k) - C(n, k) (lemma 3, corrected)."""
+    """Compute log of the number of level sets, C(n + k, k) - C(n, k) (lemma 3, corrected)."""
     every = gammaln(n_levels + k + 1) - gammaln(k + 1) - gammaln(n_levels + 1)
     if n_levels < k:
         return float(every)

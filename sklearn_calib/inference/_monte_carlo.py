@@ -47,7 +47,7 @@ class MonteCarloResult:
         name: str,
         ranked: float | None = None,
     ) -> "MonteCarloResult":
-        """The result of a statistic that is larger for worse calibration, and of draws of it.
+        """Build the result from a statistic that is larger for worse calibration, and its draws.
 
         `ranked` is given where what was drawn is not quite the statistic.
         """
@@ -59,7 +59,7 @@ class MonteCarloResult:
 
 
 def missing_scores(y_true: object, instead: str) -> InvalidInputError:
-    """Labels came without probabilities; of a summary, say what to call `instead`."""
+    """Return the error for labels without probabilities; a summary needs `instead`."""
     got, cure = "labels alone", "Pass both"
     if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
         got, cure = "a summary", instead
@@ -215,7 +215,7 @@ def calibration_test(
 
 
 def _reads_cells(predictions, name, statistic, options):
-    """Whether the statistic is a function of the weight of each label at each score."""
+    """Return whether the statistic depends only on the weight of each label at each score."""
     measure = statistic if callable(statistic) else all_metrics()[name]
     if not isinstance(measure, Measure) or options or not measure.spec.cells:
         return False
@@ -223,7 +223,7 @@ def _reads_cells(predictions, name, statistic, options):
 
 
 def _evaluation(predictions, statistic, options):
-    """A function of predictions, larger for worse calibration, and its name."""
+    """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
         name = "smooth_calibration_error" if equals(statistic, "smooth") else statistic

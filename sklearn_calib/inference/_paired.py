@@ -23,7 +23,7 @@ from ._resampling import bootstrap_distribution
 
 
 def hits(proba: FloatArray, codes: IntArray) -> FloatArray:
-    """1 where the largest probability, of equal ones the first, is that of the true class."""
+    """Return 1 for rows whose true class has the (first) largest probability, else 0."""
     proba = np.asarray(proba)
     if proba.shape[1] == 2:  # five times as fast
         return ((proba[:, 1] > proba[:, 0]) == codes).astype(float)
@@ -160,7 +160,7 @@ class PairedLosses:
         return self
 
     def _add_clusters(self, groups, one, moved, weight):
-        """The sums of w and w d of each cluster."""
+        """Add the sums of w and w d of each cluster."""
         if self.n_samples and (groups is None) != (self._clusters is None):
             got = "groups in some blocks only"
             raise invalid_input(
@@ -178,7 +178,7 @@ class PairedLosses:
             known[name] = own[0] + more[0], own[1] + more[1]
 
     def difference(self, measure: str, level: float = 0.95) -> PairedDifference:
-        """The difference of the mean losses, with its normal interval.
+        """Compute the difference of the mean losses with its normal interval.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class PairedLosses:
         return PairedDifference(measure, first, second, middle, *ends, level, "normal")
 
     def _half_of_clusters(self, level):
-        """Half of the interval, by the sums of the clusters."""
+        """Compute half of the interval from the sums of the clusters."""
         mass, change = np.array([*(self._clusters or {}).values()]).T
         mass, change = mass[mass > 0], change[mass > 0]
         n = len(mass)
@@ -423,7 +423,7 @@ def _check_for_summaries(measure, needs_rows):
 
 
 def _combined(measure, one, two):
-    """The difference of two intervals."""
+    """Combine two intervals into one of their difference."""
     difference = two.on_these_rows - one.on_these_rows  # inside, also where a part leaves one out
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
     values = one.on_these_rows, two.on_these_rows, difference, low, high

@@ -41,7 +41,7 @@ class PolynomialTest:
     _fit: LogisticPolynomial = field(repr=False)
 
     def belt(self, proba: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """The calibration belt: where the true probabilities lie, at all predictions at once.
+        """Compute the calibration belt: the true probabilities at all predictions at once.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ def polynomial_test(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> PolynomialTest:
-    """The GiViTI test: are the outcomes a polynomial of the log-odds other than the identity?
+    """Test whether outcomes follow a polynomial of the log-odds other than the identity (GiViTI).
 
     Its belt, `PolynomialTest.belt`, is drawn by ``ReliabilityDisplay`` with
     ``strategy="polynomial"``.

@@ -80,7 +80,7 @@ class Refits:
         self._folds = None if splits_groups else _folds_of_copies(estimator, self.codes, groups)
 
     def _metadata(self):
-        """What else is passed to fit, by the names of its arguments: one entry per row."""
+        """Return the metadata of fit, by argument name, with one entry per row."""
         found = {}
         if self.weight is not None:
             name = _name_in_fit(self.estimator, "sample_weight")
@@ -100,7 +100,7 @@ class Refits:
         return found
 
     def fit(self, rows: IntArray, *, copies: bool = False) -> Estimator:
-        """A clone fitted on these rows; `copies` says that some may be there more than once."""
+        """Fit a clone on these rows; `copies` marks rows that may be repeated."""
         fitted = clone_by_value(self.estimator)
         if copies and self._folds is not None:
             name, fold = self._folds
@@ -123,7 +123,7 @@ class Refits:
         return safe_split(self.estimator, self.X, self.codes, rows)[0]
 
     def proba(self, fitted: Estimator, train: IntArray) -> FloatArray:
-        """Probabilities of all rows by an estimator that was fitted on the rows `train`."""
+        """Predict all rows with an estimator that was fitted on the rows `train`."""
         X = self.X
         if self._pairwise:
             X, _ = safe_split(fitted, X, self.codes, np.arange(len(self.codes)), train)
@@ -135,7 +135,7 @@ class Refits:
         return plain if (np.diff(columns) > 0).all() else plain[:, np.argsort(columns)]
 
     def resampled(self, rng: np.random.Generator) -> Refit:
-        """A fit on rows, or on groups of rows, drawn with replacement; all classes are there."""
+        """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
         for redrawn in range(_MOST_DRAWS):
             rows = self._drawn(rng)
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
@@ -161,7 +161,7 @@ class Refits:
         return np.argsort(self.groups, kind="stable"), np.cumsum(size) - size, size
 
     def cross_fitted(self, rng: np.random.Generator) -> Refit:
-        """Probabilities of each row by a fit on the other folds of a random partition."""
+        """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MOST_DRAWS):
             parts = list(self._partition(rng))
             if all(len(np.unique(self.codes[train])) == len(self.classes) for train, _ in parts):
@@ -182,7 +182,7 @@ class Refits:
 
     @property
     def n_folds(self) -> int:
-        """Folds of a partition: ten, or as many as the rarest class has rows or groups."""
+        """Return the number of folds: ten, or as many as the rarest class has rows or groups."""
         if self.groups is None:
             rarest = int(np.bincount(self.codes).min())
         else:
@@ -228,14 +228,14 @@ def check_estimator_given(estimator: Estimator) -> None:
 
 
 def _is_of(package, estimator):
-    """Whether an estimator, or the end of a pipeline, comes from a package."""
+    """Return whether an estimator, or the end of a pipeline, comes from a package."""
     if isinstance(estimator, Pipeline):
         return _is_of(package, estimator.steps[-1][1])
     return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
 
 
 def _name_in_fit(estimator, name):
-    """Under which name fit takes weights or groups; None where it does not."""
+    """Return the argument of fit for weights or groups; None if it has none."""
     if isinstance(estimator, Pipeline) and routing_enabled():
         known = get_routing_for_object(estimator).consumes("fit", [name])
         return name if name in known else None
@@ -259,7 +259,7 @@ def _name_in_fit(estimator, name):
 
 
 def _folds_of_copies(estimator, codes, groups):
-    """(name of the parameter, fold of each row), for estimators that make folds by number.
+    """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a fold that
     is judged by copies of rows of the fit says too much good.
@@ -307,11 +307,11 @@ class Judge:
         self._quick = [name for name, what in self.named.items() if isinstance(what, str)]
 
     def columns(self, proba: FloatArray) -> FloatArray:
-        """What `values` takes of a model: the event's column of two, else all."""
+        """Select the columns that `values` takes: the event's column of two, else all."""
         return proba[:, self.predictions.positive] if len(self.predictions.classes) == 2 else proba
 
     def values(self, models: FloatArray, weights: Sequence[FloatArray]) -> FloatArray:
-        """Shape (n_weights, n_measures, n_models).
+        """Compute measures of shape (n_weights, n_measures, n_models).
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class Judge:
         return np.column_stack(columns if self.predictions.positive else columns[::-1])
 
     def without_relation(self, proba: FloatArray) -> FloatArray:
-        """The measures if labels had nothing to do with predictions: each with each."""
+        """Compute the measures for labels unrelated to predictions: each with each."""
         predictions, k = self.predictions, proba.shape[1]
         share = np.bincount(predictions.codes, predictions.weight, k) / predictions.weight.sum()
         weight = np.concatenate([predictions.weight * one for one in share])
@@ -417,7 +417,7 @@ def _some(refits, judge, rngs, judged, keep):
 
 
 def _say_once(said, n_models):
-    """Warnings of the fits, each once: the first of a line of code stands for all."""
+    """Emit each warning of the fits once, by type and line of code."""
     by_line: dict[Any, list[Warning]] = {}
     for message, file, line in said:
         by_line.setdefault((type(message), file, line), []).append(message)
@@ -430,7 +430,7 @@ def _say_once(said, n_models):
 def crossed_rows(
     named: Mapping[str, Any], own: FloatArray, values: FloatArray
 ) -> list[InternalValidationRow]:
-    """The rows of a cross-validation: means over the repetitions."""
+    """Build the rows of a cross-validation: means over the repetitions."""
     rows = []
     for name, apparent, several in zip(named, own, values, strict=True):
         corrected, n_used = _finite_mean(several), int(np.isfinite(several).sum())
@@ -447,7 +447,7 @@ def bootstrapped_rows(
     tail: float,
     ci: str,
 ) -> list[InternalValidationRow]:
-    """The rows of a bootstrap; with `nothing`, values without relation, the .632+ estimate."""
+    """Build the rows of a bootstrap; `nothing` adds the .632+ estimate."""
     overall, against = 0.0, "original" if nothing is None else "left"
     if nothing is not None:
         place = [*named].index(LOSS)
@@ -491,13 +491,16 @@ def _finite_mean(values):
 
 
 def relative_overfitting(apparent: float, left: float, nothing: float) -> float:
-    """R' of Efron and Tibshirani (1997), eq. 28: 0 where nothing is overfitted, at most 1."""
+    """Compute R' of Efron and Tibshirani (1997), eq. 28, between 0 and 1."""
     worst, moved = nothing - apparent, left - apparent
     return min(moved / worst, 1.0) if worst * moved > 0 else 0.0
 
 
 def of_632_plus(apparent: float, left: float, nothing: float, rate: float | None = None) -> float:
-    """The .632+ estimate, eq. 32 there; with a given `rate`, its weights alone (eq. 29)."""
+    """Compute the .632+ estimate (eq. 32 there).
+
+    With `rate`, only its weights (eq. 29).
+    """
     if not np.isfinite(apparent):
         return left
     if rate is not None:

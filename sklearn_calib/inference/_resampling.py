@@ -34,7 +34,7 @@ def null_distribution(
     progress: Progress | None = None,
     law: FloatArray | None = None,
 ) -> FloatArray:
-    """The values of a statistic of `Predictions` on labels that are drawn from the predictions.
+    """Compute a statistic of `Predictions` on labels drawn from the predictions.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def bootstrap_distribution(
     progress: Progress | None = None,
     groups: IntArray | None = None,
 ) -> FloatArray:
-    """Bootstrap: the values of a statistic of `Predictions` on rows drawn with replacement.
+    """Compute a statistic of `Predictions` on bootstrap samples of the rows.
 
     The arguments are those of `null_distribution`, and `groups`: the cluster of each row, numbered
     from 0. With it, whole clusters are drawn, one fewer than there are.
@@ -102,7 +102,7 @@ def distribution_of_draws(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """The values of a statistic on many random draws, computed in parallel.
+    """Compute a statistic on many random draws, in parallel.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def values_of_batches(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """As `distribution_of_draws`, of what takes a number of draws and returns their values."""
+    """Compute `distribution_of_draws` with a function that returns many values at once."""
     check_jobs(n_jobs)
     check_progress(progress)
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
@@ -168,7 +168,7 @@ def if_calibrated(
     draw: Callable[[np.random.Generator], Predictions] | None = None,
     **how: Any,
 ) -> tuple[Any, Any, FloatArray]:
-    """A statistic of predictions, the number that is ranked, and what it is if labels are drawn.
+    """Return a statistic, the number that is ranked, and its values for drawn labels.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class PooledRows:
         self.predictions = self._labelled(np.add.reduceat(weight * hit, starts))
 
     def of_law(self, law: FloatArray) -> "PooledRows":
-        """The same rows with labels of another law, of shape (n_samples, n_classes).
+        """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
         Where cells hold many rows, all rows of a cell get the mean chance of these.
         """
@@ -261,18 +261,18 @@ class PooledRows:
         return other
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """`relabelled` many times: of shape (n_draws, n_cells), the weight of label 1."""
+        """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
         drawn = [self._rows.ones(rng, self._weight) for _ in range(n_draws)]
         return np.array(drawn, dtype=np.float64)
 
     def _labelled(self, ones):
-        """The cells as `Predictions`, two rows each, with these weights of label 1."""
+        """Return the cells as `Predictions`, two rows each, with these weights of label 1."""
         weight = np.empty((len(ones), 2))
         weight[:, 0], weight[:, 1] = self.mass - ones, ones
         return self._cells.with_weight(weight.ravel())
 
     def relabelled(self, rng: np.random.Generator) -> Predictions:
-        """The same rows, with labels drawn from the predictions.
+        """Return the same rows with labels drawn from the predictions.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class PooledRows:
 def pooled_rows(
     predictions: Predictions, most_cells: int = MOST_CELLS, *, always: bool = False
 ) -> PooledRows | None:
-    """The rows of predictions as cells, or None where that would not save work.
+    """Pool the rows of predictions into cells, or return None if that saves no work.
 
     Parameters
     ----------

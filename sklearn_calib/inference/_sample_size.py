@@ -74,27 +74,27 @@ class ValidationSampleSize(Shown):
 
     @property
     def largest(self) -> SampleSizeTarget:
-        """The target that takes the most rows."""
+        """Return the target that takes the most rows."""
         return max(self.targets, key=lambda one: one.n_samples)
 
     @property
     def n_samples(self) -> int:
-        """The rows that serve all targets."""
+        """Return the number of rows that serve all targets."""
         return self.largest.n_samples
 
     @property
     def n_events(self) -> int:
-        """How many of these have the event, at the prevalence."""
+        """Return the number of these rows with the event, at the prevalence."""
         return self.largest.n_events
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and names, for JSON."""
+        """Return numbers and names for JSON."""
         names = ("n_samples", "n_events", "prevalence", "c_statistic", "level")
         found = {name: getattr(self, name) for name in names}
         return {**found, "targets": [asdict(one) for one in self.targets]}
 
     def to_frame(self) -> DataFrame:
-        """The targets as a pandas DataFrame, one row each.
+        """Return the targets as a pandas DataFrame with one row each.
 
         Raises
         ------
@@ -143,7 +143,7 @@ def validation_sample_size(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> ValidationSampleSize:
-    """How many labelled rows a validation needs, computed from probabilities without labels.
+    """Compute the labelled rows that a validation needs, from probabilities without labels.
 
     Say which predictions are to be expected by one of three: a sample of them, the normal law of
     their log-odds, or C statistic and prevalence.
@@ -294,13 +294,13 @@ class _Law(NamedTuple):
         return float(events @ below / (events.sum() * others.sum()))
 
     def of_slope(self) -> float:
-        """The variance of the slope, times the number of rows."""
+        """Compute the variance of the slope, times the number of rows."""
         each = self.weight * self.p * (1 - self.p)
         a, b, ab = each.sum(), each @ self.z**2, each @ self.z
         return float(a / (a * b - ab**2))
 
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
-        """That at t over phi, and its variance times the number of rows."""
+        """Compute the net benefit at t over phi, and its variance times the number of rows."""
         acts = (self.p >= t).astype(float)
         if self.step:  # the node next to the threshold acts for a part of what it stands for
             acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
@@ -313,7 +313,7 @@ class _Law(NamedTuple):
 
 
 def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
-    """The law of the predictions, of whichever of the three was given."""
+    """Return the law of the predictions from whichever of the three was given."""
     both = c_statistic is not None and prevalence is not None
     given = [what is not None for what in (y_proba, linear_predictor)]
     if sum(given) > 1 or not (any(given) or both):
@@ -387,7 +387,7 @@ def _law_of_sample(y_proba, sample_weight):
 
 
 def _of_c(c, phi, se):
-    """The smallest number of rows with Newcombe's standard error of at most `se`."""
+    """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
     scale = c * (1 - c) / (phi * (1 - phi) * se**2)  # n^2 = scale (1 + (n/2 - 1) slope)
     half = scale * slope / 4
@@ -411,7 +411,7 @@ def _of_errors(law, error):
 
 
 def _pooled(law):
-    """Scores, shares and log-odds in at most 512 cells of equal weight."""
+    """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
     cell = np.minimum((np.cumsum(law.weight) * _CELLS).astype(int), _CELLS - 1)
     share = np.bincount(cell, law.weight, _CELLS)
     kept = share > 0

@@ -148,7 +148,7 @@ class CalibrationTester(BaseEstimator):
         )
 
     def sample_size(self) -> int:
-        """How many rows make the verdict right with probability 1 - `delta`.
+        """Return how many rows make the verdict right with probability 1 - `delta`.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class CalibrationTester(BaseEstimator):
         return self._required()[0]
 
     def _required(self):
-        """Rows for the verdict, and how far both kinds of predictions are from the threshold."""
+        """Return the rows for the verdict, and the margins of both kinds of predictions."""
         check_known("method", self.method, _METHODS)
         tolerance, epsilon = self.tolerance, self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):

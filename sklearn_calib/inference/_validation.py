@@ -84,7 +84,7 @@ class ValidationTable:
     rows: tuple[ValidationRow, ...]
 
     def __getitem__(self, quantity: str) -> ValidationRow:
-        """The row of a quantity.
+        """Return the row of a quantity.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class ValidationTable:
         raise unknown_name("a quantity", quantity, known, error=KeyError)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the rows, as of a dict."""
+        """Iterate over the names of the rows, as of a dict."""
         return (row.quantity for row in self.rows)
 
 
@@ -129,7 +129,7 @@ class ValidationSummary(Shown):
     n_resamples: int
 
     def __getitem__(self, quantity: str) -> ValidationRow:
-        """The row of a quantity, where there is one table.
+        """Return the row of a quantity if there is one table.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class ValidationSummary(Shown):
         return self._only()[quantity]
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the rows, as of a dict, where there is one table."""
+        """Iterate over the names of the rows if there is one table."""
         return iter(self._only())
 
     def _only(self):
@@ -151,7 +151,7 @@ class ValidationSummary(Shown):
         return self.tables[0]
 
     def to_frame(self) -> DataFrame:
-        """All rows as a pandas DataFrame, with the problem in the first column.
+        """Return all rows as a pandas DataFrame, with the problem in the first column.
 
         Raises
         ------
@@ -425,7 +425,7 @@ class _MovedLines:
         return [ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found]
 
     def _found(self):
-        """(estimate, interval, p-value) of each row."""
+        """Compute (estimate, interval, p-value) of each row."""
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
             cure = "There is no slope, AUC or R2: take rows of both"
@@ -506,7 +506,7 @@ class _MovedLines:
         return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
 
     def _profile(self, held, start):
-        """The likelihood of a (held 0) or b (held 1) at its largest over the other.
+        """Maximise the likelihood over b (or a) for a fixed a (or b), by `held`.
 
         Each climb begins where the last ended.
         """

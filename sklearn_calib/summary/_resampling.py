@@ -116,7 +116,9 @@ class CellSample(PooledPredictions):
     def share_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Intervals for the frequency of label 1 in each bin; NaN for empty ones.
+        """Compute intervals for the frequency of label 1 in each bin.
+
+        NaN for empty bins.
 
         Clopper and Pearson's, with Kish's number of rows.
 
