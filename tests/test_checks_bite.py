@@ -272,7 +272,7 @@ class ClaimsToBeNative(PlattScaling):
         second = np.column_stack([1 - np.asarray(proba)[:, -1], np.asarray(proba)[:, -1]])
         self._fit(second, (codes == proba.shape[1] - 1).astype(np.intp), weight)
 
-    def _predict_lifted(self, proba):
+    def _predict_canonical(self, proba):
         return np.array(proba)
 
 

@@ -48,12 +48,12 @@ from ..linear import LinearFit, read_linear
 from ..recalibrators import (
     check_cv_pairs,
     check_fold_count,
-    fit_arguments,
+    fit_validated,
     resolve_recalibrator,
+    warn_if_harmful,
 )
 from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
 from ._eval_sets import Labelling, with_own_labels
-from ._harm_checks import warn_of_harm
 from ._user_estimators import (
     check_clonable,
     check_early_stopping,
@@ -184,6 +184,8 @@ class Job(AnyJob):
         fit(part, beside(local if coded else self.classes[codes], part), **params)
         if coded:
             return estimator, present
+        if np.array_equal(estimator.classes_, self.classes[present]):
+            return estimator, present
         _, columns = read_labels(estimator.classes_, classes=self.classes)
         return estimator, columns
 
@@ -229,14 +231,18 @@ class Job(AnyJob):
         params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
         if self.items is not None:
             params.setdefault("groups", self.items[rows])
-        recalibrator = clone(self.recalibrator)
-        arguments = fit_arguments(recalibrator, classes=self.classes, **params)
-        y = self.classes[self.codes[rows]] if self.scale is None else self.scale[rows]
-        fitted = recalibrator.fit(scores, y, **arguments)
+        fitted = fit_validated(
+            clone(self.recalibrator),
+            scores,
+            self.codes[rows],
+            self.classes,
+            ordered_labels=None if self.scale is None else self.scale[rows],
+            **params,
+        )
         if watch:
-            warn_of_harm(
-                lambda part: self.fit_recalibrator(scores[part], rows[part], watch=False),
+            warn_if_harmful(
                 fitted,
+                lambda part: self.fit_recalibrator(scores[part], rows[part], watch=False),
                 scores,
                 self.codes[rows],
                 self.weight[rows],

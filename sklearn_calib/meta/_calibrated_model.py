@@ -30,6 +30,7 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..linear import leave_one_out_scores, settled
+from ..recalibrators import find_duplicate_groups
 from ._base import (
     AnyJob,
     CalibratedClassifier,
@@ -38,7 +39,6 @@ from ._base import (
     every_recalibrator_has,
 )
 from ._classifier_scores import suggest_argument_names
-from ._harm_checks import find_duplicate_groups
 from ._many_labels import LabelsJob, labels_proba, start_labels
 from ._shares import start_shares
 from ._user_estimators import clone_or_raise

@@ -22,10 +22,14 @@ from .._validation import (
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..recalibrators import MultilabelCalibration, check_cv_pairs, resolve_recalibrator
+from ..recalibrators import (
+    MultilabelCalibration,
+    check_cv_pairs,
+    resolve_recalibrator,
+    warn_if_labels_harmed,
+)
 from ._base import AnyJob
 from ._classifier_scores import check_method, check_not_prefit
-from ._harm_checks import warn_of_harm_to_labels
 from ._user_estimators import check_clonable, check_early_stopping, clone_or_raise
 
 
@@ -111,7 +115,7 @@ class LabelsJob(AnyJob):
         fitted = clone(self.recalibrator).fit(scores.pairs, table, **params)
         if watch:
             known = canonical_weight(weight, len(rows))
-            warn_of_harm_to_labels(fit, fitted, scores.pairs, table, known)
+            warn_if_labels_harmed(fitted, fit, scores.pairs, table, known)
         return fitted
 
 

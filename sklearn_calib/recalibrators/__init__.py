@@ -13,6 +13,7 @@ from ._angular import AngularCalibration as AngularCalibration
 from ._any_recalibrator import fit_arguments as fit_arguments
 from ._any_recalibrator import fit_clone as fit_clone
 from ._any_recalibrator import fit_recalibrator as fit_recalibrator
+from ._any_recalibrator import fit_validated as fit_validated
 from ._any_recalibrator import predict_proba_aligned as predict_proba_aligned
 from ._any_recalibrator import resolve_recalibrator as resolve_recalibrator
 from ._any_recalibrator import suggest_method_name as suggest_method_name
@@ -27,16 +28,21 @@ from ._cross_fitting import check_cv_pairs as check_cv_pairs
 from ._cross_fitting import check_fold_count as check_fold_count
 from ._cross_fitting import compute_recalibrated_proba as compute_recalibrated_proba
 from ._cross_fitting import cross_fitted_proba
-from ._cross_fitting import encode_groups as encode_groups
 from ._cross_fitting import make_folds as make_folds
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._fitted_maps import get_map as get_map
+from ._group_columns import encode_groups as encode_groups
 from ._group_columns import is_missing_value as is_missing_value
 from ._group_columns import table_columns as table_columns
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
+from ._harm_checks import find_duplicate_groups as find_duplicate_groups
+from ._harm_checks import warn_if_harmful as warn_if_harmful
+from ._harm_checks import warn_if_labels_harmed as warn_if_labels_harmed
+from ._harm_checks import warn_leaky_folds as warn_leaky_folds
+from ._harm_checks import warn_repeated_cells as warn_repeated_cells
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
@@ -54,8 +60,6 @@ from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
-from ._repeated_rows import warn_leaky_folds as warn_leaky_folds
-from ._repeated_rows import warn_repeated_cells as warn_repeated_cells
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )

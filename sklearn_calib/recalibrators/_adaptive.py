@@ -166,11 +166,13 @@ class AdaptiveCalibration(Recalibrator):
         finally:
             del self._intervals
 
-    def _checked(self, *given, **options):
-        rows = super()._checked(*given, **options)
+    _fit_validated = Recalibrator._fit_validated  # `fit` adds the intervals alone
+    _intervals = None
+
+    def _check_fit_input(self, rows):
+        super()._check_fit_input(rows)
         if self._intervals is not None:
             self._intervals = self._intervals[rows.items]
-        return rows
 
     def predict_proba(self, X: ArrayLike, intervals: ArrayLike | None = None) -> FloatArray:
         """Calibrated probabilities.

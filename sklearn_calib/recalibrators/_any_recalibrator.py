@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
 from .._spelling import suggest_name
-from .._typing import AnyArray, ArrayLike, Estimator, FloatArray, RecalibratorLike
-from .._validation import align_columns
+from .._typing import AnyArray, ArrayLike, Estimator, FloatArray, IntArray, RecalibratorLike
+from .._validation import align_columns, get_category_order
 from ..exceptions import invalid_input
 
 #: Other name -> (name here, where it is called so).
@@ -64,22 +64,70 @@ def resolve_recalibrator(
 def fit_recalibrator(
     recalibrator: Estimator, proba: FloatArray, y: ArrayLike, **arguments: Any
 ) -> Estimator:
-    """Fit anyone's recalibrator in place on canonical scores, with `fit_arguments`."""
+    """Fit any recalibrator in place on scores and labels, with `fit_arguments`."""
     return recalibrator.fit(proba, y, **fit_arguments(recalibrator, **arguments))
+
+
+def fit_validated(
+    recalibrator: Estimator,
+    proba: FloatArray,
+    y_encoded: IntArray,
+    classes: AnyArray,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    ordered_labels: Any = None,
+    **metadata: Any,
+) -> Estimator:
+    """Fit an unfitted recalibrator in place to canonical scores and encoded labels.
+
+    Those of this package do not validate them again; others are fitted as scikit-learn does it.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator, pipeline of recalibrators or classifier
+    proba : ndarray of shape (n_samples, n_classes), float64
+    y_encoded : ndarray of shape (n_samples,), intp
+        Positions among `classes`.
+    classes : ndarray of shape (n_classes,)
+    sample_weight, groups : array-like of shape (n_samples,), default=None
+        Passed to those that take them.
+    ordered_labels : Categorical of shape (n_samples,), default=None
+        The labels as they were given, if their categories are ordered.
+    **metadata
+        What else the fit takes.
+    """
+    if metadata or not _can_skip_validation(type(recalibrator)):
+        y = classes[y_encoded] if ordered_labels is None else ordered_labels
+        arguments = fit_arguments(
+            recalibrator, classes=classes, sample_weight=sample_weight, groups=groups, **metadata
+        )
+        return recalibrator.fit(proba, y, **arguments)
+    category_order = get_category_order(ordered_labels, classes)
+    return recalibrator._fit_validated(
+        proba, y_encoded, classes, sample_weight, groups, category_order
+    )
+
+
+def _can_skip_validation(cls):
+    """Return whether the class that defines `fit` also defines the part behind its checks."""
+    owner = next((one for one in cls.__mro__ if "fit" in vars(one)), object)
+    return "_fit_validated" in vars(owner)
 
 
 def fit_clone(
     recalibrator: RecalibratorLike,
     proba: FloatArray,
-    y: ArrayLike,
-    classes: ArrayLike,
+    y_encoded: IntArray,
+    classes: AnyArray,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> Estimator:
-    """A copy of a recalibrator given by name or as an instance, fitted on canonical scores."""
+    """Fit a copy of a recalibrator, given by name or as an instance, as `fit_validated` does."""
     method = resolve_recalibrator(recalibrator)
-    given = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
-    return fit_recalibrator(method, proba, y, **given)
+    return fit_validated(
+        method, proba, y_encoded, classes, sample_weight=sample_weight, groups=groups
+    )
 
 
 def fit_arguments(
@@ -90,7 +138,7 @@ def fit_arguments(
     groups: ArrayLike | None = None,
     **metadata: Any,
 ) -> dict[str, Any]:
-    """What the fit of anyone's recalibrator is called with: of the three what it understands.
+    """Return what the fit of any recalibrator is called with: of the three what it understands.
 
     A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit takes them. A
     plain scikit-learn classifier gets the probabilities as its features.
@@ -112,7 +160,7 @@ def fit_arguments(
 
 
 def _accepted(estimator, params):
-    """The parameters that an estimator's fit names."""
+    """Return the parameters that an estimator's fit names."""
     names = signature(estimator.fit).parameters if hasattr(estimator, "fit") else ()
     return {name: value for name, value in params.items() if name in names}
 
@@ -120,13 +168,13 @@ def _accepted(estimator, params):
 def predict_proba_aligned(
     recalibrator: Estimator, proba: FloatArray, classes: AnyArray
 ) -> FloatArray:
-    """Predictions of anyone's fitted recalibrator with one column for each of `classes`."""
+    """Return predictions of any fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
     return align_columns(predicted, recalibrator.classes_, classes)
 
 
 def suggest_method_name(name: str, names: Collection[str], prefix: str = "") -> str | None:
-    """What to write for a name that is not among `names`; None where nothing is near."""
+    """Return what to write for a name that is not among `names`; None if nothing is near."""
     plain = _plain(str(name))
     same = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
     if same and same[0] in names:

@@ -23,19 +23,19 @@ from .._sklearn_compat import (
     with_options,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
-from .._validation import rows_per_weight
+from .._validation import canonical_weight, rows_per_weight
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities
 from ._beta import BetaCalibration
-from ._cross_fitting import encode_groups
 from ._default import DefaultCalibration
 from ._fitted_maps import CombinedRecalibrator, get_map
+from ._group_columns import encode_groups
+from ._harm_checks import NAME_GROUPS, warn_repeated_rows
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
-from ._repeated_rows import GROUPS, warn_repeated_rows
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
@@ -280,14 +280,28 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
-    def _checked(self, X, y, sample_weight, classes, *, soft_labels=False):
-        rows = super()._checked(X, y, sample_weight, classes, soft_labels=soft_labels)
-        if self._groups is not None or soft_labels:  # no item is split between folds
-            n_rows = np.shape(y)[0]
-            groups = np.arange(n_rows) if self._groups is None else self._groups
-            of_rows = encode_groups(groups, n_rows)[rows.items]
-            self._groups = np.unique(of_rows, return_inverse=True)[1].ravel()
+    def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False):
+        rows = super()._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+        n_rows = np.shape(y)[0]
+        if self._groups is not None:
+            self._groups = _renumber(encode_groups(self._groups, n_rows)[rows.items])
+        elif soft_labels:  # no item is split between folds
+            self._groups = _renumber(np.arange(n_rows)[rows.items])
         return rows
+
+    @with_callbacks
+    def _fit_validated(
+        self, proba, y_encoded, classes, sample_weight=None, groups=None, category_order=None
+    ):
+        self._groups = None
+        if groups is not None:
+            given = encode_groups(groups, len(proba))
+            has_weight = canonical_weight(sample_weight, len(proba)) > 0
+            self._groups = _renumber(given[has_weight])
+        try:
+            return super()._fit_validated(proba, y_encoded, classes, sample_weight)
+        finally:
+            del self._groups
 
     def _fit(self, proba, codes, weight):
         per_weight = rows_per_weight(weight)
@@ -306,7 +320,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
             folds = fold_masses(*given, groups=self._groups)
             if self._groups is None and isinstance(self.cv, Integral):
-                warn_repeated_rows(proba, codes, GROUPS)
+                warn_repeated_rows(proba, codes, NAME_GROUPS)
         else:
             warn_calibration(
                 expected="enough rows of two classes to compare candidates",
@@ -468,6 +482,10 @@ def prior_rows(names: Sequence[str]) -> FloatArray:
         found[found < 0.5] = 0.25 / (len(names) - 2)
         found[names.index("default")] = 0.25
     return found
+
+
+def _renumber(groups):
+    return np.unique(groups, return_inverse=True)[1].ravel()
 
 
 def _no_usable_method(error):

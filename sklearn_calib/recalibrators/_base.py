@@ -7,20 +7,18 @@ user can do wrong is caught here.
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
-from .._kernels._classical_tests import rank_correlation
 from .._kernels._logistic import smoothed_targets
-from .._simplex import absent_of, each_against_rest, learned_floor, raised, rank_score
+from .._simplex import absent_of, each_against_rest, learned_floor, raised
 from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
@@ -31,6 +29,7 @@ from .._validation import (
     check_names_differ,
     check_same_length,
     find_columns,
+    get_category_order,
     has_own_order,
     match_columns,
     read_labels,
@@ -42,57 +41,15 @@ from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
 from ._device_map import device_map
+from ._harm_checks import (
+    negative_rank_correlation,
+    warn_absent_classes,
+    warn_constant_scores,
+    warn_decreasing_scores,
+)
 from ._threshold import ScoreKind, find_thresholds
 
-_EXCHANGE = "pass 1 - p, or exchange the columns or the two names in classes="
-
 MAX_COMPLETED_ENTRIES = 20_000_000  # of rows that stand for absent classes
-LEVEL = 1e-4  # of a warning on scores that say nothing
-
-
-def negative_rank_correlation(
-    proba: FloatArray, codes: IntArray, weight: FloatArray, n_tests: int = 1
-) -> float | None:
-    """The rank correlation of scores and classes where it is negative beyond chance, else None.
-
-    The mean of the scores comes first: where it rises with the outcome nothing is sorted.
-    """
-    plain = np.asarray(proba)
-    two = plain.shape[1] == 2
-    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)  # mean position
-    share = weight / weight.max()
-    outcome = share * codes
-    if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
-        return None
-    if two:
-        score = rank_score(proba)
-    correlation, statistic = rank_correlation(score, codes, weight)
-    return correlation if statistic < ndtri(LEVEL / n_tests) else None
-
-
-def warn_decreasing_scores(method: object, found: Mapping[str, float]) -> None:
-    """One warning, of two classes or of those of many that are concerned."""
-    names = ", ".join([*found][:5]) + (", ..." if len(found) > 5 else "")
-    worst = min(found.values())
-    of_classes = f" of the classes {names}" if names else ""
-    cure = (
-        "Check the order of the columns, classes= and logits of the wrong sign"
-        if names
-        else (
-            "If a high score speaks for the first class, "
-            + _EXCHANGE
-            + "; a method that may fall is 'platt'"
-        )
-    )
-    warn_calibration(
-        expected=f"scores{of_classes} that rise with the outcome",
-        got=(
-            f"scores that fall (rank correlation about {worst:.1f}), of which a map "
-            "that cannot fall keeps the class frequencies only"
-        ),
-        hint=cure,
-        estimator=method,
-    )
 
 
 def complete_with_absent(
@@ -112,20 +69,6 @@ def complete_with_absent(
     labels = np.column_stack([codes, np.tile(absent, (len(codes), 1))])
     rows, columns = np.nonzero(mass > 0)
     return proba[rows], labels[rows, columns], mass[rows, columns]
-
-
-def warn_of_absent_classes(method: "Recalibrator", absent: IntArray) -> None:
-    """Warn if no calibration row has a class that the scores have a column for."""
-    names = ", ".join(repr(label) for label in method.classes_[absent[:5]].tolist())
-    warn_calibration(
-        expected="calibration rows of each class",
-        got=f"none of {names}" + (", ..." if len(absent) > 5 else ""),
-        hint=(
-            "It is taken to be as frequent as predicted, and the others share the "
-            "rest: get rows of it, or drop its column"
-        ),
-        estimator=method,
-    )
 
 
 @dataclass(frozen=True)
@@ -317,39 +260,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             new._validate_params()
             new._derived = {}  # a prediction fills it and sets no attribute
             soft_labels = check_flag(soft_labels, "soft_labels")
-            rows = X, y, sample_weight, classes
-            if not soft_labels and new._fit_unread(*rows):
+            if not soft_labels and new._fit_out_of_core(X, y, sample_weight, classes):
                 return self
-            proba, codes, weight, new.classes_, _ = new._checked(*rows, soft_labels=soft_labels)
-            first = np.asarray(proba)[0]
-            ends_differ = bool((proba[-1] != first).any())  # which is seen at once
-            if len(proba) > 1 and not ends_differ and not (proba != first).any():
-                got = f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times"
-                cure = "Only class frequencies can be learned from it; check where the scores come "
-                warn_calibration(
-                    expected="at least two different rows of scores",
-                    got=got,
-                    hint=cure + "from",
-                    estimator=self,
-                )
-            new._remember_input(X, proba, reset=True)
-            if new.capabilities.takes_logarithm:
-                new.floor_ = learned_floor(proba)
-                proba = raised(proba, new.floor_)
-            learned = proba, codes, weight
-            absent = np.setdiff1d(np.arange(len(new.classes_)), codes)
-            # a mean that the caller gives says how frequent each class is, in place of labels
-            if len(absent) and vars(new).get("mean") is None:
-                warn_of_absent_classes(new, absent)
-                if new._completes_rows:
-                    learned = complete_with_absent(*learned, absent)
-            with threads_for(*proba.shape):
-                if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
-                    if new._must_rise() and (fall := new._falling(proba, codes, weight)):
-                        warn_decreasing_scores(new, {"": fall})
-                    new._fit(*learned)
-                else:
-                    new._fit_each_against_rest(*learned)
+            rows = new._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+            new.classes_ = rows.classes
+            new._set_input_features(X, rows.proba, reset=True)
+            new._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -369,18 +285,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             scikit-learn dispatches to the array
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
-        return self._mapped(X, "predict_proba")
+        return self._predict_any(X, "predict_proba")
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
-        return self._mapped(X, "transform")
+        return self._predict_any(X, "transform")
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
-        self = self._view()
+        self = self._make_snapshot()
         if (on_device := device_map(self, X, "predict")) is not None:
             return on_device.labels(self.classes_)
-        place = self._mapped(X, "predict").argmax(axis=1)
+        place = self._predict_any(X, "predict").argmax(axis=1)
         return self.classes_[place]
 
     def threshold(
@@ -458,7 +374,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 ),
             )
         return find_thresholds(
-            lambda rows: self._predict_lifted(rows)[:, 1],
+            lambda rows: self._predict_canonical(rows)[:, 1],
             target,
             input=input or self._kind_of_scores(),
             dtype=dtype,
@@ -481,25 +397,71 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _mapped(self, X, method):
+    def _predict_any(self, X, method):
         """Map rows as a user gives them by the map of now, whoever fits it anew."""
-        self = self._view()
+        self = self._make_snapshot()
         of_numpy = isinstance(X, np.ndarray)
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
             return on_device.proba()
         proba = self._check_predict(X, method)
         if proba.size < NEVER_SHARED:
-            return self._predict_lifted(proba)
+            return self._predict_canonical(proba)
         with threads_for(*proba.shape):
-            return self._predict_lifted(proba)
+            return self._predict_canonical(proba)
 
     def _validate_params(self):
         check_sizes(self)
         super()._validate_params()
 
-    def _fit_unread(self, X, y, sample_weight, classes):
-        """Fit to scores that are not to be read as a whole; whether that was done."""
+    def _fit_out_of_core(self, X, y, sample_weight, classes):
+        """Fit to scores that are not to be read as a whole; return whether that was done."""
         return False
+
+    def _fit_validated(
+        self, proba, y_encoded, classes, sample_weight=None, groups=None, category_order=None
+    ):
+        """Fit an unfitted copy to canonical scores and encoded labels, which are not checked again.
+
+        See `fit_validated` for the arguments. Methods whose `fit` takes groups override it.
+        """
+        self._validate_params()
+        self._derived = {}
+        rows = make_fit_input(
+            proba,
+            y_encoded,
+            canonical_weight(sample_weight, len(proba)),
+            classes,
+            category_order,
+            has_weights=self.capabilities.sample_weight,
+        )
+        self._check_fit_input(rows)
+        self.classes_ = classes
+        self.n_features_in_ = proba.shape[1]
+        self._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
+        return self
+
+    def _fit_canonical(self, proba, y_encoded, weight):
+        """Learn from validated rows of positive weight."""
+        warn_constant_scores(self, proba)
+        if self.capabilities.takes_logarithm:
+            self.floor_ = learned_floor(proba)
+            proba = raised(proba, self.floor_)
+        completed = proba, y_encoded, weight
+        absent = np.flatnonzero(np.bincount(y_encoded, minlength=len(self.classes_)) == 0)
+        # a mean that the caller gives says how frequent each class is, in place of labels
+        if len(absent) and vars(self).get("mean") is None:
+            warn_absent_classes(self, absent)
+            if self._completes_rows:
+                completed = complete_with_absent(proba, y_encoded, weight, absent)
+        with threads_for(*proba.shape):
+            if proba.shape[1] > 2 and self.capabilities.multiclass != "native":
+                self._fit_one_vs_rest(*completed)
+                return
+            if self._is_increasing():
+                correlation = self._find_decreasing_correlation(proba, y_encoded, weight)
+                if correlation is not None:
+                    warn_decreasing_scores(self, {"": correlation})
+            self._fit(*completed)
 
     def __getstate__(self) -> Any:
         """Return the state without what follows from it."""
@@ -551,26 +513,35 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return None
         return self._map_with_floor()
 
-    def _view(self):
+    def _make_snapshot(self):
         """This object as it is now, whatever another thread fits it to meanwhile."""
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view
 
-    def _checked(self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False):
-        able = self.capabilities
-        if soft_labels and able.ordered:
+    def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False):
+        if soft_labels and self.capabilities.ordered:
             raise invalid_input(
                 expected="labels of rows in their order, which this method follows",
                 got="soft labels, which stand for several rows at once",
                 hint="Draw a label for each row, or take a method such as 'platt'",
             )
-        given = X, y, sample_weight, classes
-        options = {"keeps_unit": keeps_unit, "weighs": able.sample_weight}
-        rows = fit_rows(*given, soft_labels=soft_labels, **options)
+        rows = validate_fit_input(
+            X,
+            y,
+            sample_weight,
+            classes,
+            soft_labels=soft_labels,
+            keeps_unit=keeps_unit,
+            has_weights=self.capabilities.sample_weight,
+        )
+        self._check_fit_input(rows)
+        return rows
+
+    def _check_fit_input(self, rows):
+        """Raise ValueError if this method cannot learn from validated rows."""
         self._check_fit_shapes(rows.proba, rows.classes)
         self._check_absent(rows.proba)
-        return rows
 
     def _fit_step(self, step, proba, codes, weight):
         """Fit a step of this map, which then predicts by itself."""
@@ -594,7 +565,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_is_fitted(self)
         proba = self._rows_to_map(X)
         self._check_absent(proba)
-        self._remember_input(X, proba, reset=False)
+        self._set_input_features(X, proba, reset=False)
         return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
 
     def _rows_to_map(self, X):
@@ -614,7 +585,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _maps_tensors(self):
         return self.capabilities.array_api and self._has_map()
 
-    def _remember_input(self, X, proba, *, reset):
+    def _set_input_features(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
@@ -627,35 +598,40 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 
-    def _must_rise(self):
+    def _is_increasing(self):
         return self.capabilities.increasing and getattr(self, "monotone", True)
 
-    def _fit_each_against_rest(self, proba, codes, weight):
-        self.one_vs_rest_, said, falling = [], {}, {}
+    def _fit_one_vs_rest(self, proba, y_encoded, weight):
+        self.one_vs_rest_ = []
+        labels_of_message = {}  # what the fits warn of, each once for all its classes
+        decreasing = {}
         pairs = zip(self.classes_, each_against_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
-            part, hit = clone(self), (codes == column).astype(np.intp)
-            if self._must_rise() and (
-                fall := negative_rank_correlation(pair, hit, weight, proba.shape[1])
-            ):
-                falling[str(label)] = fall
+            part = clone(self)
+            hit = (y_encoded == column).astype(np.intp)
+            if self._is_increasing():
+                correlation = negative_rank_correlation(pair, hit, weight, proba.shape[1])
+                if correlation is not None:
+                    decreasing[str(label)] = correlation
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 part._fit(pair, hit, weight)
             for warning in caught:
-                said.setdefault(str(warning.message), (warning.message, []))[1].append(str(label))
+                message = warning.message
+                _, labels = labels_of_message.setdefault(str(message), (message, []))
+                labels.append(str(label))
             self.one_vs_rest_.append(part)
-        if falling:
-            warn_decreasing_scores(self, falling)
-        for message, labels in said.values():  # once, not once a class
+        if decreasing:
+            warn_decreasing_scores(self, decreasing)
+        for message, labels in labels_of_message.values():
             names = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             emit_warning(message, f"(One-vs-rest, classes {names}.)")
 
-    def _falling(self, proba, codes, weight):
-        """The rank correlation of scores that fall with the outcome; an order of one's own."""
-        return negative_rank_correlation(proba, codes, weight)
+    def _find_decreasing_correlation(self, proba, y_encoded, weight):
+        """Return the rank correlation of scores that fall with the outcome, or None."""
+        return negative_rank_correlation(proba, y_encoded, weight)
 
-    def _predict_lifted(self, proba):
+    def _predict_canonical(self, proba):
         if self._predicts_by_map():
             return self.map_(proba)
         parts = getattr(self, "one_vs_rest_", None)
@@ -664,17 +640,19 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return combine_one_vs_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
 
 
-class FitRows(NamedTuple):
-    """The rows of a fit that have a weight, checked."""
+class FitInput(NamedTuple):
+    """Hold the validated rows of a fit that have a weight."""
 
     proba: FloatArray
-    codes: IntArray
+    y_encoded: IntArray
     weight: FloatArray
     classes: AnyArray
-    items: IntArray | slice  # which of the rows that were given; soft labels repeat them
+    items: Any  # which of the rows that were given; soft labels repeat them
+    category_order: list[Any] | None = None  # of labels that are an ordered Categorical
+    group_columns: Any = None  # of a table of groups beside the scores
 
 
-def fit_rows(
+def validate_fit_input(
     X: ArrayLike,
     y: Any,
     sample_weight: ArrayLike | None,
@@ -682,25 +660,42 @@ def fit_rows(
     *,
     soft_labels: bool,
     keeps_unit: bool = False,
-    weighs: bool = True,
-) -> FitRows:
-    """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
+    has_weights: bool = True,
+) -> FitInput:
+    """Validate the arguments of a fit; `has_weights` is whether it can use unequal weights."""
     check_indexes(y, X, sample_weight)
     proba = read_proba(X, input_name="X")
-    items: Any = slice(None)
+    items = None
     is_ordered = classes is not None
     if soft_labels:
         soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y")
         items = soft.items
         proba, y, sample_weight, classes = soft.expanded(proba)
-    classes, codes = read_labels(y, classes=classes, input_name="y")
-    check_same_length(codes, proba)
+    classes, y_encoded = read_labels(y, classes=classes, input_name="y")
+    category_order = get_category_order(y, classes)
+    check_same_length(y_encoded, proba)
     check_columns_of(classes, proba.shape[1])
     proba = match_columns(proba, X, classes)
     if not is_ordered:
         check_column_owner(X, classes, "classes")
-    weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit)
-    if not weighs and not (weight == weight[0]).all():
+    weight = canonical_weight(sample_weight, len(y_encoded), keeps_unit=keeps_unit)
+    return make_fit_input(
+        proba, y_encoded, weight, classes, category_order, items, has_weights=has_weights
+    )
+
+
+def make_fit_input(
+    proba: FloatArray,
+    y_encoded: IntArray,
+    weight: FloatArray,
+    classes: AnyArray,
+    category_order: list[Any] | None = None,
+    items: IntArray | None = None,
+    *,
+    has_weights: bool = True,
+) -> FitInput:
+    """Return the validated rows that have a weight."""
+    if not has_weights and not (weight == weight[0]).all():
         raise invalid_input(
             "sample_weight",
             expected="equal weights, as this method cannot use sample_weight",
@@ -709,11 +704,12 @@ def fit_rows(
         )
     kept = weight > 0
     if not kept.all():
-        items = items[kept] if soft_labels else np.flatnonzero(kept)
-        proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        items = np.flatnonzero(kept) if items is None else items[kept]
+        proba, y_encoded, weight = proba[kept], y_encoded[kept], weight[kept]
     if has_own_order(classes):
-        warn_of_order(proba, codes, classes, "classes")
-    return FitRows(proba, codes, weight, classes, items)
+        warn_of_order(proba, y_encoded, classes, "classes")
+    chosen = slice(None) if items is None else items
+    return FitInput(proba, y_encoded, weight, classes, chosen, category_order)
 
 
 def combine_one_vs_rest(

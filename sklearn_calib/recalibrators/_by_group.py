@@ -1,6 +1,6 @@
 """What the estimators share that correct probabilities with a table of groups beside them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -10,28 +10,18 @@ from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
 from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
-from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
+from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
-from ._base import combine_one_vs_rest, fit_rows
+from ._base import FitInput, combine_one_vs_rest, validate_fit_input
 from ._group_columns import table_columns
-
-
-class Given(NamedTuple):
-    """What a fit was given, checked."""
-
-    proba: FloatArray
-    codes: IntArray
-    weight: FloatArray  # adds up to the number of rows that the weights stand for
-    columns: dict[Any, AnyArray]
-    rows: IntArray  # of X, those of weight above 0: the other fields'; soft labels repeat them
 
 
 class ByGroup(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
-    Subclasses write `_learn(given)`, called once, and `_fit(given)` and `_predict(proba, columns)`
-    for two classes. More classes are handled one-vs-rest.
+    Subclasses write `_fit(rows)` and `_predict(proba, columns)` for two classes. More classes
+    are handled one-vs-rest.
     """
 
     classes_: AnyArray
@@ -80,23 +70,21 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             check_sizes(new)
             new._validate_params()
             soft_labels = check_flag(soft_labels, "soft_labels")
-            rows = fit_rows(X, y, sample_weight, classes, soft_labels=soft_labels)
-            proba, codes, weight, classes, items = rows
+            rows = validate_fit_input(X, y, sample_weight, classes, soft_labels=soft_labels)
             check_indexes(y, X, groups)
             n_rows = np.shape(y)[0]
             columns = table_columns(groups, n_rows)
-            given = Given(
-                proba,
-                codes,
-                weight * rows_per_weight(weight),
-                {name: column[items] for name, column in columns.items()},
-                np.arange(n_rows)[items],
+            new.classes_ = classes = rows.classes
+            new.group_names_ = list(columns)
+            rows = rows._replace(
+                weight=rows.weight * rows_per_weight(rows.weight),
+                items=np.arange(n_rows)[rows.items],
+                group_columns={name: column[rows.items] for name, column in columns.items()},
             )
-            new.classes_, new.group_names_ = classes, list(columns)
             check_feature_names(new, X, reset=True)
             new.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
             if len(classes) == 2:
-                new._fit(given)
+                new._fit(rows)
                 return self
             warn_calibration(
                 expected="two classes for a correction by groups",
@@ -109,11 +97,12 @@ class ByGroup(ClassifierMixin, BaseEstimator):
                 estimator=self,
             )
             new.one_vs_rest_ = []
-            for number, pair in enumerate(each_against_rest(given.proba)):
+            for number, pair in enumerate(each_against_rest(rows.proba)):
                 part = clone(new)
                 part.classes_, part.n_features_in_ = np.arange(2), 2
                 part.group_names_ = new.group_names_
-                part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
+                hit = (rows.y_encoded == number).astype(np.intp)
+                part._fit(rows._replace(proba=pair, y_encoded=hit))
                 new.one_vs_rest_.append(part)
             return self
 
@@ -149,7 +138,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X, groups)
         return self.classes_[proba.argmax(axis=1)]
 
-    def _fit(self, given: Given) -> None:
+    def _fit(self, rows: FitInput) -> None:
         raise NotImplementedError
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:

@@ -21,8 +21,8 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
-from ._group_columns import is_missing_value
-from ._repeated_rows import GROUPS, warn_repeated_rows
+from ._group_columns import encode_groups
+from ._harm_checks import NAME_GROUPS, warn_repeated_rows
 
 _FOLDS = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
 
@@ -107,12 +107,18 @@ def cross_fitted_proba(
         warn_of_order(proba[rows], codes[rows], names, "classes")
     together = None if groups is None else encode_groups(groups, len(codes))
     if together is None and isinstance(cv, int | np.integer):
-        warn_repeated_rows(proba, codes, GROUPS)
+        warn_repeated_rows(proba, codes, NAME_GROUPS)
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in make_folds(codes, cv, random_state, together):
-        beside = (None if part is None else part[train] for part in (sample_weight, together))
-        fitted = fit_clone(recalibrator, proba[train], codes[train], numbers, *beside)
+        fitted = fit_clone(
+            recalibrator,
+            proba[train],
+            codes[train],
+            numbers,
+            sample_weight=None if sample_weight is None else sample_weight[train],
+            groups=None if together is None else together[train],
+        )
         out[test] = predict_proba_aligned(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
         raise invalid_input(
@@ -199,30 +205,3 @@ def check_cv_pairs(cv: CV) -> None:
 
 def _line(error):
     return str(error).partition("\n")[0].rstrip(".")[:200]
-
-
-def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
-    """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
-    try:
-        values = np.asarray(groups)
-    except ValueError:  # rows of several lengths
-        values = np.empty((len(groups), 0))  # type: ignore[arg-type]
-    if values.shape != (n_rows,):
-        raise invalid_input(
-            expected=f"groups: one value for each of the {n_rows} rows",
-            got=f"shape {values.shape}",
-            hint="Pass one column, such as the number of the patient",
-        )
-    if values.dtype.kind == "O":
-        values = np.array(["\0" if is_missing_value(value) else str(value) for value in values])
-        missing = values == "\0"
-    else:
-        missing = values != values  # NaN, NaT
-    if missing.any():
-        raise invalid_input(
-            expected="a group for every row",
-            got="none",
-            hint="Give a row that belongs to no other a group of its own",
-            row=missing.argmax(),
-        )
-    return np.unique(values, return_inverse=True)[1].ravel()

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import entries, is_missing, named_columns, plain_dates, read_array
 from ..exceptions import add_error_context, invalid_input
 
@@ -105,6 +105,33 @@ def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
 def is_none(kind: type) -> bool:
     """Whether a type is that of a missing value."""
     return kind.__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
+
+
+def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
+    """Number the groups of rows from 0: one value of any type for each row, none missing."""
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of several lengths
+        values = np.empty((len(groups), 0))  # type: ignore[arg-type]
+    if values.shape != (n_rows,):
+        raise invalid_input(
+            expected=f"groups: one value for each of the {n_rows} rows",
+            got=f"shape {values.shape}",
+            hint="Pass one column, such as the number of the patient",
+        )
+    if values.dtype.kind == "O":
+        values = np.array(["\0" if is_missing_value(value) else str(value) for value in values])
+        missing = values == "\0"
+    else:
+        missing = values != values  # NaN, NaT
+    if missing.any():
+        raise invalid_input(
+            expected="a group for every row",
+            got="none",
+            hint="Give a row that belongs to no other a group of its own",
+            row=missing.argmax(),
+        )
+    return np.unique(values, return_inverse=True)[1].ravel()
 
 
 class Vocabulary(NamedTuple):

@@ -13,8 +13,9 @@ from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
+from ._base import FitInput
 from ._booster import weighted_deviation
-from ._by_group import ByGroup, Given
+from ._by_group import ByGroup
 from ._group_columns import Vocabulary, is_missing_value, picked
 from ._platt import PlattScaling
 
@@ -136,13 +137,14 @@ class GroupRecalibration(ByGroup):
         frame["slope"] = [*self.slopes_, self.pooled_line_[1]]
         return frame
 
-    def _fit(self, given: Given) -> None:
-        proba, codes, weight, *_ = given
-        self.pooled_ = fit_clone(self.recalibrator, proba, codes, np.arange(2), weight)
+    def _fit(self, data: FitInput) -> None:
+        self.pooled_ = fit_clone(
+            self.recalibrator, data.proba, data.y_encoded, np.arange(2), data.weight
+        )
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
-        self._kinds = Vocabulary.of(given.columns)
-        keys = _keys(list(given.columns.values()))
+        self._kinds = Vocabulary.of(data.group_columns)
+        keys = _keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_order)
         self._places = {key: place for place, key in enumerate(self.groups_)}
         if len(self.groups_) > MANY_GROUPS:
@@ -155,18 +157,18 @@ class GroupRecalibration(ByGroup):
                 ),
                 estimator=self,
             )
-        base = self._base(given.proba)
+        base = self._base(data.proba)
         self.floor_ = learned_floor(base)
         z, group = self._score(base), self._group(keys)
-        target, number = given.codes.astype(float), len(self.groups_)
+        target, number = data.y_encoded.astype(float), len(self.groups_)
         lines = shrunk_lines(
-            z, target, given.weight, group, number, line, self.strength,
-            weighted_deviation(z, given.weight),
+            z, target, data.weight, group, number, line, self.strength,
+            weighted_deviation(z, data.weight),
         )  # fmt: skip
         self.intercepts_, self.slopes_ = lines[:, 0].copy(), lines[:, 1].copy()
-        parts = (np.ones(len(z)), target, np.asarray(given.proba)[:, 1])
+        parts = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
         self._sums = np.column_stack(
-            [np.bincount(group, given.weight * part, minlength=number) for part in parts]
+            [np.bincount(group, data.weight * part, minlength=number) for part in parts]
         )
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:

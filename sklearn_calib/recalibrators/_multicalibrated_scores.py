@@ -12,11 +12,12 @@ from .._sklearn_compat import field, with_options
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
+from ._base import FitInput
 from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
-from ._by_group import ByGroup, Given
+from ._by_group import ByGroup
 from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import Vocabulary
-from ._repeated_rows import warn_repeated_rows
+from ._harm_checks import warn_repeated_rows
 
 MOST_COLUMNS = 1000
 SCORE = "(score)"  # the name of the score among the features
@@ -154,23 +155,23 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
 
     _turned = 0  # 1 where the trees see the classes in the other order
 
-    def _fit(self, given: Given) -> None:
-        _check_number(given)
-        self._turned = _is_turned(given)
-        given = given._replace(proba=self._seen(given.proba), codes=given.codes ^ self._turned)
-        self._vocabulary = Vocabulary.of(given.columns)
-        self.floor_ = learned_floor(given.proba)
+    def _fit(self, data: FitInput) -> None:
+        _check_number(data)
+        self._turned = _is_turned(data)
+        data = data._replace(proba=self._seen(data.proba), y_encoded=data.y_encoded ^ self._turned)
+        self._vocabulary = Vocabulary.of(data.group_columns)
+        self.floor_ = learned_floor(data.proba)
         rows = BoosterRows(
-            self._margin(given.proba),
-            self._vocabulary.read(given.columns),
-            given.codes.astype(float),
-            given.weight,
+            self._margin(data.proba),
+            self._vocabulary.read(data.group_columns),
+            data.y_encoded.astype(float),
+            data.weight,
         )
         least = self.min_samples_leaf
         if least == "auto":
-            least = max(20.0, min(80.0, given.weight.sum() / 50))
+            least = max(20.0, min(80.0, data.weight.sum() / 50))
         best, self.cv_losses_, self._corrections = cross_validated(
-            rows, _clipped(given.proba), self._folds(given), self, float(least)
+            rows, _clipped(data.proba), self._folds(data), self, float(least)
         )
         n_steps, n_trees = self._steps()
         self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
@@ -198,11 +199,11 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     def _margin(self, proba):
         return _clipped(raised(proba, self.floor_))
 
-    def _folds(self, given):
+    def _folds(self, data):
         """Pairs (train, test) of places among the rows that have a weight."""
         cv = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):
-            cv = min(int(cv), int(np.bincount(given.codes, minlength=2).min()))
+            cv = min(int(cv), int(np.bincount(data.y_encoded, minlength=2).min()))
             if cv < 2:
                 warn_calibration(
                     expected="at least two rows of each class",
@@ -215,16 +216,16 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
                 )
                 return []
             warn_repeated_rows(
-                given.proba,
-                given.codes,
+                data.proba,
+                data.y_encoded,
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             cv = [*cv]
             check_cv_pairs(cv)
-            return [(_kept(train, given.rows), _kept(test, given.rows)) for train, test in cv]
-        soft = len(np.unique(given.rows)) < len(given.rows)
-        return list(make_folds(given.codes, cv, groups=given.rows if soft else None))
+            return [(_kept(train, data.items), _kept(test, data.items)) for train, test in cv]
+        soft = len(np.unique(data.items)) < len(data.items)
+        return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
 
 def _kept(rows, known):
@@ -240,15 +241,15 @@ def _places(rows, known):
     return zip(starts, ends, strict=True)
 
 
-def _is_turned(given):
+def _is_turned(data):
     """1 where the second class is the more frequent one, which the trees then see as the first.
 
     Of two equally frequent classes they see that of the first row as the second: a swap of the
     classes changes the order in which they come and nothing that is computed.
     """
-    share = np.bincount(given.codes, given.weight, minlength=2)
+    share = np.bincount(data.y_encoded, data.weight, minlength=2)
     if np.isclose(*share, rtol=1e-12, atol=0.0):
-        return int(given.codes[0] == 0)
+        return int(data.y_encoded[0] == 0)
     return int(share[1] > share[0])
 
 
@@ -256,17 +257,17 @@ def _clipped(proba):
     return np.clip(log_odds(proba), -FARTHEST, FARTHEST)
 
 
-def _check_number(given):
-    if len(given.columns) > MOST_COLUMNS:
+def _check_number(data):
+    if len(data.group_columns) > MOST_COLUMNS:
         raise invalid_input(
             expected=f"at most {MOST_COLUMNS} columns of groups",
-            got=f"{len(given.columns)}",
+            got=f"{len(data.group_columns)}",
             hint=(
                 "Pass the columns that the groups are made of instead of one mask for "
                 "each group: trees combine them"
             ),
         )
-    if SCORE in given.columns:
+    if SCORE in data.group_columns:
         raise invalid_input(
             expected=f"columns with names other than {SCORE!r}", got="that name", hint="Rename it"
         )

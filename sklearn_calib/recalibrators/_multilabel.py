@@ -25,7 +25,7 @@ from .._validation import (
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
-from ._any_recalibrator import fit_recalibrator, predict_proba_aligned, resolve_recalibrator
+from ._any_recalibrator import fit_validated, predict_proba_aligned, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
 
@@ -146,18 +146,33 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         with atomic_fit(self) as new:
             new._validate_params()
             check_sizes(new)
-            method = new._method()
+            method = new._resolve_method()
             check_indexes(y, X, sample_weight)
             names, pairs, table = named_label_tables(y, X, None, label_name="y", input_name="X")
             weight = canonical_weight(sample_weight, len(table))
-            data = _Data(pairs, table, weight, names)
-            fit = {"none": new._fit_each, "all": new._fit_all, "shrink": new._fit_shrunken}
-            fit[new.pooling](data, method)
+            new._fit_pooling(MultilabelInput(pairs, table, weight, names), method)
             check_feature_names(new, X, reset=True)
-            new.classes_ = [BOTH.copy() for _ in pairs]
-            new.n_features_in_ = len(pairs)
-            new._names = names
         return self
+
+    def _fit_validated_labels(self, pairs, table, sample_weight=None):
+        """Fit an unfitted copy to canonical scores and a table of labels, not checked again."""
+        self._validate_params()
+        check_sizes(self)
+        weight = canonical_weight(sample_weight, len(table))
+        names = list(range(len(pairs)))
+        self._fit_pooling(MultilabelInput(pairs, table, weight, names), self._resolve_method())
+        return self
+
+    def _fit_pooling(self, data, method):
+        if self.pooling == "none":
+            self._fit_each(data, method)
+        elif self.pooling == "all":
+            self._fit_all(data, method)
+        else:
+            self._fit_shrunken(data, method)
+        self.classes_ = [BOTH.copy() for _ in data.pairs]
+        self.n_features_in_ = len(data.pairs)
+        self._names = data.names
 
     def predict_proba(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
         """Calibrated probabilities, in the form of `X`.
@@ -269,7 +284,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _method(self):
+    def _resolve_method(self):
         method = resolve_recalibrator(self.recalibrator)
         if self.pooling == "shrink" and not (
             isinstance(method, PlattScaling) and method.prior_weight == 0
@@ -297,8 +312,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         return [predict_proba_aligned(part, pair, BOTH) for part, pair in parts]
 
 
-class _Data(NamedTuple):
-    """Validated input of a fit."""
+class MultilabelInput(NamedTuple):
+    """Hold the validated arguments of a fit."""
 
     pairs: list[FloatArray]
     table: FloatArray
@@ -306,21 +321,21 @@ class _Data(NamedTuple):
     names: list[object]
 
     def rows(self, label):
-        """Positions of the rows that count for a label."""
+        """Return the rows that count for a label."""
         known = known_rows(self.table, label)
         return known[self.weight[known] > 0]
 
     def fitted(self, method, chosen):
-        """A copy of a method fitted to some labels together; None where all rows agree."""
+        """Return a copy of a method fitted to some labels together; None if all rows agree."""
         kept = [(label, self.rows(label)) for label in chosen]
         hit = np.concatenate([self.table[rows, label] for label, rows in kept]).astype(np.intp)
         if len(np.unique(hit)) < 2:
             return None
-        return fit_recalibrator(
+        return fit_validated(
             clone(method),
             stack_rows([self.pairs[label][rows] for label, rows in kept]),
             hit,
-            classes=BOTH,
+            BOTH,
             sample_weight=np.concatenate([self.weight[rows] for _, rows in kept]),
         )
 
@@ -330,7 +345,7 @@ class _Data(NamedTuple):
             return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
 
     def labels(self, platt):
-        """What the kernel takes, with the scores that a Platt scaling gives these pairs."""
+        """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         known = ~np.isnan(self.table)
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [raised(pair, platt.floor_) for pair in self.pairs]

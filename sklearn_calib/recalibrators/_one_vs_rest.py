@@ -76,7 +76,7 @@ class OneVsRest(CombinedRecalibrator):
             weight = np.tile(weight, len(pairs))
             pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
         self.recalibrators_ = [
-            fit_clone(self.recalibrator, pair, label, [0, 1], weight)
+            fit_clone(self.recalibrator, pair, label, np.arange(2), weight)
             for pair, label in zip(pairs, labels, strict=True)
         ]
 

@@ -132,15 +132,16 @@ class OnlineCalibration(Recalibrator):
                 expected=f"the classes of earlier rows, {[*known]}", got=f"{classes}", hint=cure
             )
         given = classes if known is None else known
-        rows = self._checked(X, y, sample_weight, given, keeps_unit=True)
-        proba, codes, weight, said, _ = rows
+        rows = self._validate_fit(X, y, sample_weight, given, keeps_unit=True)
+        proba, codes, weight = rows.proba, rows.y_encoded, rows.weight
+        n_classes = len(rows.classes)
         with restore_if_raised(self):
-            self._remember_input(X, proba, reset=known is None)
+            self._set_input_features(X, proba, reset=known is None)
             self.__dict__.pop("_derived", None)  # the map as it was
             if known is None:
-                self.classes_ = said
-                self._begin(len(said))
-            if len(said) == 2:
+                self.classes_ = rows.classes
+                self._begin(n_classes)
+            if n_classes == 2:
                 self._learn(proba, codes, weight)
             else:
                 for column, pair in enumerate(each_against_rest(proba)):

@@ -7,7 +7,7 @@ from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex import log_proba, take_columns
 from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import better_order, get_category_order, has_own_order, order_scale_columns
+from .._validation import better_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
 from ._base import Capabilities, Recalibrator, check_converged, negative_rank_correlation
 
@@ -115,15 +115,15 @@ class OrdinalCalibration(Recalibrator):
         max_classes=500,
     )
 
-    def _falling(self, proba, codes, weight):
+    def _find_decreasing_correlation(self, proba, codes, weight):
         if self._are_of_the_scale(proba, codes):
             return None  # `_fit` says more
         rank = np.argsort(self._columns_of_order())
         return negative_rank_correlation(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
-    def _checked(self, X, y, sample_weight, classes, **options):
-        self._categories = get_category_order(y, classes)
-        return super()._checked(X, y, sample_weight, classes, **options)
+    def _check_fit_input(self, rows):
+        super()._check_fit_input(rows)
+        self._categories = rows.category_order
 
     def _columns_of_order(self):
         """The column of each class from the lowest to the highest."""

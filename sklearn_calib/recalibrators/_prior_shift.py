@@ -468,7 +468,7 @@ class PriorShift(Recalibrator):
         check_level(level)
         check_indexes(X, sample_weight)
         proba = self._rows_to_map(X)
-        self._remember_input(X, proba, reset=False)  # refuses other names of columns
+        self._set_input_features(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba))
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
@@ -574,7 +574,7 @@ class PriorShift(Recalibrator):
             self._check_present(source)
         self.prior_ = self.prior_.copy()  # each array its own
 
-    def _fit_unread(self, X, y, sample_weight, classes):
+    def _fit_out_of_core(self, X, y, sample_weight, classes):
         if y is not None or self.mean is None:
             return False
         proba = read_proba(X, input_name="X")
@@ -584,7 +584,7 @@ class PriorShift(Recalibrator):
         self.classes_, _ = read_labels(given, classes=classes)
         self._check_fit_shapes(proba, self.classes_)
         proba = match_columns(proba, X, self.classes_)
-        self._remember_input(X, proba, reset=True)
+        self._set_input_features(X, proba, reset=True)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         self._meet_mean(proba, weight)
         return True

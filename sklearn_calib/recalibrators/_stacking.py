@@ -12,8 +12,9 @@ from .._argument_checks import are_counts
 from .._kernels._binning import ON_EDGE
 from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
+from .._validation import read_proba
 from ..exceptions import invalid_input
-from ._any_recalibrator import fit_recalibrator, predict_proba_aligned, resolve_recalibrator
+from ._any_recalibrator import fit_validated, predict_proba_aligned, resolve_recalibrator
 from ._base import Recalibrator
 from ._cross_fitting import make_folds
 
@@ -186,10 +187,11 @@ def fit_chains(
                 if key not in known:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        part = fit_recalibrator(
-                            clone(step), given, codes, classes=classes, sample_weight=weight
+                        part = fit_validated(
+                            clone(step), given, codes, classes, sample_weight=weight
                         )
-                        known[key] = part, part.transform(given) if key in inner else None
+                        after = read_proba(part.transform(given)) if key in inner else None
+                        known[key] = part, after
                 parts.append(known[key][0])
             fitted[name] = tuple(parts)
         except Exception as error:  # a candidate may raise anything

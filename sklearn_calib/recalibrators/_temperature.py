@@ -136,7 +136,7 @@ class TemperatureScaling(Recalibrator):
         array_api=True,
     )
 
-    def _fit_unread(self, X, y, sample_weight, classes):
+    def _fit_out_of_core(self, X, y, sample_weight, classes):
         if self.criterion != "log_loss":
             return False
         kind, least = "proba", _MAP_ENTRIES

@@ -92,7 +92,9 @@ class TopLabel(CombinedRecalibrator):
         for key, rows in groups.items():
             pair = top_against_rest(proba[rows], top[rows])
             hit = (codes[rows] == top[rows]).astype(np.intp)
-            self.recalibrators_[key] = fit_clone(self.recalibrator, pair, hit, [0, 1], weight[rows])
+            self.recalibrators_[key] = fit_clone(
+                self.recalibrator, pair, hit, np.arange(2), weight[rows]
+            )
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():

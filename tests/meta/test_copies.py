@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._harm_checks import find_duplicate_groups
+from sklearn_calib.recalibrators import find_duplicate_groups
 
 SAID = "rows that are independent.*got {} different rows of X among {}.*groups"
 

@@ -28,9 +28,13 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta._base import labels_predicted
-from sklearn_calib.meta._harm_checks import warn_of_harm_to_labels
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
-from sklearn_calib.recalibrators import HistogramBinning, MultilabelCalibration, get_recalibrator
+from sklearn_calib.recalibrators import (
+    HistogramBinning,
+    MultilabelCalibration,
+    get_recalibrator,
+    warn_if_labels_harmed,
+)
 
 NB = MultiOutputClassifier(GaussianNB())
 LISTED = {
@@ -344,7 +348,7 @@ def test_false_alarms_on_labels():
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             fitted = refit(np.arange(300))
-            warn_of_harm_to_labels(refit, fitted, pairs, y, np.ones(300))
+            warn_if_labels_harmed(fitted, refit, pairs, y, np.ones(300))
         alarms += sum("labels without" in str(one.message) for one in said)
     low, high = binom.ppf([0.005, 0.995], 2500, 2 * norm.sf(3))
     assert low <= alarms <= high

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
-from sklearn_calib.recalibrators._repeated_rows import has_repeated_rows
+from sklearn_calib.recalibrators._harm_checks import has_repeated_rows
 from sklearn_calib.summary import CalibrationSummary
 
 RULE = "rows that are independent, to judge a fit"

@@ -1,0 +1,461 @@
+"""Signs that a recalibration harms, or that the rows do not allow to judge it."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+from scipy.special import ndtri
+from scipy.stats import norm
+from sklearn.pipeline import Pipeline
+
+from .._kernels._classical_tests import rank_correlation
+from .._simplex import LOG_LOSS_FLOOR, log_losses, rank_score, row_blocks
+from .._typing import AnyArray, Estimator, FloatArray, IntArray
+from .._warnings import warn_calibration
+from ._any_recalibrator import predict_proba_aligned
+
+TEST_LEVEL = 1e-4  # of scores that say nothing, and of rows that are independent
+_MIN_TIED_ROWS = 5  # of a score that counts
+_MIN_TIED_SCORES = 20  # that have so many rows
+_MAX_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
+_MAX_LOSS_ROWS = 4_000  # with more an overfitted map is not to be expected, and refits cost
+_MIN_LOSS_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
+_MAX_ERRORS = 3.0  # standard errors
+_MAX_LOSS_RATIO = 1.05  # a map that learns nothing costs its parameters / (2 n) nats
+_MIN_COPIED_FRACTION = 0.2  # of the rows, which must be copies of others
+_NEIGHBOURS = 1, 40, 80  # of the last two follows where the first is to be expected
+_NEAR_RATIO = 0.5  # of that distance; independent rows are above .65 of it
+_REACH_RATIO = 0.7
+_MAX_NEAR_ROWS = 20_000  # with more only equal rows are looked for
+_MIN_CONTINUOUS_FRACTION = 0.9  # of the different rows have a number of their own
+
+_REPEATED = "scores that repeat with the same labels"
+NAME_GROUPS = (
+    "Name what belongs together, such as the number of the patient or of "
+    "the election, with groups=; instead of repeated rows pass "
+    "sample_weight="
+)
+_FOLDS_KEEP_GROUPS = (
+    "The folds keep them together. Name what else does belong together with "
+    "groups=; instead of repeated rows pass sample_weight="
+)
+_MOVE_BASE_RATE = (
+    "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
+)
+
+
+# -- scores and labels of one fit -----------------------------------------------------------------
+
+
+def warn_constant_scores(method: object, proba: FloatArray) -> None:
+    """Warn if all rows of scores are equal."""
+    first = np.asarray(proba)[0]
+    ends_differ = bool((proba[-1] != first).any())  # which is seen at once
+    if len(proba) == 1 or ends_differ or (proba != first).any():
+        return
+    warn_calibration(
+        expected="at least two different rows of scores",
+        got=f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times",
+        hint="Only class frequencies can be learned from it; check where the scores come from",
+        estimator=method,
+    )
+
+
+def warn_absent_classes(method: Any, absent: IntArray) -> None:
+    """Warn if no calibration row has a class that the scores have a column for."""
+    names = ", ".join(repr(label) for label in method.classes_[absent[:5]].tolist())
+    warn_calibration(
+        expected="calibration rows of each class",
+        got=f"none of {names}" + (", ..." if len(absent) > 5 else ""),
+        hint=(
+            "It is taken to be as frequent as predicted, and the others share the "
+            "rest: get rows of it, or drop its column"
+        ),
+        estimator=method,
+    )
+
+
+def negative_rank_correlation(
+    proba: FloatArray, y_encoded: IntArray, weight: FloatArray, n_tests: int = 1
+) -> float | None:
+    """Return the rank correlation of scores and classes if it is negative beyond chance, or None.
+
+    The mean of the scores comes first: if it rises with the outcome, nothing is sorted.
+    """
+    plain = np.asarray(proba)
+    two = plain.shape[1] == 2
+    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)  # mean position
+    share = weight / weight.max()
+    outcome = share * y_encoded
+    if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
+        return None
+    if two:
+        score = rank_score(proba)
+    correlation, statistic = rank_correlation(score, y_encoded, weight)
+    return correlation if statistic < ndtri(TEST_LEVEL / n_tests) else None
+
+
+def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) -> None:
+    """Warn once of decreasing scores: of two classes (""), or of those of many that have them."""
+    names = ", ".join([*correlations][:5]) + (", ..." if len(correlations) > 5 else "")
+    if names:
+        of_classes = f" of the classes {names}"
+        hint = "Check the order of the columns, classes= and logits of the wrong sign"
+    else:
+        of_classes = ""
+        hint = (
+            "If a high score speaks for the first class, pass 1 - p, or exchange the columns "
+            "or the two names in classes=; a method that may fall is 'platt'"
+        )
+    worst = min(correlations.values())
+    warn_calibration(
+        expected=f"scores{of_classes} that rise with the outcome",
+        got=(
+            f"scores that fall (rank correlation about {worst:.1f}), of which a map "
+            "that cannot fall keeps the class frequencies only"
+        ),
+        hint=hint,
+        estimator=method,
+    )
+
+
+# -- rows that belong together --------------------------------------------------------------------
+
+
+def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
+    """Return whether rows of one score agree in their labels as independent rows would not.
+
+    Looked at are scores that at least 5 rows have. They must hold half of all rows, and be 20 at
+    least. Where all rows of one score are positive and all of the next higher one negative, the
+    pair falls; where it is the other way round, it rises. If rows are independent and the share of
+    positives rises with the score (or falls), one of the two has in a pair of m1 and m2 rows a
+    probability of at most max_x x^m1 (1 - x)^m2, 1 in 1000 for 5 and 5, whatever the law of the
+    scores: votes of trees, rounded numbers, steps. Each second pair is independent of the others.
+    More falling and more rising pairs than that, at a level of 1e-4 by Chernoff's bound, are rows
+    that belong together. For several classes each is looked at against the others.
+    """
+    digits = np.rint(np.asarray(proba) * 2.0**36)
+    key = (
+        digits[:, 1] if proba.shape[1] == 2 else digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
+    )
+    _, tie, count = np.unique(key, return_inverse=True, return_counts=True)
+    large = count >= _MIN_TIED_ROWS
+    if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < len(y_encoded):
+        return False
+    columns = [1] if proba.shape[1] == 2 else range(proba.shape[1])
+    count = np.bincount(tie)[large]
+    for column in columns:
+        hits = np.bincount(tie, weights=y_encoded == column)[large]
+        value = np.zeros(len(large))
+        value[tie] = digits[:, column]
+        order = np.lexsort((hits / count, value[large]))  # of equal columns the rising order
+        if _have_alternating_labels(count[order], hits[order], len(columns)):
+            return True
+    return False
+
+
+def _have_alternating_labels(count, hits, n_tests):
+    """Return whether too many neighbouring scores have rows of opposite labels only."""
+    all_hit, none = hits == count, hits == 0
+    first, second = count[:-1], count[1:]
+    both = first + second
+    most = np.exp(first * np.log(first / both) + second * np.log(second / both))
+    falls, rises = all_hit[:-1] & none[1:], none[:-1] & all_hit[1:]
+    for start in (0, 1):
+        found = min(falls[start::2].sum(), rises[start::2].sum())
+        expected = most[start::2].sum()
+        if found > expected:
+            bound = found - expected + found * np.log(expected / found)
+            if bound < np.log(TEST_LEVEL / (2 * n_tests)):
+                return True
+    return False
+
+
+def warn_leaky_folds(got: str, hint: str = NAME_GROUPS) -> None:
+    """Warn of folds that share what belongs together, or would share it."""
+    warn_calibration(
+        expected="rows that are independent, to judge a fit by rows that it has not seen",
+        got=got,
+        hint=hint,
+    )
+
+
+def warn_repeated_cells(counts: IntArray) -> None:
+    """Warn of repeated rows of two classes, counted by class in cells of increasing scores."""
+    count, hits = counts.sum(axis=1).astype(float), counts[:, 1].astype(float)
+    large = count >= _MIN_TIED_ROWS
+    if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
+        return
+    if _have_alternating_labels(count[large], hits[large], 1):
+        warn_leaky_folds(_REPEATED)
+
+
+def warn_repeated_rows(proba: FloatArray, y_encoded: IntArray, hint: str) -> None:
+    """Warn of repeated rows: folds that share them know the labels that they are judged by."""
+    if has_repeated_rows(proba, y_encoded):
+        warn_leaky_folds(_REPEATED, hint)
+
+
+def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
+    """Return groups of equal or nearly equal rows, with a warning; None if few are copies.
+
+    A fifth of the rows has to be equal to others, or half of them nearer to another one than the
+    40th nearest tells: oversampled rows, windows of one series, measurements of one person.
+    Rows are compared by their columns of floating-point numbers. Without two continuous ones, in
+    which nine of ten different rows have a number that no other one has, rows may well be equal.
+    """
+    if hasattr(X, "select_dtypes"):
+        X = X.select_dtypes("float").to_numpy(np.float64, na_value=np.nan)
+    if not (isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size):
+        return None
+    table = X.reshape(len(X), -1)
+    factors = np.sqrt(np.arange(2.0, 2 + table.shape[1]))
+    blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in row_blocks(table))
+    key = np.concatenate([np.einsum("ij,j->i", block, factors) for block in blocks])
+    n = len(key)
+    different = len(np.unique(key))
+    equal = n - different >= _MIN_COPIED_FRACTION * n
+    if not (equal or _NEIGHBOURS[-1] < n <= _MAX_NEAR_ROWS):
+        return None
+    continuous = [c for c in table.T if len(np.unique(c)) >= _MIN_CONTINUOUS_FRACTION * different]
+    if len(continuous) < 2:  # one alone may be rounded: then equal numbers are no wonder
+        return None
+    groups = np.unique(key, return_inverse=True)[1] if equal else _find_near_copies(continuous)
+    if groups is None:
+        return None
+    sizes = np.bincount(groups)
+    got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
+    if len(sizes) < 2 * n_folds or sizes.max() > n / (2 * n_folds):  # or clusters of their own
+        if equal:
+            warn_leaky_folds(got)
+        return None
+    warn_leaky_folds(got, _FOLDS_KEEP_GROUPS)
+    return groups
+
+
+def _find_near_copies(columns):
+    """Return groups of rows that are near each other for how near the others are, or None.
+
+    Distances are those of ranks. The number of neighbours grows with the power of the distance that
+    is the dimension of the rows, which tells the nearest one from those that are farther.
+    """
+    n = len(columns[0])
+    _, k, last = _NEIGHBOURS
+    ranks = np.column_stack([np.argsort(np.argsort(c)) / n for c in columns])
+    some = ranks[np.arange(k) * n // k]
+    squares = (some**2).sum(axis=1)[:, None] + (ranks**2).sum(axis=1) - 2 * some @ ranks.T
+    nearest = np.partition(squares, _NEIGHBOURS, axis=1)[:, _NEIGHBOURS]
+    near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
+    if not 0 < far < farther:
+        return None
+    expected = far * k ** -(np.log(farther / far) / np.log(last / k))
+    if near >= _NEAR_RATIO * expected:
+        return None
+    pairs = cKDTree(ranks).query_pairs(_REACH_RATIO * expected, output_type="ndarray")
+    table = coo_array((np.ones(len(pairs)), pairs.T), (n, n))
+    return connected_components(table, directed=False)[1]
+
+
+# -- what a fit has changed -----------------------------------------------------------------------
+
+
+def warn_if_harmful(
+    recalibrator: Estimator,
+    refit: Callable[[IntArray], Estimator],
+    scores: FloatArray,
+    y_encoded: IntArray,
+    weight: FloatArray,
+    classes: AnyArray,
+) -> None:
+    """Warn if a fitted recalibrator harms; do not unless the rows are evidence.
+
+    `refit(rows)` fits another copy on some of the rows. A recalibrator for other class frequencies
+    than those of the rows, such as `PriorShift` with a given prior, is not judged by them.
+    """
+    if _targets_other_prior(recalibrator, y_encoded, weight, len(classes)):
+        return
+    positive = np.flatnonzero(weight > 0)
+    if len(np.unique(y_encoded[positive])) < len(classes):
+        return  # an absent class keeps its probability, of which the recalibrator has warned
+    name = type(recalibrator).__name__
+    some = _select_evenly(positive, _MAX_RATE_ROWS)
+    lost = _find_lost_base_rate(recalibrator, scores[some], y_encoded[some], weight[some], classes)
+    if lost:
+        column, mean, rate, errors = lost
+        label = np.asarray(classes[column]).tolist()
+        warn_calibration(
+            expected=(
+                "calibrated probabilities whose mean is the class's frequency within "
+                f"{_MAX_ERRORS:g} standard errors"
+            ),
+            got=(
+                f"mean {mean:.3g} for class {label!r} of frequency "
+                f"{rate:.3g}, {errors:.1f} standard errors off with {name}"
+            ),
+            hint=_MOVE_BASE_RATE,
+        )
+        return
+    if not _MIN_LOSS_ROWS <= len(positive) <= _MAX_LOSS_ROWS:
+        return
+    scores, y_encoded = scores[positive], y_encoded[positive]
+    n = len(positive)
+    second = np.empty(n, dtype=bool)  # halves with the same number of rows of each class
+    second[np.argsort(y_encoded, kind="stable")] = np.arange(n) % 2 == 1
+    for half in (second, ~second):
+        if len(np.unique(y_encoded[half])) < len(classes):
+            return
+
+    def compute_losses(fitted, half):
+        proba = predict_proba_aligned(fitted, scores[half], classes)
+        return log_losses(proba, (np.arange(len(proba)), y_encoded[half]))
+
+    before = log_losses(np.asarray(scores), (np.arange(n), y_encoded))
+    after = _compute_left_out_losses(second, lambda part: refit(positive[part]), compute_losses)
+    _warn_larger_loss(after, before, weight[positive], f" with {name}")
+
+
+def warn_if_labels_harmed(
+    recalibrator: Estimator,
+    refit: Callable[[IntArray], Estimator],
+    pairs: Sequence[FloatArray],
+    table: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """Warn as `warn_if_harmful` of many labels, each two classes; NaN in `table` is unknown.
+
+    The false alarm rate of a mean that differs is that of one problem of two classes over all
+    labels together, about .27 %, two-sided (for calibrated labels that are left as they are:
+    14 of 4000 fits of 3 labels and 300 rows); one warning names the label that is farthest off.
+    `refit(rows)` fits all labels on some of the rows.
+    """
+    n_labels = table.shape[1]
+    found = []
+    for label, y in enumerate(table.T):
+        known = np.flatnonzero(~np.isnan(y) & (weight > 0))
+        method = recalibrator.recalibrators_[label]
+        y_encoded = y[known].astype(np.intp)
+        if len(np.unique(y_encoded)) < 2:
+            continue
+        if _targets_other_prior(method, y_encoded, weight[known], 2):
+            continue
+        some = _select_evenly(known, _MAX_RATE_ROWS)
+        lost = _find_lost_base_rate(
+            method,
+            pairs[label][some],
+            y[some].astype(np.intp),
+            weight[some],
+            np.arange(2),
+            n_tests=n_labels,
+        )
+        if lost:
+            found.append((label, *lost[1:]))
+    if found:
+        label, mean, rate, errors = max(found, key=lambda one: one[-1])
+        warn_calibration(
+            expected=(
+                "calibrated probabilities of each label whose mean is the label's "
+                f"frequency within {_MAX_ERRORS:g} standard errors"
+            ),
+            got=(
+                f"{len(found)} of {n_labels} labels without, such as number {label}: "
+                f"mean {mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard "
+                "errors off"
+            ),
+            hint=_MOVE_BASE_RATE,
+        )
+        return
+    rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
+    if not _MIN_LOSS_ROWS <= len(rows) <= _MAX_LOSS_ROWS:
+        return
+
+    def compute_losses(fitted, half):
+        predicted = fitted.predict_proba([pair[rows[half]] for pair in pairs])
+        return _sum_label_losses(predicted, table[rows[half]])
+
+    before = _sum_label_losses([pair[rows] for pair in pairs], table[rows])
+    second = np.arange(len(rows)) % 2 == 1
+    after = _compute_left_out_losses(second, lambda part: refit(rows[part]), compute_losses)
+    _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
+
+
+def _sum_label_losses(pairs, table):
+    """Return the sum over the known labels of each row."""
+    total = np.zeros(len(table))
+    for pair, y in zip(pairs, table.T, strict=True):
+        second = np.asarray(pair)[:, 1]
+        true = np.where(y == 1, second, 1 - second)
+        total += np.where(np.isnan(y), 0.0, -np.log(np.maximum(true, LOG_LOSS_FLOOR)))
+    return total
+
+
+def _targets_other_prior(recalibrator, y_encoded, weight, n_classes):
+    last = recalibrator[-1] if isinstance(recalibrator, Pipeline) else recalibrator
+    prior = getattr(last, "prior_", None)
+    if prior is None or np.shape(prior) != (n_classes,):
+        return False
+    counts = np.bincount(y_encoded, weights=weight, minlength=n_classes)
+    return not np.allclose(prior, counts / counts.sum(), rtol=0, atol=1e-9)
+
+
+def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tests=1):
+    """Return the column whose mean is farthest from its class's frequency, if beyond chance.
+
+    In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
+    one row more, so that a handful of rows proves nothing. The bound grows with the classes.
+    Mean, frequency and standard errors come with it.
+    """
+    proba = predict_proba_aligned(recalibrator, scores, classes)
+    hit = y_encoded[:, None] == np.arange(len(classes))
+    gap = weight @ (proba - hit)
+    spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
+    errors = np.abs(gap) / spread
+    # of two, which are equal but for the last digits, the second
+    worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
+    if errors[worst] <= norm.isf(norm.sf(_MAX_ERRORS) / (len(classes) - 1) / n_tests):
+        return None
+    total = weight.sum()
+    mean, rate = weight @ proba[:, worst] / total, weight @ hit[:, worst] / total
+    return worst, mean, rate, errors[worst]
+
+
+def _compute_left_out_losses(second, refit, compute_losses):
+    """Return the losses of each half of the rows by a fit on the other half."""
+    losses = np.empty(len(second))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for half in (second, ~second):
+            losses[half] = compute_losses(refit(np.flatnonzero(~half)), half)
+    return losses
+
+
+def _warn_larger_loss(after, before, weight, how):
+    """Warn if the mean loss of paired rows is larger afterwards, beyond chance and by 5 %."""
+    share = weight / weight.sum()
+    rise = share @ (after - before)
+    error = np.sqrt(share**2 @ (after - before - rise) ** 2)
+    is_clear = rise > _MAX_ERRORS * error
+    is_large = share @ after > _MAX_LOSS_RATIO * (share @ before)
+    if is_clear and is_large:
+        warn_calibration(
+            expected=(
+                "a recalibrated log loss, on rows left out of the fit, that is not "
+                "above the uncalibrated one"
+            ),
+            got=f"{share @ after:.4g} after and {share @ before:.4g} before{how}",
+            hint=(
+                "Take a method with fewer parameters, such as "
+                "recalibrator='temperature', or more calibration rows; or leave the "
+                "model as it is"
+            ),
+        )
+
+
+def _select_evenly(rows, most):
+    """Return at most so many of the rows, evenly spread."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
