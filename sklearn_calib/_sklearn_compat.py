@@ -2,24 +2,10 @@
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import KW_ONLY as KW_ONLY
-from dataclasses import dataclass, fields
-from dataclasses import field as field
 from functools import cache
-from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -29,14 +15,13 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils import get_tags
 from sklearn.utils._array_api import _convert_to_numpy, _max_precision_float_dtype, get_namespace
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
 from sklearn.utils.validation import _check_method_params
 from threadpoolctl import ThreadpoolController
 
-from ._typing import AnyArray, ArrayLike, Estimator, Function, Splitter
+from ._typing import AnyArray, Estimator, Function
 
 _MANY_GROUPS = 5000  # at some 0.3 ms each
 
@@ -61,62 +46,6 @@ class StratifiedGroups(StratifiedGroupKFold):
         for _, chosen in folds.split(rarest, rarest):
             held_out = np.isin(number, chosen)
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
-
-# -- options of an estimator: said once, in the body of its class -------------------------------
-
-NonNegative: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="left")]
-Positive: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="neither")]
-Finite: TypeAlias = Annotated[float, Interval(Real, None, None, closed="neither")]
-Count: TypeAlias = Annotated[int, Interval(Integral, 1, None, closed="left")]
-
-#: What scikit-learn calls a type; others are asked for by themselves.
-_CALLED = {
-    bool: "boolean",
-    int: Integral,
-    float: Real,
-    NoneType: None,
-    Splitter: "cv_object",
-    ArrayLike: "array-like",
-    Sequence: "array-like",
-    Callable: callable,
-}
-
-
-def with_options(cls: Any) -> Any:
-    """Make an estimator with the fields of its class as parameters and constraints.
-
-    The rule of an option is its type: of numbers in a range such as `NonNegative`. What no type
-    says is in ``_parameter_constraints`` of the class. Fitted attributes are no options:
-    ``field(init=False)``.
-    """
-    cls = dataclass(eq=False, repr=False)(cls)
-    own = vars(cls).get("_parameter_constraints", {})
-    cls._parameter_constraints = {f.name: _rules(f.type) for f in fields(cls) if f.init} | own
-    plain = get_type_hints(cls.__init__)  # without the ranges, for help()
-    cls.__init__.__annotations__ = plain | {"return": None}
-    return cls
-
-
-def _rules(kind):
-    """What scikit-learn asks of a value of this type."""
-    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    if Any in parts:
-        return "no_validation"
-    if np.random.RandomState in parts:
-        return ["random_state", np.random.Generator]
-    if Splitter in parts:  # a number or pairs (train, test) as well
-        parts = [part for part in parts if part is Splitter or get_origin(part) is Literal]
-    return [rule for part in parts for rule in _rules_of_one(part)]
-
-
-def _rules_of_one(kind):
-    origin = get_origin(kind)
-    if origin is Annotated:
-        return kind.__metadata__
-    if origin is Literal:
-        return [StrOptions({*get_args(kind)})]
-    return [_CALLED.get(origin or kind, origin or kind)]
 
 
 def clone_by_value(estimator: Any) -> Any:

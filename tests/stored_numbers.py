@@ -47,9 +47,20 @@ LONGEST["commands"] = 0.5
 USUALLY = 0.1
 N = test_functions.N
 REFUSED = "refused"
-#: Fields that are not compared: when, how long, what is rounding alone, and maps, which follow
-#: from the other attributes.
-LEFT_OUT = ("created", "version", "case", "problem", "moved", "cv_results_", "map_")
+#: Fields that are not compared: when, how long, what is rounding alone, and what follows from
+#: the other attributes or from the labels.
+LEFT_OUT = (
+    "created",
+    "version",
+    "case",
+    "problem",
+    "moved",
+    "cv_results_",
+    "refit_time_",
+    "map_",
+    "classes_",
+    "n_features_in_",
+)
 
 
 # --- the numbers of a result --------------------------------------------------------------------

@@ -91,6 +91,16 @@ def test_results_are_annotated():
     assert not vague, f"say of what: {', '.join(vague)}"
 
 
+def test_each_wrong_call_names_its_error():
+    """Without a comment nobody would see that type checkers accept a call in this file."""
+    source = (Path(__file__).parent / "typing" / "rejected.py").read_text(encoding="utf-8")
+    lines = source.splitlines()
+    first, *calls = [node for node in ast.parse(source).body if isinstance(node, ast.Expr)]
+    assert isinstance(first.value, ast.Constant) and calls
+    for call in calls:
+        assert "# type: ignore[" in lines[call.end_lineno - 1], ast.unparse(call)
+
+
 @pytest.mark.parametrize("thing", [sklearn_calib.CalibratedModel.fit, group_calibration])
 def test_help_shows_short_types(thing):
     """numpy's ArrayLike is a union that takes 270 letters for each parameter."""

@@ -1,7 +1,7 @@
 """CostSensitiveClassifier: the action with the smallest expected cost; and what others share."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -10,11 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
 from .._sklearn_compat import (
-    KW_ONLY,
     ClassifierAround,
     clone_by_value,
     routing_enabled,
-    with_options,
 )
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from .._validation import (
@@ -99,7 +97,6 @@ class DecidingClassifier(ClassifierAround):
         self._remember_features(estimator)
 
 
-@with_options
 class CostSensitiveClassifier(DecidingClassifier):
     """A classifier that predicts the action with the smallest expected cost.
 
@@ -178,10 +175,22 @@ class CostSensitiveClassifier(DecidingClassifier):
     0.3
     """
 
-    estimator: Estimator
-    costs: ArrayLike | Callable[[Any], ArrayLike] | None = None
-    _: KW_ONLY
-    actions: Sequence[object] | AnyArray | None = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",
+        "costs": ["array-like", callable, None],
+        "actions": ["array-like", np.ndarray, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        costs: ArrayLike | Callable[[Any], ArrayLike] | None = None,
+        *,
+        actions: Sequence[object] | AnyArray | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.actions = actions
 
     def fit(
         self,

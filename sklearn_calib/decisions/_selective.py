@@ -1,11 +1,13 @@
 """SelectiveClassifier: a classifier that abstains where it would err too often."""
 
 from collections.abc import Hashable
-from typing import Any, Literal, NamedTuple
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import indexable
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_between, equals, is_number
@@ -13,7 +15,7 @@ from .._kernels._proportion import share_interval, upper_bound
 from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
 from .._random import legacy_generator
 from .._show import plain
-from .._sklearn_compat import KW_ONLY, check_method_params, field, safe_split, with_options
+from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from .._validation import (
     canonical_weight,
@@ -37,7 +39,6 @@ class Cutoff(NamedTuple):
     coverage_interval: tuple[float, float]
 
 
-@with_options
 class SelectiveClassifier(DecidingClassifier):
     """A classifier that answers where it is confident enough for an error rate, or a share of rows.
 
@@ -151,25 +152,48 @@ class SelectiveClassifier(DecidingClassifier):
     (True, True)
     """
 
-    estimator: Estimator
-    max_risk: float | None = None
-    delta: float = 0.1
-    method: Literal["sgr"] = "sgr"
-    _: KW_ONLY
-    coverage: float | None = None
-    abstain_label: Any = None
-    calibration_size: float = 0.5
-    random_state: RandomStateLike = 0
-    threshold_: float = field(init=False)
-    coverage_: float = field(init=False)
-    risk_: float = field(init=False)
-    risk_bound_: float = field(init=False)
-    coverage_interval_: tuple[float, float] = field(init=False)
-    thresholds_: dict[Hashable, float] = field(init=False)
-    coverages_: dict[Hashable, float] = field(init=False)
-    risks_: dict[Hashable, float] = field(init=False)
-    risk_bounds_: dict[Hashable, float] = field(init=False)
-    coverage_intervals_: dict[Hashable, tuple[float, float]] = field(init=False)
+    threshold_: float
+    coverage_: float
+    risk_: float
+    risk_bound_: float
+    coverage_interval_: tuple[float, float]
+    thresholds_: dict[Hashable, float]
+    coverages_: dict[Hashable, float]
+    risks_: dict[Hashable, float]
+    risk_bounds_: dict[Hashable, float]
+    coverage_intervals_: dict[Hashable, tuple[float, float]]
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",
+        "max_risk": [Real, None],
+        "delta": [Real],
+        "method": [StrOptions({"sgr"})],
+        "coverage": [Real, None],
+        "abstain_label": "no_validation",
+        "calibration_size": [Real],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        max_risk: float | None = None,
+        delta: float = 0.1,
+        method: Literal["sgr"] = "sgr",
+        *,
+        coverage: float | None = None,
+        abstain_label: Any = None,
+        calibration_size: float = 0.5,
+        random_state: RandomStateLike = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.max_risk = max_risk
+        self.delta = delta
+        self.method = method
+        self.coverage = coverage
+        self.abstain_label = abstain_label
+        self.calibration_size = calibration_size
+        self.random_state = random_state
 
     def fit(
         self, X: Features, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any

@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import meta
 from .._files.opened import path_of
@@ -69,7 +69,7 @@ class ExportedMap(Recalibrator):
     """
 
     capabilities = Capabilities(multiclass="native", cost="O(n), nothing is learned")
-    _parameter_constraints: dict = {"document": [dict]}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"document": [dict]}
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document

@@ -2,24 +2,25 @@
 
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
 from .._show import plain, quoted
 from .._simplex import stack_rows
-from .._sklearn_compat import KW_ONLY, safe_indexing, with_options
-from .._typing import AnyArray, ArrayLike, Features, FloatArray, Self
+from .._sklearn_compat import safe_indexing
+from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input
 from ..meta import (
+    ESTIMATOR_CONSTRAINTS,
     CalibratedClassifier,
     CalibratedPair,
-    ScoringEstimator,
 )
 from ..recalibrators import (
     BoosterOptions,
@@ -29,7 +30,6 @@ from ..recalibrators import (
 )
 
 
-@with_options
 class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     """A classifier whose probabilities are corrected to be right in many groups at once.
 
@@ -111,13 +111,50 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     True
     """
 
-    estimator: ScoringEstimator
-    groups: Any = "all"
-    _: KW_ONLY
-    response_method: Literal["auto", "decision_function", "predict_proba"] = "auto"
-
-    _parameter_constraints = {"groups": [str, "array-like", Integral, callable]}  # noqa: RUF012
     recalibrator = "identity"  # none beside the correction
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoosterOptions._parameter_constraints,
+        "estimator": ESTIMATOR_CONSTRAINTS,
+        "groups": [str, "array-like", Integral, callable],
+        "response_method": [StrOptions({"auto", "decision_function", "predict_proba"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        groups: Any = "all",
+        *,
+        n_rounds: int = 20,
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int = 5,
+        min_samples_leaf: float | Literal["auto"] = "auto",
+        l2: float = 1.0,
+        min_gain: float = 0.15,
+        n_bins: int = 64,
+        cv: CV = 5,
+        patience: int = 1,
+        monotone: bool = False,
+        use_score: bool = True,
+        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
+    ) -> None:
+        super().__init__(
+            n_rounds=n_rounds,
+            n_trees=n_trees,
+            learning_rate=learning_rate,
+            max_leaves=max_leaves,
+            min_samples_leaf=min_samples_leaf,
+            l2=l2,
+            min_gain=min_gain,
+            n_bins=n_bins,
+            cv=cv,
+            patience=patience,
+            monotone=monotone,
+            use_score=use_score,
+        )
+        self.estimator = estimator
+        self.groups = groups
+        self.response_method = response_method
 
     def fit(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any

@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
 
 from .._argument_checks import check_between, check_count, check_known, is_number
 from .._random import generator
-from .._sklearn_compat import KW_ONLY, with_options
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
 from ..metrics import lower_distance_to_calibration, smooth_calibration_error, validate_predictions
@@ -44,7 +45,6 @@ class TesterVerdict:
     required: int
 
 
-@with_options
 class CalibrationTester(BaseEstimator):
     """Decide whether predictions are calibrated or at least `epsilon` away from it.
 
@@ -79,13 +79,31 @@ class CalibrationTester(BaseEstimator):
     False
     """
 
-    epsilon: float
-    _: KW_ONLY
-    tolerance: float = 0.0
-    method: Literal["smooth", "distance"] = "smooth"
-    n_parts: int = 1
-    delta: float = 1 / 3
-    random_state: RandomStateLike = 0
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epsilon": [Real],
+        "tolerance": [Real],
+        "method": [StrOptions({"smooth", "distance"})],
+        "n_parts": [Integral],
+        "delta": [Real],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        tolerance: float = 0.0,
+        method: Literal["smooth", "distance"] = "smooth",
+        n_parts: int = 1,
+        delta: float = 1 / 3,
+        random_state: RandomStateLike = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tolerance = tolerance
+        self.method = method
+        self.n_parts = n_parts
+        self.delta = delta
+        self.random_state = random_state
 
     def test(
         self,

@@ -1,9 +1,9 @@
 """Estimators on features: they wrap a classifier and its recalibrator."""
 
 from ._angular import AngularCalibratedClassifier
+from ._base import ESTIMATOR_CONSTRAINTS as ESTIMATOR_CONSTRAINTS
 from ._base import CalibratedClassifier as CalibratedClassifier
 from ._base import CalibratedPair as CalibratedPair
-from ._base import ScoringEstimator as ScoringEstimator
 from ._calibrated_model import CalibratedModel
 from ._refine_then_calibrate import RefineThenCalibrateCV
 from ._user_estimators import check_gives_proba as check_gives_proba

@@ -1,15 +1,15 @@
 """The classifier calibrated by the angle to the truth."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from .._atomic import atomic_fit
 from .._random import legacy_generator
-from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -23,7 +23,6 @@ from ..linear import (
 from ._base import CalibratedClassifier, CalibratedPair
 
 
-@with_options
 class AngularCalibratedClassifier(CalibratedClassifier):
     """A linear classifier, calibrated from one fit without held-out rows (angular calibration).
 
@@ -110,28 +109,53 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     True
     """
 
-    estimator: Annotated[Estimator, HasMethods(["fit", "decision_function"])]
-    _: KW_ONLY
-    link: Link = "logit"
-    link_slope: Positive | Literal["auto"] = "auto"
-    link_intercept: Finite | Literal["auto"] = "auto"
-    covariance: ArrayLike | Estimator = "auto"
-    sign: Literal["positive", "holdout", "cv"] = "positive"
-    assume_centered: bool = False
-    random_state: RandomStateLike = 0
+    theta_: float
+    cos_theta_: float
+    inner_product_: float
+    link_params_: dict[str, Any]
+    method_: str
+    diagnostics_: dict[str, Any]
 
-    theta_: float = field(init=False)
-    cos_theta_: float = field(init=False)
-    inner_product_: float = field(init=False)
-    link_params_: dict[str, Any] = field(init=False)
-    method_: str = field(init=False)
-    diagnostics_: dict[str, Any] = field(init=False)
-
-    _parameter_constraints = {  # noqa: RUF012
-        "covariance": ["array-like", HasMethods(["fit"]), StrOptions({"auto", "identity"})]
-    }
     recalibrator = "angular"
     cv = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "decision_function"])],
+        "link": [StrOptions({"logit", "probit", "clipped_relu"}), callable],
+        "link_slope": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "link_intercept": [
+            Interval(Real, None, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "covariance": [
+            "array-like",
+            HasMethods(["fit"]),
+            StrOptions({"auto", "identity"}),
+        ],
+        "sign": [StrOptions({"positive", "holdout", "cv"})],
+        "assume_centered": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        *,
+        link: Link = "logit",
+        link_slope: float | Literal["auto"] = "auto",
+        link_intercept: float | Literal["auto"] = "auto",
+        covariance: ArrayLike | Estimator = "auto",
+        sign: Literal["positive", "holdout", "cv"] = "positive",
+        assume_centered: bool = False,
+        random_state: RandomStateLike = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.link = link
+        self.link_slope = link_slope
+        self.link_intercept = link_intercept
+        self.covariance = covariance
+        self.sign = sign
+        self.assume_centered = assume_centered
+        self.random_state = random_state
 
     def fit(self, X: Features, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier, and find the angle on the same rows.

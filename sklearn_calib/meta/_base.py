@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -62,8 +62,8 @@ from ._user_estimators import (
     loses_fit_when_cloned,
 )
 
-ScoringEstimator: TypeAlias = Annotated[
-    Estimator,
+#: What ``_parameter_constraints`` ask of an estimator that gives scores.
+ESTIMATOR_CONSTRAINTS = [
     HasMethods(["fit", "predict_proba"]),
     HasMethods(["fit", "decision_function"]),
     FrozenEstimator,

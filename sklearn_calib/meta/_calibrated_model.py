@@ -2,25 +2,24 @@
 
 import copy
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._argument_checks import check_flag, equals
 from .._atomic import atomic_fit
 from .._sklearn_compat import (
-    KW_ONLY,
     callback_fit,
     callback_task,
     callback_tasks,
     with_callbacks,
-    with_options,
 )
-from .._typing import CV, ArrayLike, Features, RecalibratorLike, Self
+from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from .._validation import (
     check_indexes,
     is_label_table,
@@ -32,10 +31,10 @@ from ..exceptions import invalid_input
 from ..linear import leave_one_out_scores, settled
 from ..recalibrators import find_duplicate_groups
 from ._base import (
+    ESTIMATOR_CONSTRAINTS,
     AnyJob,
     CalibratedClassifier,
     CalibratedPair,
-    ScoringEstimator,
     every_recalibrator_has,
 )
 from ._classifier_scores import suggest_argument_names
@@ -47,7 +46,6 @@ FEWEST_ROWS = 10  # of a fold, for a recalibrator of its own
 
 
 @suggest_argument_names
-@with_options
 class CalibratedModel(CalibratedClassifier):
     """A classifier whose probabilities are recalibrated on rows it was not trained on.
 
@@ -177,13 +175,31 @@ class CalibratedModel(CalibratedClassifier):
     True
     """
 
-    estimator: ScoringEstimator
-    recalibrator: RecalibratorLike = "default"
-    _: KW_ONLY
-    cv: CV | Literal["alo"] | None = None
-    ensemble: bool | Literal["auto"] = "auto"
-    response_method: Literal["auto", "decision_function", "predict_proba"] = "auto"
-    n_jobs: int | None = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": ESTIMATOR_CONSTRAINTS,
+        "recalibrator": "no_validation",
+        "cv": ["cv_object", StrOptions({"alo"})],
+        "ensemble": ["boolean", StrOptions({"auto"})],
+        "response_method": [StrOptions({"auto", "decision_function", "predict_proba"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        recalibrator: RecalibratorLike = "default",
+        *,
+        cv: CV | Literal["alo"] | None = None,
+        ensemble: bool | Literal["auto"] = "auto",
+        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.recalibrator = recalibrator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.response_method = response_method
+        self.n_jobs = n_jobs
 
     @with_callbacks
     def fit(

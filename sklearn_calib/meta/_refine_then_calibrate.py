@@ -4,12 +4,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,18 +19,15 @@ from .._atomic import atomic_fit
 from .._random import legacy_generator
 from .._simplex import stack_rows
 from .._sklearn_compat import (
-    KW_ONLY,
-    Count,
     callback_fit,
     callback_task,
     callback_tasks,
-    field,
     with_callbacks,
-    with_options,
 )
 from .._typing import (
     CV,
     ArrayLike,
+    Estimator,
     Features,
     FloatArray,
     RandomStateLike,
@@ -38,12 +37,12 @@ from .._typing import (
 from .._warnings import emit_warning, warn_calibration
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
-from ..metrics import LossLike, get_loss
+from ..metrics import LossLike, ProperLoss, get_loss
 from ..staging import staging_of
 from ._base import (
+    ESTIMATOR_CONSTRAINTS,
     CalibratedClassifier,
     CalibratedPair,
-    ScoringEstimator,
 )
 from ._classifier_scores import suggest_argument_names
 from ._search import fit_fold, own_risks, pooled_stages, refit, results_table, run_parallel_lazily
@@ -52,7 +51,6 @@ _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
 
 @suggest_argument_names
-@with_options
 class RefineThenCalibrateCV(CalibratedClassifier):
     """Tuning and early stopping by refinement, then calibration, in one classifier.
 
@@ -185,29 +183,63 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     True
     """
 
-    estimator: ScoringEstimator
-    param_grid: dict[str, Any] | list[dict[str, Any]] | None = None
-    _: KW_ONLY
-    n_iter: Count | None = None
-    stages: Literal["auto"] | Sequence[int] | None = "auto"
-    recalibrator: RecalibratorLike = "default"
-    refinement: RecalibratorLike = "temperature-in-sample"
-    loss: LossLike = "log"
-    selection: Literal["minimum", "one_standard_error"] = "minimum"
-    cv: CV = None
-    refit: bool = True
-    ensemble: bool = False
-    error_score: Literal["raise"] | float = np.nan
-    n_jobs: int | None = None
-    random_state: RandomStateLike = 0
+    best_params_: dict[str, Any]
+    best_stage_: int | None
+    best_score_: float
+    best_index_: int
+    recalibrator_: Any
+    cv_results_: dict[str, Any]
+    refinement_curve_: RefinementCurve
 
-    best_params_: dict[str, Any] = field(init=False)
-    best_stage_: int | None = field(init=False)
-    best_score_: float = field(init=False)
-    best_index_: int = field(init=False)
-    recalibrator_: Any = field(init=False)
-    cv_results_: dict[str, Any] = field(init=False)
-    refinement_curve_: RefinementCurve = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": ESTIMATOR_CONSTRAINTS,
+        "param_grid": [dict, list, None],
+        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "stages": [StrOptions({"auto"}), "array-like", None],
+        "recalibrator": "no_validation",
+        "refinement": "no_validation",
+        "loss": [str, ProperLoss],
+        "selection": [StrOptions({"minimum", "one_standard_error"})],
+        "cv": ["cv_object"],
+        "refit": ["boolean"],
+        "ensemble": ["boolean"],
+        "error_score": [StrOptions({"raise"}), Real],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        param_grid: dict[str, Any] | list[dict[str, Any]] | None = None,
+        *,
+        n_iter: int | None = None,
+        stages: Literal["auto"] | Sequence[int] | None = "auto",
+        recalibrator: RecalibratorLike = "default",
+        refinement: RecalibratorLike = "temperature-in-sample",
+        loss: LossLike = "log",
+        selection: Literal["minimum", "one_standard_error"] = "minimum",
+        cv: CV = None,
+        refit: bool = True,
+        ensemble: bool = False,
+        error_score: Literal["raise"] | float = np.nan,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_iter = n_iter
+        self.stages = stages
+        self.recalibrator = recalibrator
+        self.refinement = refinement
+        self.loss = loss
+        self.selection = selection
+        self.cv = cv
+        self.refit = refit
+        self.ensemble = ensemble
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @with_callbacks
     def fit(

@@ -1,19 +1,18 @@
 """Adaptive calibration of predictions."""
 
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import pool
 from .._kernels._log_odds import interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex import log_odds, rank_score
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from .._validation import check_indexes, rows_per_weight
 from ..exceptions import invalid_input
@@ -23,7 +22,6 @@ from ._platt import PlattScaling
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@with_options
 class AdaptiveCalibration(Recalibrator):
     """Average the labels of the calibration rows around each score (ACP).
 
@@ -91,19 +89,32 @@ class AdaptiveCalibration(Recalibrator):
     [0.333, 0.667]
     """
 
-    neighborhood: Literal["nearest", "interval"] = "nearest"
-    _: KW_ONLY
-    share: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.05
-    level: Annotated[float, Interval(Real, 0, 1, closed="neither")] = 0.95
-    prior_weight: NonNegative = 5.0
-
-    log_odds_: FloatArray = field(init=False)
-    weights_: FloatArray = field(init=False)
-    intervals_: FloatArray = field(init=False)
+    log_odds_: FloatArray
+    weights_: FloatArray
+    intervals_: FloatArray
 
     capabilities = Capabilities(
         flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "neighborhood": [StrOptions({"nearest", "interval"})],
+        "share": [Interval(Real, 0, 1, closed="right")],
+        "level": [Interval(Real, 0, 1, closed="neither")],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        neighborhood: Literal["nearest", "interval"] = "nearest",
+        *,
+        share: float = 0.05,
+        level: float = 0.95,
+        prior_weight: float = 5.0,
+    ) -> None:
+        self.neighborhood = neighborhood
+        self.share = share
+        self.level = level
+        self.prior_weight = prior_weight
 
     def fit(
         self,

@@ -2,18 +2,17 @@
 
 from itertools import compress, product
 from numbers import Real
-from typing import Annotated
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._expected_link import CENTRE, both_probabilities, log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
-from .._sklearn_compat import KW_ONLY, Finite, Positive, field, with_options
 from .._typing import Link
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
@@ -27,7 +26,6 @@ _FLAT = 1e-12  # curvature beside the largest one, and change of a loss, that ro
 _NOISE = 1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
 
 
-@with_options
 class AngularCalibration(Recalibrator):
     """Calibrate a linear classifier by the angle between its coefficients and the true ones.
 
@@ -96,24 +94,41 @@ class AngularCalibration(Recalibrator):
     array([0.17, 0.5 , 0.83])
     """
 
-    cos_theta: Annotated[float, Interval(Real, -1, 1, closed="both")] | None = None
-    norm: Positive | None = None
-    center: Finite | None = None
-    _: KW_ONLY
-    link: Link = "logit"
-    link_slope: Positive | None = None
-    link_intercept: Finite | None = None
-
-    cos_theta_: float = field(init=False)
-    theta_: float = field(init=False)
-    norm_: float = field(init=False)
-    center_: float = field(init=False)
-    link_slope_: float = field(init=False)
-    link_intercept_: float = field(init=False)
+    cos_theta_: float
+    theta_: float
+    norm_: float
+    center_: float
+    link_slope_: float
+    link_intercept_: float
 
     capabilities = Capabilities(
         monotone=True, increasing=True, continuous=True, takes_logarithm=True, max_classes=200
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
+        "norm": [Interval(Real, 0, None, closed="neither"), None],
+        "center": [Interval(Real, None, None, closed="neither"), None],
+        "link": [StrOptions({"logit", "probit", "clipped_relu"}), callable],
+        "link_slope": [Interval(Real, 0, None, closed="neither"), None],
+        "link_intercept": [Interval(Real, None, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        cos_theta: float | None = None,
+        norm: float | None = None,
+        center: float | None = None,
+        *,
+        link: Link = "logit",
+        link_slope: float | None = None,
+        link_intercept: float | None = None,
+    ) -> None:
+        self.cos_theta = cos_theta
+        self.norm = norm
+        self.center = center
+        self.link = link
+        self.link_slope = link_slope
+        self.link_intercept = link_intercept
 
     def _fit(self, proba, codes, weight):
         u = log_odds(proba)

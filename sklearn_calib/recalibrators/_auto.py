@@ -1,26 +1,23 @@
 """A mixture of methods, weighted by cross-validation."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
-from typing import Any, Literal
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._argument_checks import equals, require
 from .._show import quoted
 from .._simplex import absent_of, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
-    KW_ONLY,
     CallbackSupportMixin,
-    NonNegative,
     callback_fit,
     callback_task,
     callback_tasks,
-    field,
     with_callbacks,
-    with_options,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from .._validation import canonical_weight, rows_per_weight
@@ -60,7 +57,6 @@ _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
 
 
-@with_options
 class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
@@ -167,16 +163,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     ... }
     """
 
-    recalibrators: Literal["auto"] | Candidates = "auto"
-    cv: CV = 5
-    _: KW_ONLY
-    monotone: bool = False
-    alpha: NonNegative = 1.0
-    n_jobs: int | None = None
-
-    weights_: dict[str, float] = field(init=False)
-    recalibrators_: dict[str, Any] = field(init=False)
-    cv_losses_: dict[str, tuple[float, float]] = field(init=False)
+    weights_: dict[str, float]
+    recalibrators_: dict[str, Any]
+    cv_losses_: dict[str, tuple[float, float]]
 
     capabilities = Capabilities(
         multiclass="native",
@@ -188,7 +177,28 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         absent=True,
         cost="cv + 1 fits of each",
     )
-    _parameter_constraints = {"recalibrators": "no_validation"}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "recalibrators": "no_validation",
+        "cv": ["cv_object"],
+        "monotone": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        recalibrators: Literal["auto"] | Candidates = "auto",
+        cv: CV = 5,
+        *,
+        monotone: bool = False,
+        alpha: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.recalibrators = recalibrators
+        self.cv = cv
+        self.monotone = monotone
+        self.alpha = alpha
+        self.n_jobs = n_jobs
 
     @with_callbacks
     def fit(

@@ -9,7 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
@@ -167,7 +167,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     capabilities = Capabilities()
     _completes_rows = True  # unless these would make up the base rates, or count as rows
-    _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self) -> None:
+        """Take no parameters; a subclass with parameters writes its own constructor."""
 
     # -- what a subclass writes -------------------------------------------------------------
 

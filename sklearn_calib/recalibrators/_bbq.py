@@ -1,13 +1,13 @@
 """Bayesian binning into quantiles."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
 from .._simplex import second_score
-from .._sklearn_compat import field, with_options
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -15,7 +15,6 @@ from ._base import Capabilities, Recalibrator
 _MIN_DROP = 0.001
 
 
-@with_options
 class BBQ(Recalibrator):
     """Average of histogram binnings with different numbers of bins, weighted by Bayesian evidence.
 
@@ -71,16 +70,20 @@ class BBQ(Recalibrator):
     True
     """
 
-    criterion: Literal["bdeu2", "bdeu"] = "bdeu2"
-
-    n_bins_: IntArray = field(init=False)
-    weights_: FloatArray = field(init=False)
-    bin_edges_: FloatArray = field(init=False)
-    values_: FloatArray = field(init=False)
+    n_bins_: IntArray
+    weights_: FloatArray
+    bin_edges_: FloatArray
+    values_: FloatArray
 
     capabilities = Capabilities(
         flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "criterion": [StrOptions({"bdeu2", "bdeu"})],
+    }
+
+    def __init__(self, criterion: Literal["bdeu2", "bdeu"] = "bdeu2") -> None:
+        self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         data = _Sorted(proba, codes, weight)

@@ -1,17 +1,16 @@
 """Beta calibration."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex import log_proba
-from .._sklearn_compat import field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
-@with_options
 class BetaCalibration(Recalibrator):
     """Beta calibration, three parameters: log-odds = a log p - b log(1 - p) + c.
 
@@ -62,15 +61,19 @@ class BetaCalibration(Recalibrator):
     array([[0.32, 0.68]])
     """
 
-    parameters: Literal["abm", "am", "ab"] = "abm"
-
-    a_: float = field(init=False)
-    b_: float = field(init=False)
-    c_: float = field(init=False)
+    a_: float
+    b_: float
+    c_: float
 
     capabilities = Capabilities(
         array_api=True, monotone=True, increasing=True, continuous=True, takes_logarithm=True
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "parameters": [StrOptions({"abm", "am", "ab"})],
+    }
+
+    def __init__(self, parameters: Literal["abm", "am", "ab"] = "abm") -> None:
+        self.parameters = parameters
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)

@@ -1,16 +1,14 @@
 """Rounds of small trees on the log-odds: what multicalibration of two classes is made of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._shrunk_lines import shrunk_lines
-from .._sklearn_compat import Count, NonNegative, Positive
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import MOST_BINS, Coding, bins_of_values, value_edges
 
@@ -18,25 +16,56 @@ FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
 STEP = 10  # trees, after which the folds are judged
 GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
 
-_Rows: TypeAlias = Annotated[float, Interval(Real, 1, None, closed="left")]
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoosterOptions:
-    """The options of whoever is corrected by rounds of trees."""
+    """Base of the estimators that are corrected by rounds of trees: their parameters."""
 
-    n_rounds: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
-    n_trees: Count = 100
-    learning_rate: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.1
-    max_leaves: Annotated[int, Interval(Integral, 2, 256, closed="both")] = 5
-    min_samples_leaf: _Rows | Literal["auto"] = "auto"
-    l2: Positive = 1.0
-    min_gain: NonNegative = 0.15
-    n_bins: Annotated[int, Interval(Integral, 2, MOST_BINS, closed="both")] = 64
-    cv: CV = 5
-    patience: Count = 1
-    monotone: bool = False
-    use_score: bool = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_rounds": [Interval(Integral, 0, None, closed="left")],
+        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "max_leaves": [Interval(Integral, 2, 256, closed="both")],
+        "min_samples_leaf": [
+            Interval(Real, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "l2": [Interval(Real, 0, None, closed="neither")],
+        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "n_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
+        "cv": ["cv_object"],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "monotone": ["boolean"],
+        "use_score": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 20,
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int = 5,
+        min_samples_leaf: float | Literal["auto"] = "auto",
+        l2: float = 1.0,
+        min_gain: float = 0.15,
+        n_bins: int = 64,
+        cv: CV = 5,
+        patience: int = 1,
+        monotone: bool = False,
+        use_score: bool = True,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.min_gain = min_gain
+        self.n_bins = n_bins
+        self.cv = cv
+        self.patience = patience
+        self.monotone = monotone
+        self.use_score = use_score
 
     def _steps(self):
         """How many steps a round has, and trees a step."""

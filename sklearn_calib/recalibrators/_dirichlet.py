@@ -1,22 +1,22 @@
 """Dirichlet calibration."""
 
 from dataclasses import replace
-from typing import Literal
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._validation import rows_per_weight
 from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax
 
 
-@with_options
 class DirichletCalibration(FittedSoftmax):
     """Softmax regression on log-probabilities, with off-diagonal and intercept regularisation.
 
@@ -86,15 +86,24 @@ class DirichletCalibration(FittedSoftmax):
     True
     """
 
-    penalty: Literal["auto"] | NonNegative = "auto"
-    _: KW_ONLY
-    intercept_penalty: NonNegative | None = None
-
-    off_diagonal_penalty_: float = field(init=False)
-    own_penalty_: float = field(init=False)
-    leave_one_out_loss_: float = field(init=False)
+    off_diagonal_penalty_: float
+    own_penalty_: float
+    leave_one_out_loss_: float
 
     capabilities = replace(FittedSoftmax.capabilities, weights="rows", max_classes=100)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        penalty: Literal["auto"] | float = "auto",
+        *,
+        intercept_penalty: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.intercept_penalty = intercept_penalty
 
     def _fit(self, proba, codes, weight):
         k, z = proba.shape[1], log_proba(np.asarray(proba))

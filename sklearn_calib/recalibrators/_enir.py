@@ -1,10 +1,10 @@
 """Ensemble of nearly-isotonic regressions."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
-from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._near_isotonic import OnLogOdds
@@ -19,7 +19,6 @@ from ._penalty_paths import (
 )
 
 
-@with_options
 class ENIR(OnLogOdds):
     """Average of nearly-isotonic fits along their path, weighted by an information criterion.
 
@@ -75,10 +74,15 @@ class ENIR(OnLogOdds):
     True
     """
 
-    criterion: Literal["bic", "aic"] = "bic"
+    penalties_: FloatArray
+    weights_: FloatArray
 
-    penalties_: FloatArray = field(init=False)
-    weights_: FloatArray = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "criterion": [StrOptions({"bic", "aic"})],
+    }
+
+    def __init__(self, criterion: Literal["bic", "aic"] = "bic") -> None:
+        self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints

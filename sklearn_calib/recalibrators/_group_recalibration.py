@@ -1,14 +1,14 @@
 """GroupRecalibration: a line on the log-odds for each group, as a table that a person can read."""
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._shrunk_lines import shrunk_lines
 from .._simplex import learned_floor, log_odds, raised, sigmoid_columns
-from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -22,7 +22,6 @@ from ._platt import PlattScaling
 MANY_GROUPS = 1000
 
 
-@with_options
 class GroupRecalibration(ByGroup):
     """Recalibrate each of a few named groups by its own line, pulled towards the line of all rows.
 
@@ -100,16 +99,26 @@ class GroupRecalibration(ByGroup):
     ('south',) -1.0 1.0
     """
 
-    recalibrator: RecalibratorLike = "platt"
-    _: KW_ONLY
-    strength: Positive = 20.0
+    groups_: list[tuple[Any, ...]]
+    intercepts_: FloatArray
+    slopes_: FloatArray
+    pooled_: Any
+    floor_: float
+    pooled_line_: tuple[float, float]
 
-    groups_: list[tuple[Any, ...]] = field(init=False)
-    intercepts_: FloatArray = field(init=False)
-    slopes_: FloatArray = field(init=False)
-    pooled_: Any = field(init=False)
-    floor_: float = field(init=False)
-    pooled_line_: tuple[float, float] = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "recalibrator": "no_validation",
+        "strength": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        recalibrator: RecalibratorLike = "platt",
+        *,
+        strength: float = 20.0,
+    ) -> None:
+        self.recalibrator = recalibrator
+        self.strength = strength
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame: one row for each group, and the line of all rows.

@@ -1,9 +1,11 @@
 """Histogram binning."""
 
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import (
@@ -18,13 +20,11 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import middle
 from .._simplex import rank_score
-from .._sklearn_compat import KW_ONLY, Count, NonNegative, field, with_options
 from .._typing import FloatArray, Strategy
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
 
 
-@with_options
 class HistogramBinning(Recalibrator):
     """Replace each score by the share of positives in its bin.
 
@@ -96,17 +96,28 @@ class HistogramBinning(Recalibrator):
     (array([0.5]), array([0.29, 0.89]))
     """
 
-    n_bins: Count | Literal["bdeu"] = 10
-    _: KW_ONLY
-    strategy: Strategy = "quantile"
-    prior_weight: NonNegative = 5.0
-
-    n_bins_: int = field(init=False)
-    bin_edges_: FloatArray = field(init=False)
-    bin_values_: FloatArray = field(init=False)
-    bin_weights_: FloatArray = field(init=False)
+    n_bins_: int
+    bin_edges_: FloatArray
+    bin_values_: FloatArray
+    bin_weights_: FloatArray
 
     capabilities = Capabilities(flexible=True, weights="rows", cost="O(k n log n)")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
+        "strategy": [StrOptions({"quantile", "uniform"})],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_bins: int | Literal["bdeu"] = 10,
+        *,
+        strategy: Strategy = "quantile",
+        prior_weight: float = 5.0,
+    ) -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)

@@ -1,19 +1,18 @@
 """Isotonic calibration."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import pooled
 
 
-@with_options
 class IsotonicCalibration(Recalibrator):
     """The best non-decreasing map from scores to probabilities.
 
@@ -65,12 +64,8 @@ class IsotonicCalibration(Recalibrator):
     [0.0, 0.25, 0.5]
     """
 
-    prediction: Literal["linear", "step"] = "linear"
-    _: KW_ONLY
-    centred: bool = False
-
-    knots_: FloatArray = field(init=False)
-    values_: FloatArray = field(init=False)
+    knots_: FloatArray
+    values_: FloatArray
 
     capabilities = Capabilities(
         monotone=True,
@@ -80,6 +75,19 @@ class IsotonicCalibration(Recalibrator):
         nonparametric=True,
         cost="O(k n log n)",
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prediction": [StrOptions({"linear", "step"})],
+        "centred": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        prediction: Literal["linear", "step"] = "linear",
+        *,
+        centred: bool = False,
+    ) -> None:
+        self.prediction = prediction
+        self.centred = centred
 
     def _fit(self, proba, codes, weight):
         knots, mass, share = pooled(proba, codes, weight)

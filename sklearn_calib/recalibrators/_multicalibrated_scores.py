@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._simplex import learned_floor, log_odds, raised, sigmoid_columns, with_log
-from .._sklearn_compat import field, with_options
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -23,7 +22,6 @@ MOST_COLUMNS = 1000
 SCORE = "(score)"  # the name of the score among the features
 
 
-@with_options
 class MulticalibratedScores(BoosterOptions, ByGroup):
     """Probabilities corrected so that they are right in many groups at once.
 
@@ -147,11 +145,11 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     (True, True)
     """
 
-    n_rounds_: int = field(init=False)
-    n_trees_: int = field(init=False)
-    floor_: float = field(init=False)
-    cv_losses_: FloatArray = field(init=False)
-    feature_gains_: dict[Any, float] = field(init=False)
+    n_rounds_: int
+    n_trees_: int
+    floor_: float
+    cv_losses_: FloatArray
+    feature_gains_: dict[Any, float]
 
     _turned = 0  # 1 where the trees see the classes in the other order
 

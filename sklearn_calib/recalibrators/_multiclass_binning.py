@@ -2,10 +2,10 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._level_merging import HeavyCells, OnePool, Pools, Rule, calibrate_cells
@@ -20,7 +20,6 @@ from .._kernels._level_sets import (
     snap,
 )
 from .._random import legacy_generator
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -49,7 +48,6 @@ class CellGroup(NamedTuple):
     touched: bool
 
 
-@with_options
 class MulticlassBinning(Recalibrator):
     """Correct all classes at once, in cells of rows whose rounded probability vectors are equal.
 
@@ -154,33 +152,17 @@ class MulticlassBinning(Recalibrator):
     True
     """
 
-    p: Annotated[float, Interval(Real, 1, np.inf, closed="right")] = 2
-    epsilon: Annotated[float, Interval(Real, 0, 1, closed="neither")] = 0.05
-    _: KW_ONLY
-    n_levels: Annotated[int, Interval(Integral, 1, MAX_LEVELS, closed="both")] | None = 20
-    keep: bool = True
-    min_count: NonNegative = 20
-    z: NonNegative = 2.0
-    update: Literal["vector", "coordinate"] = "vector"
-    shrink: NonNegative = 10.0
-    pools: Literal["paper"] | None = None
-    noise: Literal["laplace"] | None = None
-    split: bool = False
-    delta: Annotated[float, Interval(Real, 0, 1, closed="neither")] = 0.05
-    max_iter: Annotated[int, Interval(Integral, 0, None, closed="left")] | None = None
-    random_state: RandomStateLike = 0
-
-    bins_: IntArray = field(init=False)
-    groups_: list[CellGroup] = field(init=False)
-    n_iter_: int = field(init=False)
-    n_merges_: int = field(init=False)
-    n_levels_: int = field(init=False)
-    beta_: float = field(init=False)
-    tol_: float = field(init=False)
-    mass_in_bins_: float = field(init=False)
-    error_bound_: float = field(init=False)
-    brier_before_: float = field(init=False)
-    brier_after_: float = field(init=False)
+    bins_: IntArray
+    groups_: list[CellGroup]
+    n_iter_: int
+    n_merges_: int
+    n_levels_: int
+    beta_: float
+    tol_: float
+    mass_in_bins_: float
+    error_bound_: float
+    brier_before_: float
+    brier_after_: float
 
     _completes_rows = False  # the rows are split before others stand for absent classes
     capabilities = Capabilities(
@@ -190,6 +172,55 @@ class MulticlassBinning(Recalibrator):
         weights="counts",
         cost="O(n k + n log n)",
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "p": [Interval(Real, 1, np.inf, closed="right")],
+        "epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "n_levels": [Interval(Integral, 1, MAX_LEVELS, closed="both"), None],
+        "keep": ["boolean"],
+        "min_count": [Interval(Real, 0, None, closed="left")],
+        "z": [Interval(Real, 0, None, closed="left")],
+        "update": [StrOptions({"vector", "coordinate"})],
+        "shrink": [Interval(Real, 0, None, closed="left")],
+        "pools": [StrOptions({"paper"}), None],
+        "noise": [StrOptions({"laplace"}), None],
+        "split": ["boolean"],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        p: float = 2,
+        epsilon: float = 0.05,
+        *,
+        n_levels: int | None = 20,
+        keep: bool = True,
+        min_count: float = 20,
+        z: float = 2.0,
+        update: Literal["vector", "coordinate"] = "vector",
+        shrink: float = 10.0,
+        pools: Literal["paper"] | None = None,
+        noise: Literal["laplace"] | None = None,
+        split: bool = False,
+        delta: float = 0.05,
+        max_iter: int | None = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
+        self.p = p
+        self.epsilon = epsilon
+        self.n_levels = n_levels
+        self.keep = keep
+        self.min_count = min_count
+        self.z = z
+        self.update = update
+        self.shrink = shrink
+        self.pools = pools
+        self.noise = noise
+        self.split = split
+        self.delta = delta
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     @classmethod
     def paper(cls, p: float, epsilon: float, **options: Any) -> Self:

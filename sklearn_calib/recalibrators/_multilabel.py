@@ -1,18 +1,18 @@
 """Recalibration of many labels per row, rare ones with the help of the others."""
 
 from numbers import Real
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import are_counts, check_sizes
 from .._atomic import atomic_fit
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, score_of, stack_rows
-from .._sklearn_compat import KW_ONLY, check_feature_names, field, with_options
+from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
     BOTH,
@@ -30,7 +30,6 @@ from ._identity import Identity
 from ._platt import PlattScaling
 
 
-@with_options
 class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     """Recalibrate many labels per row, such as the genres of a film; rare labels borrow from all.
 
@@ -104,17 +103,29 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     [0.4, 0.4, 0.4]
     """
 
-    recalibrator: RecalibratorLike = "platt"
-    pooling: Literal["none", "all", "shrink"] = "shrink"
-    _: KW_ONLY
-    shrinkage: Literal["auto"] | Annotated[float, Interval(Real, 0, None, closed="both")] = "auto"
+    recalibrators_: list[Any]
+    pooled_: Any
+    shrinkage_: float
+    leave_one_out_: dict[float, float]
+    classes_: list[AnyArray]
+    n_features_in_: int
 
-    recalibrators_: list[Any] = field(init=False)
-    pooled_: Any = field(init=False)
-    shrinkage_: float = field(init=False)
-    leave_one_out_: dict[float, float] = field(init=False)
-    classes_: list[AnyArray] = field(init=False)
-    n_features_in_: int = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "recalibrator": "no_validation",
+        "pooling": [StrOptions({"none", "all", "shrink"})],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both")],
+    }
+
+    def __init__(
+        self,
+        recalibrator: RecalibratorLike = "platt",
+        pooling: Literal["none", "all", "shrink"] = "shrink",
+        *,
+        shrinkage: Literal["auto"] | float = "auto",
+    ) -> None:
+        self.recalibrator = recalibrator
+        self.pooling = pooling
+        self.shrinkage = shrinkage
 
     def fit(
         self, X: ArrayLike | list[Any], y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -1,13 +1,14 @@
 """Nearly-isotonic regression."""
 
-from typing import Literal
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import log_evidence
-from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -32,7 +33,6 @@ class OnLogOdds(Recalibrator):
         return maps.make_linear_in_proba(self.log_odds_, self.values_)
 
 
-@with_options
 class NearIsotonicCalibration(OnLogOdds):
     """Isotonic regression that allows small decreases, at a penalty.
 
@@ -92,10 +92,18 @@ class NearIsotonicCalibration(OnLogOdds):
     [0.0, 0.8, 0.1, 0.1, 1.0, 1.0]
     """
 
-    penalty: NonNegative | Literal["bic", "bdeu"] = "bic"
+    penalty_: float
+    breakpoints_: FloatArray
 
-    penalty_: float = field(init=False)
-    breakpoints_: FloatArray = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [
+            Interval(Real, 0, None, closed="left"),
+            StrOptions({"bic", "bdeu"}),
+        ],
+    }
+
+    def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:
+        self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints

@@ -1,19 +1,17 @@
 """Recalibrate each class against the others."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import maps
 from .._simplex import each_against_rest, one_against_rest, stack_rows
-from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities, combine_one_vs_rest
 from ._fitted_maps import CombinedRecalibrator, get_map
 
 
-@with_options
 class OneVsRest(CombinedRecalibrator):
     """Recalibrate each class against all others, and divide each row by its sum.
 
@@ -58,15 +56,24 @@ class OneVsRest(CombinedRecalibrator):
     [0, 1, 2, 0]
     """
 
-    recalibrator: RecalibratorLike = "default"
-    _: KW_ONLY
-    shared: bool = False
-
-    recalibrators_: list[Any] = field(init=False)
+    recalibrators_: list[Any]
 
     capabilities = Capabilities(
         multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "recalibrator": "no_validation",
+        "shared": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        recalibrator: RecalibratorLike = "default",
+        *,
+        shared: bool = False,
+    ) -> None:
+        self.recalibrator = recalibrator
+        self.shared = shared
 
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]

@@ -1,7 +1,7 @@
 """Online recalibration: a mixture of logistic maps that learns row by row."""
 
 from numbers import Real
-from typing import Annotated
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -10,7 +10,6 @@ from .. import maps
 from .._atomic import restore_if_raised
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
 from .._simplex import each_against_rest, log_odds, row_blocks
-from .._sklearn_compat import field, with_options
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
@@ -19,7 +18,6 @@ _LARGEST = 30.0  # log-odds beyond count as that
 _BLOCK = 256  # rows whose likelihoods are made at once
 
 
-@with_options
 class OnlineCalibration(Recalibrator):
     """Learn a logistic map row by row, and follow changes: a mixture weighted by likelihood.
 
@@ -82,9 +80,7 @@ class OnlineCalibration(Recalibrator):
     True
     """
 
-    share: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1e-3
-
-    log_weights_: FloatArray = field(init=False)
+    log_weights_: FloatArray
 
     capabilities = Capabilities(
         monotone=True,
@@ -94,6 +90,12 @@ class OnlineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n)",
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "share": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(self, share: float = 1e-3) -> None:
+        self.share = share
 
     def partial_fit(
         self,

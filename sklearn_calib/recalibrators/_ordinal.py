@@ -1,18 +1,20 @@
 """Recalibration of classes that have an order."""
 
+from numbers import Real
+from typing import Any, ClassVar
+
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex import log_proba, take_columns
-from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import better_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
 from ._base import Capabilities, Recalibrator, check_converged, negative_rank_correlation
 
 
-@with_options
 class OrdinalCalibration(Recalibrator):
     """For ordered classes, such as grades: one slope, and one shift for each boundary of classes.
 
@@ -96,13 +98,9 @@ class OrdinalCalibration(Recalibrator):
     (['poor', 'fair', 'good'], True)
     """
 
-    prior_weight: Positive = 1.0
-    _: KW_ONLY
-    order: ArrayLike | None = None
-
-    slope_: float = field(init=False)
-    order_: AnyArray = field(init=False)
-    shifts_: FloatArray = field(init=False)
+    slope_: float
+    order_: AnyArray
+    shifts_: FloatArray
 
     capabilities = Capabilities(
         multiclass="native",
@@ -114,6 +112,19 @@ class OrdinalCalibration(Recalibrator):
         cost="O(n k)",
         max_classes=500,
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior_weight": [Interval(Real, 0, None, closed="neither")],
+        "order": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        prior_weight: float = 1.0,
+        *,
+        order: ArrayLike | None = None,
+    ) -> None:
+        self.prior_weight = prior_weight
+        self.order = order
 
     def _find_decreasing_correlation(self, proba, codes, weight):
         if self._are_of_the_scale(proba, codes):

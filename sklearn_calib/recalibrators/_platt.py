@@ -1,8 +1,10 @@
 """Platt scaling."""
 
-from typing import Literal
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._logistic import (
@@ -12,11 +14,9 @@ from .._kernels._logistic import (
     threshold_separates,
 )
 from .._simplex import log_odds, score_of, two_classes_of_margin
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
-@with_options
 class PlattScaling(Recalibrator):
     """Logistic regression on the score: P = sigmoid(slope * score + intercept).
 
@@ -78,17 +78,28 @@ class PlattScaling(Recalibrator):
     (True, array(['yes'], dtype='<U3'))
     """
 
-    scale: Literal["logit", "proba"] = "logit"
-    _: KW_ONLY
-    smooth_targets: bool = True
-    prior_weight: NonNegative = 0.0
-
-    slope_: float = field(init=False)
-    intercept_: float = field(init=False)
+    slope_: float
+    intercept_: float
 
     capabilities = Capabilities(
         array_api=True, monotone=True, continuous=True, takes_logarithm=True, weights="counts"
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "scale": [StrOptions({"logit", "proba"})],
+        "smooth_targets": ["boolean"],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        scale: Literal["logit", "proba"] = "logit",
+        *,
+        smooth_targets: bool = True,
+        prior_weight: float = 0.0,
+    ) -> None:
+        self.scale = scale
+        self.smooth_targets = smooth_targets
+        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = score_of(proba, self.scale)

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -24,7 +24,6 @@ from .._kernels._confusion import (
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
 from .._simplex import SMALLEST_PROBABILITY, carries_log
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
     canonical_weight,
@@ -148,7 +147,6 @@ ESTIMATED = ("bbse", "em", "rlls")
 _GAP = 1e-7  # nats a row
 
 
-@with_options
 class PriorShift(Recalibrator):
     """Move probabilities to other class frequencies, or to a mean that is given.
 
@@ -272,34 +270,51 @@ class PriorShift(Recalibrator):
     [0.965, 0.035]
     """
 
-    prior: Frequencies | str = "em"
-    training_prior: Frequencies | None = None
-    _: KW_ONLY
-    strength: NonNegative = 1.0
-    confusion: Literal["soft", "hard"] = "soft"
-    penalty: NonNegative = 0.01
-    mean: Frequencies | None = None
-
-    prior_: FloatArray = field(init=False)
-    training_prior_: FloatArray = field(init=False)
-    prior_se_: FloatArray = field(init=False)
-    prior_interval_: FloatArray = field(init=False)
-    offset_: FloatArray = field(init=False)
+    prior_: FloatArray
+    training_prior_: FloatArray
+    prior_se_: FloatArray
+    prior_interval_: FloatArray
+    offset_: FloatArray
 
     _completes_rows = False
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
     )
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior": [
             StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
             "array-like",
             dict,
             Interval(Real, 0, 1, closed="both"),
         ],
-        "training_prior": ["array-like", dict, Interval(Real, 0, 1, closed="neither"), None],
+        "training_prior": [
+            "array-like",
+            dict,
+            Interval(Real, 0, 1, closed="neither"),
+            None,
+        ],
+        "strength": [Interval(Real, 0, None, closed="left")],
+        "confusion": [StrOptions({"soft", "hard"})],
+        "penalty": [Interval(Real, 0, None, closed="left")],
         "mean": ["array-like", dict, Real, None],
     }
+
+    def __init__(
+        self,
+        prior: Frequencies | str = "em",
+        training_prior: Frequencies | None = None,
+        *,
+        strength: float = 1.0,
+        confusion: Literal["soft", "hard"] = "soft",
+        penalty: float = 0.01,
+        mean: Frequencies | None = None,
+    ) -> None:
+        self.prior = prior
+        self.training_prior = training_prior
+        self.strength = strength
+        self.confusion = confusion
+        self.penalty = penalty
+        self.mean = mean
 
     @classmethod
     def from_class_weight(

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
-from .._sklearn_compat import KW_ONLY, Positive, field, with_options
 from .._typing import AnyArray, FloatArray, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -22,10 +21,6 @@ _WORST_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
 
-_Degree: TypeAlias = Annotated[int, Interval(Integral, 1, 60, closed="both")]
-
-
-@with_options
 class RestrictedPolynomialRegression(Recalibrator):
     """The best polynomial that rises with the score and stays within 0 and 1 (RPR).
 
@@ -136,21 +131,12 @@ class RestrictedPolynomialRegression(Recalibrator):
     True
     """
 
-    degree: _Degree | Literal["cv"] | Sequence[int] = "cv"
-    _: KW_ONLY
-    l1: Positive | Sequence[float] | None = None
-    scale: Literal["proba", "logit"] = "proba"
-    selection: Literal["brier", "mce"] = "brier"
-    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
-    solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto"
-    constraints: Sequence[tuple[str, float, str, float]] | None = None
-
-    degree_: int = field(init=False)
-    l1_: float = field(init=False)
-    coef_: FloatArray = field(init=False)
-    domain_: FloatArray = field(init=False)
-    optimality_gap_: float = field(init=False)
-    constraint_gap_: float = field(init=False)
+    degree_: int
+    l1_: float
+    coef_: FloatArray
+    domain_: FloatArray
+    optimality_gap_: float
+    constraint_gap_: float
 
     capabilities = Capabilities(
         monotone=True,
@@ -160,6 +146,38 @@ class RestrictedPolynomialRegression(Recalibrator):
         cost="O(k n)",
         max_classes=200,
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [
+            Interval(Integral, 1, 60, closed="both"),
+            StrOptions({"cv"}),
+            "array-like",
+        ],
+        "l1": [Interval(Real, 0, None, closed="neither"), "array-like", None],
+        "scale": [StrOptions({"proba", "logit"})],
+        "selection": [StrOptions({"brier", "mce"})],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "solver": [StrOptions({"auto", "ipm", "clarabel", "cvxpy"})],
+        "constraints": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        degree: int | Literal["cv"] | Sequence[int] = "cv",
+        *,
+        l1: float | Sequence[float] | None = None,
+        scale: Literal["proba", "logit"] = "proba",
+        selection: Literal["brier", "mce"] = "brier",
+        cv: int = 5,
+        solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto",
+        constraints: Sequence[tuple[str, float, str, float]] | None = None,
+    ) -> None:
+        self.degree = degree
+        self.l1 = l1
+        self.scale = scale
+        self.selection = selection
+        self.cv = cv
+        self.solver = solver
+        self.constraints = constraints
 
     @classmethod
     def paper(cls) -> Self:

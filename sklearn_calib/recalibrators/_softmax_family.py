@@ -1,15 +1,17 @@
 """The bases of the recalibrators that are a softmax regression."""
 
 from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex import log_proba
-from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._temperature import TemperatureScaling
@@ -36,7 +38,6 @@ class FittedSoftmax(Recalibrator):
         self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
 
 
-@with_options
 class SoftmaxRegression(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
@@ -44,11 +45,15 @@ class SoftmaxRegression(FittedSoftmax):
     method. A subclass says with `_ridges` what is penalised and whether A is diagonal or full.
     """
 
-    penalty: NonNegative = 1e-4
-
-    temperature_scaling_: TemperatureScaling = field(init=False)
+    temperature_scaling_: TemperatureScaling
 
     _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, penalty: float = 1e-4) -> None:
+        self.penalty = penalty
 
     def _ridges(self, n, k):
         """Penalties of A, of shape (k,) or (k, k), and of b; factors of the squares."""
@@ -76,11 +81,11 @@ class SoftmaxRegression(FittedSoftmax):
         return replace(affine, coef=beta * self.coef_, centred=True, least=SMALLEST_INPUT / beta)
 
 
-@with_options
 class StructuredScaling(SoftmaxRegression):
     """Base of structured matrix and vector scaling: penalties that fade as rows come."""
 
-    penalty: NonNegative = 1.0
-
     capabilities = replace(FittedSoftmax.capabilities, weights="counts")
     _laplace = True
+
+    def __init__(self, penalty: float = 1.0) -> None:
+        self.penalty = penalty

@@ -1,7 +1,7 @@
 """Natural cubic splines on the log-odds."""
 
-from numbers import Integral
-from typing import Annotated
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._simplex import log_odds, without_rounding_noise
-from .._sklearn_compat import KW_ONLY, NonNegative, field, with_options
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -18,7 +17,6 @@ _CELLS = 2000
 _CELLS_FOR_PENALTY = 400
 
 
-@with_options
 class SplineCalibration(Recalibrator):
     """A smooth curve on the log-odds, whose smoothness is chosen by leave-one-out.
 
@@ -100,18 +98,13 @@ class SplineCalibration(Recalibrator):
     (500, 4)
     """
 
-    n_knots: Annotated[int, Interval(Integral, 3, 500, closed="both")] = 20
-    _: KW_ONLY
-    prior: NonNegative = 20.0
-    monotone: bool = True
-
-    knots_: FloatArray = field(init=False)
-    values_: FloatArray = field(init=False)
-    slopes_: FloatArray = field(init=False)
-    domain_: FloatArray = field(init=False)
-    penalty_: float = field(init=False)
-    edf_: float = field(init=False)
-    loo_: float = field(init=False)
+    knots_: FloatArray
+    values_: FloatArray
+    slopes_: FloatArray
+    domain_: FloatArray
+    penalty_: float
+    edf_: float
+    loo_: float
 
     capabilities = Capabilities(
         monotone=True,
@@ -122,6 +115,22 @@ class SplineCalibration(Recalibrator):
         weights="counts",
         cost="O(k n log n)",
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_knots": [Interval(Integral, 3, 500, closed="both")],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "monotone": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_knots: int = 20,
+        *,
+        prior: float = 20.0,
+        monotone: bool = True,
+    ) -> None:
+        self.n_knots = n_knots
+        self.prior = prior
+        self.monotone = monotone
 
     def _fit(self, proba, codes, weight):
         from .._kernels import _spline as kernel

@@ -3,9 +3,10 @@
 import builtins
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._atomic import atomic_fit
@@ -16,7 +17,6 @@ from .._kernels._temperature import (
     fit_temperature_of_options,
 )
 from .._simplex import absent_of, log_of_options
-from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import ArrayLike, Self
 from .._validation import (
     check_column_owner,
@@ -33,7 +33,6 @@ _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
 _DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
 
 
-@with_options
 class TemperatureScaling(Recalibrator):
     """Divide the logits by one number, the temperature.
 
@@ -116,16 +115,11 @@ class TemperatureScaling(Recalibrator):
     array([[0.5, 0.5]])
     """
 
-    laplace: bool = False
-    _: KW_ONLY
-    warm_start: bool = False
-    criterion: Literal["log_loss", "expectation_consistency"] = "log_loss"
-
-    temperature_: float = field(init=False)
-    inverse_temperature_: float = field(init=False)
-    loss_: float = field(init=False)
-    n_samples_: float = field(init=False)
-    n_iter_: int = field(init=False)
+    temperature_: float
+    inverse_temperature_: float
+    loss_: float
+    n_samples_: float
+    n_iter_: int
 
     capabilities = Capabilities(
         multiclass="native",
@@ -135,6 +129,22 @@ class TemperatureScaling(Recalibrator):
         absent=True,
         array_api=True,
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "laplace": ["boolean"],
+        "warm_start": ["boolean"],
+        "criterion": [StrOptions({"log_loss", "expectation_consistency"})],
+    }
+
+    def __init__(
+        self,
+        laplace: bool = False,
+        *,
+        warm_start: bool = False,
+        criterion: Literal["log_loss", "expectation_consistency"] = "log_loss",
+    ) -> None:
+        self.laplace = laplace
+        self.warm_start = warm_start
+        self.criterion = criterion
 
     def _fit_out_of_core(self, X, y, sample_weight, classes):
         if self.criterion != "log_loss":

@@ -1,20 +1,19 @@
 """Recalibrate the confidence of the predicted class."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._temperature import fit_temperature
 from .._simplex import top_against_rest
-from .._sklearn_compat import KW_ONLY, field, with_options
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities
 from ._fitted_maps import CombinedRecalibrator, get_map
 
 
-@with_options
 class TopLabel(CombinedRecalibrator):
     """Recalibrate the probability of the predicted class, and share out the rest.
 
@@ -70,13 +69,8 @@ class TopLabel(CombinedRecalibrator):
     True
     """
 
-    recalibrator: RecalibratorLike = "default"
-    _: KW_ONLY
-    per_class: bool = False
-    rest: Literal["temperature", "proportional"] = "temperature"
-
-    recalibrators_: dict[int, Any] = field(init=False)
-    rest_inverse_temperature_: float = field(init=False)
+    recalibrators_: dict[int, Any]
+    rest_inverse_temperature_: float
 
     capabilities = Capabilities(
         multiclass="native",
@@ -85,6 +79,22 @@ class TopLabel(CombinedRecalibrator):
         weights="counts",
         cost="1 or k fits",
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "recalibrator": "no_validation",
+        "per_class": ["boolean"],
+        "rest": [StrOptions({"temperature", "proportional"})],
+    }
+
+    def __init__(
+        self,
+        recalibrator: RecalibratorLike = "default",
+        *,
+        per_class: bool = False,
+        rest: Literal["temperature", "proportional"] = "temperature",
+    ) -> None:
+        self.recalibrator = recalibrator
+        self.per_class = per_class
+        self.rest = rest
 
     def _fit(self, proba, codes, weight):
         top, groups = self._groups(proba)

@@ -1,15 +1,16 @@
 """Linear trend filtering as a recalibrator."""
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import ON_EDGE, middles
 from .._simplex import second_score
-from .._sklearn_compat import NonNegative, field, with_options
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -47,7 +48,6 @@ class TrendLine(NamedTuple):
         )
 
 
-@with_options
 class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).
 
@@ -114,13 +114,11 @@ class TrendFiltering(Recalibrator):
     True
     """
 
-    penalty: NonNegative | Literal["aicc", "bic"] = "aicc"
-
-    penalty_: float = field(init=False)
-    knots_: FloatArray = field(init=False)
-    values_: FloatArray = field(init=False)
-    df_: int = field(init=False)
-    line_: TrendLine = field(init=False)
+    penalty_: float
+    knots_: FloatArray
+    values_: FloatArray
+    df_: int
+    line_: TrendLine
 
     capabilities = Capabilities(
         continuous=True,
@@ -130,6 +128,15 @@ class TrendFiltering(Recalibrator):
         cost="O(k n log n)",
         max_classes=200,
     )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [
+            Interval(Real, 0, None, closed="left"),
+            StrOptions({"aicc", "bic"}),
+        ],
+    }
+
+    def __init__(self, penalty: float | Literal["aicc", "bic"] = "aicc") -> None:
+        self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
         if isinstance(self.penalty, str):

@@ -1,11 +1,11 @@
 """Ensemble of linear trend estimations."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._sklearn_compat import field, with_options
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._penalty_paths import model_weights
@@ -14,7 +14,6 @@ from ._trend_filtering import TrendFiltering, TrendLine, lines
 _MIN_WEIGHT = 1e-10
 
 
-@with_options
 class TrendFilteringEnsemble(Recalibrator):
     """Average of 50 piecewise linear fits, rough to smooth, weighted by an information criterion.
 
@@ -60,13 +59,17 @@ class TrendFilteringEnsemble(Recalibrator):
     True
     """
 
-    criterion: Literal["aicc", "bic"] = "aicc"
-
-    penalties_: FloatArray = field(init=False)
-    weights_: FloatArray = field(init=False)
-    lines_: list[TrendLine] = field(init=False)
+    penalties_: FloatArray
+    weights_: FloatArray
+    lines_: list[TrendLine]
 
     capabilities = TrendFiltering.capabilities
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "criterion": [StrOptions({"aicc", "bic"})],
+    }
+
+    def __init__(self, criterion: Literal["aicc", "bic"] = "aicc") -> None:
+        self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         models = list(lines(proba, codes, weight, self.criterion))
