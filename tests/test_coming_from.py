@@ -112,10 +112,10 @@ def test_numbers_of_probcal(ours):
         "ici": ours["ICI"].estimate,
     }
     for name, value in differ.items():
-        assert f"{peer[name]:.4f} and {value:.4f}:".replace("0.", ".") in page, name
+        assert f"{peer[name]:.4f} and {value:.4f}:" in page, name
     centred = get_recalibrator("isotonic").set_params(centred=True).fit(P, Y).predict_proba(P)
     apart = np.abs(centred[:, 1] - peer["centred"]).max()
-    assert f"up to {apart:.3f} apart".replace("0.", ".") in page
+    assert f"up to {apart:.3f} apart" in page
 
 
 def test_thresholds_and_offset_of_probcal():
