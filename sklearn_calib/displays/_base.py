@@ -84,7 +84,7 @@ class Display:
                 setattr(cls, name, classmethod(_of_known_options(made.__func__)))
 
     def points(self) -> list[list[tuple[Any, ...]]]:
-        """What the display shows, as numbers.
+        """Return the plotted data as numbers.
 
         Returns
         -------
@@ -123,11 +123,11 @@ class Display:
         return self._drawn_on(ax, curve_kwargs)
 
     def _curves(self):
-        """The curves that can be styled: for each name what it looks like by default."""
+        """Return the curves that can be styled, with their default styles by name."""
         return self._look
 
     def _styles(self, given):
-        """What each curve looks like: as it is by default, but for what is given."""
+        """Return the style of each curve: the default, updated by `given`."""
         curves = self._curves()
         several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
         fit = isinstance(several, list | tuple) and len(several) == len(curves)
@@ -161,11 +161,11 @@ class Display:
         return self
 
     def _new_axes(self, plt):
-        """The axes of a new figure; by default as `_subplots` says."""
+        """Make the axes of a new figure; by default those of `_subplots`."""
         return plt.subplots(layout="constrained", **self._subplots())[1]
 
     def _grid(self, plt, width, height, layout="constrained"):
-        """The axes of a new figure in rows of four or fewer panels, of a size in inches each."""
+        """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.points())
         columns = min(count, 4)
         rows = -(-count // columns)

@@ -78,7 +78,7 @@ def _at_zero(estimator, function):
 
 
 def package_of(estimator: Estimator) -> str | None:
-    """xgboost, lightgbm, sklearn, or None for others."""
+    """Return "xgboost", "lightgbm" or "sklearn", or None for other packages."""
     roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
     if isinstance(estimator, HistGradientBoostingClassifier):
         return "sklearn"
@@ -86,7 +86,7 @@ def package_of(estimator: Estimator) -> str | None:
 
 
 def shape_of_margins(operator: Any) -> None:
-    """For skl2onnx: (n, n_classes), or (n, 1) for two classes."""
+    """Set the output shape for skl2onnx: (n, n_classes), or (n, 1) for two classes."""
     k = len(operator.raw_operator.classes_)
     operator.outputs[0].type.shape = [None, 1 if k == 2 else k]
 
@@ -130,7 +130,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _trees(scope, operator, container, estimator, package):
-    """The attributes of a TreeEnsembleRegressor."""
+    """Return the attributes of a TreeEnsembleRegressor."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     found = {}
@@ -166,7 +166,7 @@ def _trees(scope, operator, container, estimator, package):
 
 
 def _without_names(estimator):
-    """XGBoost's estimator as if it was fitted to features without names, which converters want."""
+    """Copy XGBoost's estimator without feature names, as converters need it."""
     booster = estimator.get_booster().copy()
     booster.feature_names = None
     unnamed = copy(estimator)
@@ -196,7 +196,7 @@ def _converter(package):
 
 
 def _thresholds(trees, double):
-    """x <= threshold is compared in float64; for float32 x the threshold is rounded down."""
+    """Round thresholds down for float32 x; x <= threshold is compared in float64."""
     values = np.asarray(trees["nodes_values"], dtype=np.float64)
     if double:
         return values.tolist()
@@ -207,7 +207,7 @@ def _thresholds(trees, double):
 
 
 def _factor(estimator, package):
-    """What the sum of the trees is multiplied by to give `own_logits`."""
+    """Return the factor from the sum of the trees to `own_logits`."""
     if package != "lightgbm":
         return 1.0
     raw = np.ravel(_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)))

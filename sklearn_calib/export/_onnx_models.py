@@ -41,7 +41,7 @@ MODELS = tuple(
 
 
 def register_onnx_converters() -> None:
-    """Teach ``skl2onnx`` the classifiers of this package, inside pipelines too.
+    """Register the classifiers of this package with ``skl2onnx``, inside pipelines too.
 
     `to_onnx` calls it. Call it yourself before ``skl2onnx.to_onnx`` or ``convert_sklearn``, where
     you want their options. Registered are `CalibratedModel`, `RefineThenCalibrateCV` and
@@ -85,7 +85,7 @@ def register_onnx_converters() -> None:
 
 
 def models_inside(fitted: Any) -> list[Any]:
-    """The classifiers of this package that an estimator is, or that a pipeline holds."""
+    """Return the classifiers of this package in an estimator or a pipeline."""
     if isinstance(fitted, MODELS):
         return [fitted]
     parts = [part for _, part in fitted.steps] if isinstance(fitted, Pipeline) else []
@@ -93,7 +93,7 @@ def models_inside(fitted: Any) -> list[Any]:
 
 
 def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
-    """The ONNX model of a classifier or pipeline; see `to_onnx`."""
+    """Convert a classifier or pipeline to an ONNX model; see `to_onnx`."""
     skl2onnx = require("skl2onnx", "export")
     check_is_fitted(fitted)
     register_onnx_converters()
@@ -183,7 +183,7 @@ def _add_constants(graph, container):
 
 
 def _columns(table, other, places, k):
-    """A table with its columns at some places among k, and the column `other` elsewhere."""
+    """Place the columns of a table among k, and fill the others with the column `other`."""
     source = np.full(k, len(places))
     source[places] = np.arange(len(places))
     return np.column_stack([table, other]).columns(source)
@@ -193,7 +193,7 @@ def _columns(table, other, places, k):
 
 
 def _scores(model, pair, scope, operator, container, graph):
-    """What `compute_aligned_scores` gives the map of a pair."""
+    """Compute the scores that `compute_aligned_scores` passes to the map of a pair."""
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -227,7 +227,7 @@ def _scores(model, pair, scope, operator, container, graph):
 
 
 def _as_predicted(rows, margins):
-    """Probabilities of logits as predict_proba rounds them: p_0 is 1 - p_1, XGBoost's float32."""
+    """Round probabilities as predict_proba does: p_0 is 1 - p_1, XGBoost uses float32."""
     p = rows.p
     if rows.k == 2:
         p = np.column_stack([1.0 - p.column(1), p.column(1)])
@@ -237,7 +237,7 @@ def _as_predicted(rows, margins):
 
 
 def _widened(rows, places, k):
-    """`place_columns`: classes that the classifier, or its map, has not seen get probability 0."""
+    """Add classes with probability 0 that the classifier, or its map, has not seen."""
     if np.array_equal(places, np.arange(k)):
         return rows
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
@@ -248,7 +248,7 @@ def _widened(rows, places, k):
 
 
 def _plain(estimator, around=lambda last: last):
-    """The classifier without what only wraps it, and its last step, with something around that."""
+    """Unwrap the classifier, and return its last step, with `around` applied to it."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
         inner, last = _plain(inner, around)
@@ -262,14 +262,14 @@ def _plain(estimator, around=lambda last: last):
 
 
 def _inside(estimator):
-    """What an estimator wraps, or itself."""
+    """Return the wrapped estimator, or the estimator itself."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
     return getattr(estimator, "best_estimator_", estimator)
 
 
 def _reads_columns(estimator):
-    """Whether an estimator begins with a step that takes columns of a table apart by name."""
+    """Return whether the first step selects columns of a table by name."""
     if isinstance(estimator, Pipeline):
         return _reads_columns(estimator.steps[0][1])
     if isinstance(estimator, MODELS):
@@ -281,7 +281,7 @@ def _reads_columns(estimator):
 
 
 def _kind(last, response_method):
-    """Which scores `compute_classifier_scores` takes."""
+    """Return the kind of scores that `compute_classifier_scores` uses."""
     if boosted.has_margins(last):
         return "margins"
     if response_method != "predict_proba" and hasattr(last, "decision_function"):
@@ -357,7 +357,7 @@ def _compare(found, fitted, X, tabulate):
 
 
 def _is_in_double(found):
-    """Whether rows and all operations are in float64."""
+    """Return whether rows and all operations are in float64."""
     for node in found.graph.node:
         if node.op_type.startswith(("TreeEnsemble", "SVM")):
             return False
@@ -367,7 +367,7 @@ def _is_in_double(found):
 
 
 def run_onnx(found: Any, X: Features) -> list[Any]:
-    """The results of an ONNX model for rows, by onnxruntime or else by onnx itself, which is slow.
+    """Run an ONNX model with onnxruntime, or with the slower reference of onnx.
 
     Parameters
     ----------

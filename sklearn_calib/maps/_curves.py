@@ -102,7 +102,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     @cached_property
     def _tables(self):
-        """Of each piece: where it begins, its length, and what else its t needs."""
+        """Return the start and the length of each piece, and other terms of its t."""
         low, high = self.knots[:-1], self.knots[1:]
         if self.scale == "input":
             return low, high - low
@@ -213,13 +213,13 @@ class PiecewiseCubic(CurveBetweenKnots):
 
     @property
     def _widths(self):
-        """The lengths of the pieces."""
+        """Return the lengths of the pieces."""
         low, high = self.knots[:-1], self.knots[1:]
         return high - low if self.scale == "input" else gap(low, high)
 
     @property
     def _goes_beyond(self):
-        """Whether numbers beyond the knots occur, where the curve is a straight line."""
+        """Return whether numbers beyond the knots occur, where the curve is a straight line."""
         if self.scale == "proba":
             return False
         return (

@@ -208,7 +208,7 @@ def get_schema_fields(cls: type) -> dict[str, tuple[Field, bool]]:
 
 
 def number_table(value: Any, at: str, *dimensions: int) -> Any:
-    """Numbers or (nested) lists of numbers as a new float64 array; nothing else passes."""
+    """Convert numbers or (nested) lists of numbers to a new float64 array."""
     if isinstance(value, list | tuple):
         _check_numbers(value, at, max(dimensions))
     try:
@@ -236,7 +236,7 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
 
 
 def _check_numbers(values, at, depth):
-    """Python numbers only: numpy would read text and truth values as numbers too."""
+    """Check for Python numbers: numpy would also accept text and truth values."""
     if depth < 1:
         raise invalid_field(at, expected="a number", got="a list")
     if _all_of(values, float, int):

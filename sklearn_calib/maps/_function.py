@@ -38,7 +38,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     @property
     def rounds_scores(self) -> bool:
-        """Whether x is rounded first."""
+        """Return whether x is rounded first."""
         return getattr(self, "ties", False)
 
     @property

@@ -56,7 +56,7 @@ class OneVsRest(CalibrationMap):
 
     @cached_property
     def _reads_one_score(self):
-        """Whether all parts are functions of one score, which is then computed at once."""
+        """Return whether all parts are functions of one score, which is then computed once."""
         first = self.parts[0]
         for part in self.parts:  # a curve without a finite form has no values
             if not isinstance(part, FunctionOfScore) or isinstance(part, Curve):

@@ -44,7 +44,7 @@ class Ranges:
 
     @property
     def stops(self) -> AnyArray:
-        """The last key of each range."""
+        """Return the last key of each range."""
         return np.append(self.starts[1:] - np.uint64(1), self._last)
 
     def _add_cuts(self, keys):

@@ -68,7 +68,7 @@ class Rows:
 
     @cached_property
     def log(self) -> FloatArray:
-        """The logarithms, -inf for options that a row does not have."""
+        """Return the logarithms, -inf for options that a row lacks."""
         log = self.exact_log
         if log is None:  # columns that are contiguous are read faster than rows
             log = np.maximum(self.proba, SMALLEST_PROBABILITY, order="F")
@@ -81,17 +81,17 @@ class Rows:
 
     @property
     def relative_log(self) -> FloatArray:
-        """The logarithms, perhaps up to a constant of each row."""
+        """Return the logarithms, perhaps up to a constant of each row."""
         return self.log
 
     @cached_property
     def log_odds(self) -> FloatArray:
-        """The log-odds of the second of two classes."""
+        """Return the log-odds of the second of two classes."""
         return self.column(self.log, 1) - self.column(self.log, 0)
 
     @cached_property
     def _rank(self):
-        """The log-odds in which all positive numbers keep their order."""
+        """Return log-odds in which all positive numbers keep their order."""
         if self.exact_log is not None:
             return self.log_odds
         with np.errstate(divide="ignore"):
@@ -188,7 +188,7 @@ class Rows:
 
     @cached_property
     def against_rest(self) -> "Rows":
-        """The pairs (all others, c) of each class c: n rows of the first, n of the second, ..."""
+        """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         n_rows, k = self.proba.shape
         pairs = np.empty((2, k, n_rows))
         pairs[0] = combine_others(np.add, self.proba, 0.0).T
@@ -265,14 +265,14 @@ class TensorRows:
 
     @property
     def proba(self) -> Any:
-        """The probabilities."""
+        """Return the probabilities."""
         if self._proba is None:
             self._proba = self.softmax(self._log).proba
         return self._proba
 
     @property
     def log(self) -> Any:
-        """The logarithms."""
+        """Return the logarithms."""
         if self._log is not None and not self._is_normalised:
             self._log = self._log - self._log_sum(self._log)
             self._is_normalised = True
@@ -280,14 +280,14 @@ class TensorRows:
 
     @property
     def relative_log(self) -> Any:
-        """The logarithms, perhaps up to a constant of each row."""
+        """Return the logarithms, perhaps up to a constant of each row."""
         if self._log is not None:
             return self._log
         return self.xp.log(self.xp.clip(self._proba, SMALLEST_PROBABILITY, None))
 
     @property
     def log_odds(self) -> Any:
-        """The log-odds of the second of two classes, as a column."""
+        """Return the log-odds of the second of two classes, as a column."""
         log = self.relative_log
         return self.column(log, 1) - self.column(log, 0)
 
@@ -353,7 +353,7 @@ class TensorRows:
 
     @property
     def against_rest(self) -> "TensorRows":
-        """The pairs (all others, c) of each class c: n rows of the first, n of the second, ..."""
+        """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
         xp, own = self.xp, self._proba if self._log is None else self.log
         others = self._combine_others(own)
         blocks = []

@@ -64,7 +64,7 @@ class SoftmaxAffine(CalibrationMap):
 
     @cached_property
     def _slopes(self):
-        """What the logarithms of p_0 and p_1 are multiplied by in the log-odds of the result."""
+        """Return the factors of log p_0 and log p_1 in the log-odds of the result."""
         if self.coef.ndim == 2:
             difference = self.coef[1] - self.coef[0]
             return float(-difference[0]), float(difference[1])
@@ -73,7 +73,10 @@ class SoftmaxAffine(CalibrationMap):
 
     @cached_property
     def _moves(self):
-        """Whether the intercept changes anything: one number for all classes does not."""
+        """Return whether the intercept has an effect.
+
+        One number for all classes has none.
+        """
         return self.intercept.ndim == 1 and bool(self.intercept.any())
 
     @cached_property

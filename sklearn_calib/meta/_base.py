@@ -280,7 +280,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     response_method = "auto"
 
     def predict_proba(self, X: Features) -> Any:
-        """Calibrated probabilities.
+        """Predict calibrated probabilities.
 
         Parameters
         ----------
@@ -331,7 +331,9 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         return sum(intervals) / len(self.calibrated_pairs_)
 
     def predict(self, X: Features) -> AnyArray:
-        """The class with the largest calibrated probability; the first of equals.
+        """Predict the class with the largest calibrated probability.
+
+        The first of equals.
 
         For many labels, which `CalibratedModel` takes, an array of shape (n_samples, n_labels): 1
         where the probability is above 1/2, else 0.

@@ -306,7 +306,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         return self._only_pair("best_estimator_").estimator
 
     def predict_proba(self, X: Features) -> FloatArray:
-        """Calibrated probabilities.
+        """Predict calibrated probabilities.
 
         Parameters
         ----------

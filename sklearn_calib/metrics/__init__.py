@@ -64,7 +64,7 @@ _REGISTRY: dict[str, Measure] = {}
 
 
 def _complete() -> dict[str, Measure]:
-    """The registry, with the measures of sub-packages above: those that have a `_measures`."""
+    """Return the registry, after importing the measures of higher sub-packages."""
     _import_measures()
     return _REGISTRY
 
@@ -93,7 +93,7 @@ _OWN = register(globals().values())
 
 
 def all_metrics() -> dict[str, Measure]:
-    """The registered measures: a dict of name to function, sorted by name.
+    """Return the registered measures: a dict of name to function, sorted by name.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def all_metrics() -> dict[str, Measure]:
 
 
 def all_losses() -> dict[str, ProperLoss]:
-    """The losses of the registered measures: a dict of name to loss, sorted by name.
+    """Return the losses of the registered measures: a dict of name to loss, sorted by name.
 
     Examples
     --------

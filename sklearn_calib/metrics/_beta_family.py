@@ -124,7 +124,7 @@ def _density(t, a, b):
 
 
 def _cost(z, a, b):
-    """The integral of (1 - c) w(c) from c = expit(z) to 1; over the log-odds of c it is smooth."""
+    """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
     step, behind = _table(a, b)
     inside = np.clip(z, -_REACH, _REACH)
     place = np.minimum(((inside + _REACH) / step).astype(np.intp) + 1, len(behind) - 1)
@@ -140,7 +140,7 @@ def _cost(z, a, b):
 
 @lru_cache(maxsize=8)
 def _table(a, b):
-    """The width of cells of log-odds, and the integral from each of their edges to infinity."""
+    """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     edges, step = np.linspace(
         -_REACH, _REACH, _CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
     )

@@ -35,7 +35,7 @@ def calibration_error(
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
 ) -> float:
-    """Distance between predicted probabilities and frequencies over bins of the prediction.
+    """Compute the distance between predicted probabilities and frequencies over bins.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _check(predictions, norm, strategy, n_bins, debias, bin_weight):
 
 
 def _bin_gaps(problem, n_bins, strategy, debias):
-    """Mean residual, the variance of that mean (NaN for one row) and mass of the non-empty bins."""
+    """Compute the mean residual, its variance (NaN for one row) and mass of non-empty bins."""
     bins = None
     if strategy == "uniform" and n_bins != "sweep":
         mass, total = _uniform_sums(problem, n_bins)
@@ -155,7 +155,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
 
 
 def _uniform_sums(problem, n_bins):
-    """Mass and summed residuals of equally wide bins, without any order."""
+    """Compute mass and summed residuals of equally wide bins, without sorting."""
     score, hit, weight = problem.score, problem.hit, problem.weight
     if len(score) >= MANY_ROWS:
         from .._kernels._intervals import sums_of_equal_widths
@@ -177,7 +177,7 @@ def _variance(problem, row_bin, gap, mass):
 
 
 def _debiased(gap, variance, power):
-    """The gap to a power, less what noise of that variance adds to it in expectation."""
+    """Subtract from the gap to a power what noise of that variance adds in expectation."""
     if power == 2:
         return np.where(np.isnan(variance), 0.0, gap**2 - variance)
     sd = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -189,7 +189,7 @@ def _debiased(gap, variance, power):
 
 
 def _gaps_of_draws(score, mass, events, n_bins=15):
-    """Absolute mean residuals of the bins of many draws, (n_draws, n_bins), and their masses."""
+    """Compute absolute mean residuals of bins of many draws, (n_draws, n_bins), and masses."""
     starts = starts_of_bins(mass, n_bins)
     of_bins, total = sums_of_runs(starts, mass, events - mass * score)
     filled = of_bins > 0
@@ -221,7 +221,7 @@ def expected_calibration_error(
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
 ) -> float:
-    """The mean gap between prediction and frequency over bins: `calibration_error` with "l1".
+    """Compute the mean gap of prediction and frequency over bins: the error of norm "l1".
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def maximum_calibration_error(
     n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
 ) -> float:
-    """The largest gap between prediction and frequency: `calibration_error` with "max".
+    """Compute the largest gap of prediction and frequency over bins: the error of norm "max".
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _EXPONENTS = -((np.pi * np.arange(_CELLS)) ** 2) / 2
 def convolved_calibration_error(
     problem: "BinaryProblem", *, bandwidth: float | None = None
 ) -> float:
-    """Calibration error of smoothed residuals, at the bandwidth that is equal to the error itself.
+    """Compute the error of smoothed residuals, at the bandwidth that equals the error itself.
 
     Residuals are smoothed by a Gaussian that is reflected at 0 and 1, and the absolute values are
     integrated. The integral falls as the bandwidth grows; the measure is the bandwidth at which the
@@ -71,7 +71,9 @@ def convolved_calibration_error(
 
 
 def _fixed_point(error):
-    """The bandwidth that equals its error, which falls; 0 if that is below `_LEAST`.
+    """Find the bandwidth that equals its error, which decreases.
+
+    0 if it is below `_LEAST`.
 
     By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for noise.
     """
@@ -93,7 +95,7 @@ def _fixed_point(error):
 
 
 def _smoother(problem):
-    """The integral of the absolute smoothed residuals as a function of the bandwidth.
+    """Return the integral of absolute smoothed residuals as a function of the bandwidth.
 
     A Gaussian leaves few frequencies, so few points of the grid hold all there is. What a sum over
     points misses of the integral of an absolute value is its kinks: between values a and -b, the

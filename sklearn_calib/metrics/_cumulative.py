@@ -43,17 +43,17 @@ class CumulativeDifferences:
 
     @property
     def range(self) -> float:
-        """Largest less smallest difference, the start at 0 included: ECCE-R."""
+        """Return the largest less the smallest difference, including the start at 0: ECCE-R."""
         return _size(self.difference, "range")
 
     @property
     def mad(self) -> float:
-        """Largest absolute difference: ECCE-MAD."""
+        """Return the largest absolute difference: ECCE-MAD."""
         return _size(self.difference, "mad")
 
     @property
     def averaged_two_bin(self) -> float:
-        """`averaged_two_bin_error`; its mean for calibrated predictions is `sigma` squared."""
+        """Return `averaged_two_bin_error`, which averages `sigma` squared if calibrated."""
         return average_of_two_bins(self.score, self.difference)
 
 
@@ -82,7 +82,7 @@ def cumulative_differences(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> CumulativeDifferences | list[CumulativeDifferences]:
-    """The cumulative sums of event minus prediction that `cumulative_calibration_error` is made of.
+    """Compute the cumulative sums of event minus prediction.
 
     Over any interval of scores the slope of the path, from its first to its last row, is the mean
     of event less prediction there. No bins, and no smoothing.

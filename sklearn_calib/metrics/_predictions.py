@@ -90,7 +90,10 @@ class _Layout:
 
 
 def _sums_of_runs(starts, values):
-    """Sums over the runs of rows of equal score; of no ties the values, never a view of others."""
+    """Sum over runs of rows of equal score.
+
+    Without ties, return the values, never a view.
+    """
     if len(starts) < len(values):
         return np.add.reduceat(values, starts)
     return values if values.base is None else values.copy()
@@ -137,7 +140,7 @@ class BinaryProblem:
 
     @property
     def rows(self) -> AnyArray | slice:
-        """Which rows of the predictions it is about: all of them, or those of a predicted class."""
+        """Return the rows in this problem: all, or those of a predicted class."""
         return self._layout.rows
 
     @cached_property
@@ -161,7 +164,7 @@ class BinaryProblem:
         return "sorted" not in vars(self._layout) and bool((self.weight == 1).all())
 
     def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
-        """What depends on the distinct scores alone; made once for all resamples of predictions.
+        """Compute a function of the distinct scores, once for all resamples of predictions.
 
         Parameters
         ----------
@@ -178,7 +181,7 @@ class BinaryProblem:
 
     @cached_property
     def cell_of_row(self) -> IntArray:
-        """The position among the cells of each row."""
+        """Return the position among the cells of each row."""
         order, starts, _ = self._layout.sorted
         first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
@@ -188,7 +191,7 @@ class BinaryProblem:
 
 
 def _once(found, function, given, options):
-    """The result of a function, kept in `found`."""
+    """Compute the result of a function, and keep it in `found`."""
     key = function, options
     if key not in found:
         found[key] = function(given, *options)
@@ -273,22 +276,22 @@ class Predictions:
 
     @property
     def n_items(self) -> int:
-        """The number of rows that were given, of weight above 0."""
+        """Return the number of given rows with positive weight."""
         return len(self.codes) if self.items is None else len(np.unique(self.items))
 
     def mean(self, values: FloatArray) -> float:
-        """The weighted mean of one number per row."""
+        """Compute the weighted mean of one number per row."""
         if self._weight is None:
             return float(np.mean(values))
         return float(self.weight @ values / self.weight.sum())
 
     @property
     def n_clusters(self) -> int | None:
-        """The number of clusters, or None where rows are independent."""
+        """Return the number of clusters, or None if rows are independent."""
         return None if self.clusters is None else int(self.clusters.max()) + 1
 
     def of_given(self, column: AnyArray) -> AnyArray:
-        """The entries for the rows, of a column with one for each row that was given."""
+        """Select the entries for the rows from a column with one entry for each given row."""
         if self.items is not None:
             return column[self.items]
         return column if self.kept is None else column[self.kept]
@@ -304,11 +307,11 @@ class Predictions:
         return self._other(self._given[rows], self.codes[rows], weight, **of_rows)
 
     def with_proba(self, proba: FloatArray) -> "Predictions":
-        """The same labels and weights with other predictions, canonical ones."""
+        """Return the same labels and weights with other (canonical) predictions."""
         return self._other(proba, self.codes, self._weight)
 
     def in_clusters(self, clusters: IntArray | None) -> "Predictions":
-        """The same rows, of which those of one number belong together."""
+        """Return the same rows with a cluster number for each."""
         together = copy(self)
         together.clusters = clusters
         return together
@@ -322,20 +325,20 @@ class Predictions:
             )
 
     def with_labels(self, codes: IntArray) -> "Predictions":
-        """The same predictions and weights with other labels."""
+        """Return the same predictions and weights with other labels."""
         return self._changed(codes, self._weight)
 
     def with_weight(self, weight: FloatArray) -> "Predictions":
-        """The same predictions and labels with other weights, at least 0 and not all 0."""
+        """Return the same predictions and labels with other weights, not all 0."""
         return self._changed(self.codes, weight)
 
     def _other(self, proba, codes, weight, **more):
-        """Other predictions, from which nothing has been derived yet."""
+        """Return other predictions, from which nothing has been derived yet."""
         more |= {"_layouts": {}, "_derived": {}, "_problems": {}, "is_resample": False}
         return replace(self, _given=proba, codes=codes, _weight=weight, **more)
 
     def _changed(self, codes, weight):
-        """A resample: what depends on the predictions is shared."""
+        """Return a resample, which shares what depends on the predictions."""
         changed = copy(self)
         vars(changed).pop("weight", None)
         changed.codes, changed._weight, changed._problems = codes, weight, {}
@@ -343,7 +346,7 @@ class Predictions:
         return changed
 
     def of_proba(self, function: Callable[..., Any], *options: Any) -> Any:
-        """What depends on the predictions alone; made once for all resamples, which keep it.
+        """Compute a function of the predictions, once for all resamples.
 
         Parameters
         ----------
@@ -370,7 +373,7 @@ class Predictions:
         return _once(self._derived, function, self.proba, options)
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
-        """The two-class problems that a `multiclass` option means.
+        """Return the two-class problems of a `multiclass` option.
 
         Parameters
         ----------

@@ -127,7 +127,7 @@ LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
 
 @metric(loss=LOG, cells=True)
 def log_loss(predictions: "Predictions") -> float:
-    """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
+    """Compute the mean negative log-probability of the true class.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def log_loss(predictions: "Predictions") -> float:
 
 @metric(loss=BRIER, cells=True)
 def brier_loss(predictions: "Predictions") -> float:
-    """Mean squared distance between probabilities and outcomes.
+    """Compute the mean squared distance between probabilities and outcomes.
 
     Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
 
@@ -184,7 +184,7 @@ def brier_loss(predictions: "Predictions") -> float:
 
 @metric(loss=SPHERICAL, in_report=False, cells=True)
 def spherical_loss(predictions: "Predictions") -> float:
-    """Minus the mean cosine of the angle between the probabilities and the outcomes.
+    """Compute minus the mean cosine of the angle between probabilities and outcomes.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def spherical_loss(predictions: "Predictions") -> float:
 def ranked_probability_score(
     predictions: "Predictions", *, order: ArrayLike | None = None
 ) -> float:
-    """Brier loss for ordered classes: a prediction next to the truth costs less than one far off.
+    """Compute the Brier loss for ordered classes, in which near misses cost less.
 
     The mean of the Brier losses of the questions "is the class at most k?", one for each class but
     the last. The order of the classes is `order`, or that of an ordered Categorical as labels; by

@@ -112,7 +112,7 @@ def reliability_curve(
     multilabel: Literal["macro", "micro"] | None = None,
     random_state: RandomStateLike = 0,
 ) -> ReliabilityCurves:
-    """Reliability curve: observed frequencies against predictions, with bands.
+    """Compute a reliability curve: observed frequencies against predictions, with bands.
 
     Parameters
     ----------
@@ -221,10 +221,10 @@ class CurveRows(Protocol):
     title: str
 
     def relabelled(self, rng: np.random.Generator) -> FloatArray:
-        """`hits` with labels drawn from the scores."""
+        """Return `hits` with labels drawn from the scores."""
 
     def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """`weight` and `hits` of rows drawn with replacement."""
+        """Return `weight` and `hits` of rows drawn with replacement."""
 
 
 class _ProblemRows:
@@ -250,7 +250,7 @@ def curve_of(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> ReliabilityCurve:
-    """`reliability_curve` for validated rows, or for cells of rows; the options are the same."""
+    """Compute `reliability_curve` for validated rows or cells, with the same options."""
     check_known("strategy", strategy, _STRATEGIES)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 0)
@@ -317,7 +317,7 @@ def curve_of(
 
 
 def _loess(rows, level):
-    """Scores, the local regression there, the weight next to each, and Wilson's interval."""
+    """Compute scores, a local regression, the weight next to each, and Wilson's interval."""
     values, row_value = distinct(rows.score)
     mass, total, squares = bin_sums(row_value, len(values), rows.weight, rows.hits, rows.squares)
     points = _spread(len(values))
@@ -328,7 +328,7 @@ def _loess(rows, level):
 
 
 def _on_log_odds(rows, strategy, level):
-    """Points, the fitted curve there, the weight next to each, and the interval or the belt."""
+    """Compute points, the fitted curve, the weight next to each, and its interval or belt."""
     kish = rows.weight.sum() / rows.squares.sum()
     z = of_probability(rows.score, 1 - rows.score)
     fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
@@ -344,7 +344,7 @@ def _on_log_odds(rows, strategy, level):
 
 
 def _spread(count):
-    """Positions of at most `_MAX_POINTS` of `count` scores, evenly spaced in rank."""
+    """Return at most `_MAX_POINTS` of `count` positions, evenly spaced in rank."""
     return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))
 
 

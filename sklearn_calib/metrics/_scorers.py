@@ -76,5 +76,5 @@ class ProbabilityScorer(BaseScorer):
 
 
 def _requests(scorer):
-    """The metadata that were asked for by ``set_score_request``."""
+    """Return the metadata requested by ``set_score_request``."""
     return scorer.get_metadata_routing().score.requests

@@ -44,7 +44,7 @@ class CalibrationWitness:
         self.title = title
 
     def __call__(self, p: ArrayLike) -> FloatArray:
-        """The function at any probabilities: linear between the scores, constant outside.
+        """Evaluate the function: linear between the scores, constant outside.
 
         Parameters
         ----------

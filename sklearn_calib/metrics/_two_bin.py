@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def average_of_two_bins(score: FloatArray, path: FloatArray) -> float:
-    """The integral over thresholds q in [0, 1] of the squared sums below q and from q on.
+    """Integrate the squared sums below q and from q on over thresholds q in [0, 1].
 
     `score` are the distinct scores, increasing, and `path` the sums of the residuals up to each.
     """
@@ -26,7 +26,7 @@ def average_of_two_bins(score: FloatArray, path: FloatArray) -> float:
 
 
 def expected_two_bins(problem: "BinaryProblem") -> float:
-    """The mean of the error over labels drawn from the scores, whatever the scores."""
+    """Compute the mean of the error over labels drawn from the scores."""
     weight, score = problem.weight, problem.score
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
 
@@ -35,7 +35,7 @@ def expected_two_bins(problem: "BinaryProblem") -> float:
     range=(-0.25, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False}
 )
 def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) -> float:
-    """Calibration error of two bins, below and above a threshold, averaged over all thresholds.
+    """Compute the error of two bins, below and above a threshold, averaged over thresholds.
 
     Of a finite sample it is truthful: whatever the true probabilities are, no other predictions
     have a smaller expected value than these. Binned errors, the smooth error and the distance to

@@ -85,7 +85,7 @@ _REGISTRY = {
 
 
 def all_recalibrators() -> dict[str, type[Recalibrator]]:
-    """The registered methods: a dict of name to class, sorted by name.
+    """Return the registered methods: a dict of name to class, sorted by name.
 
     The names are those that `get_recalibrator` and every `recalibrator=` parameter accept.
 

@@ -186,7 +186,7 @@ class AdaptiveCalibration(Recalibrator):
             self._intervals = self._intervals[rows.items]
 
     def predict_proba(self, X: ArrayLike, intervals: ArrayLike | None = None) -> FloatArray:
-        """Calibrated probabilities.
+        """Predict calibrated probabilities.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class AdaptiveCalibration(Recalibrator):
         self._cells = WindowCells(self.log_odds_, self.weights_, part, self._invented)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what follows from the cells."""
+        """Return the state without what follows from the cells."""
         return {name: value for name, value in super().__getstate__().items() if name != "_cells"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -270,7 +270,7 @@ class AdaptiveCalibration(Recalibrator):
 
     def _curve(self, points, window):
         def piece(score):
-            """A number for the cells around a score: between equal ones the map is smooth."""
+            """Number the cells around a score; between equal numbers the map is smooth."""
             start, end = window(score)
             return start * (len(self.log_odds_) + 1) + end
 
@@ -294,12 +294,12 @@ class _Wald:
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def ends(self, at):
-        """Log-odds of the lower and upper ends at these log-odds."""
+        """Compute log-odds of the lower and upper ends at these log-odds."""
         half = self.factor * standard_error(_with_one(at), self.covariance)
         return at - half, at + half
 
     def crossings(self, at):
-        """Log-odds whose intervals end at these."""
+        """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         a, b, c = 1 - square, at + cross, at * at - constant  # a x^2 - 2 b x + c = 0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -313,7 +313,7 @@ def _with_one(column):
 
 
 def _given_ends(intervals):
-    """Log-odds of the ends, moved outwards by the rounding of a probability."""
+    """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
     with np.errstate(divide="ignore"):
         return (

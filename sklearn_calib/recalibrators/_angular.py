@@ -149,7 +149,7 @@ class AngularCalibration(Recalibrator):
 
     @property
     def platt_equivalent_(self) -> tuple[float, float]:
-        """Equation 9."""
+        """Return slope and intercept of the equivalent Platt map (equation 9)."""
         scale = {"probit": 1.0, "logit": np.sqrt(np.pi / 8)}.get(str(self.link))
         if scale is None:
             raise AttributeError("AngularCalibration.platt_equivalent_ exists for probit and logit")
@@ -183,7 +183,7 @@ class AngularCalibration(Recalibrator):
 
 
 def _either_way_round(link, s, codes, share, cos_theta, slope, intercept):
-    """`_likeliest` with the classes in an order of its own: exchanged, they give the same curve."""
+    """Fit `_likeliest` with classes in a fixed order: exchanged, they give the same curve."""
     if callable(link) or codes[0] == 0:
         return _likeliest(link, s, codes, share, cos_theta, slope, intercept)
     twice = 2 * CENTRE[link]
@@ -193,7 +193,7 @@ def _either_way_round(link, s, codes, share, cos_theta, slope, intercept):
 
 
 def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
-    """Angle, slope and intercept, the missing ones by maximum likelihood."""
+    """Fit missing ones of angle, slope and intercept by maximum likelihood."""
     known = [None if cos_theta is None else np.arccos(cos_theta), slope, intercept]
     if all(value is not None for value in known):
         return known
@@ -203,7 +203,7 @@ def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
     values = np.array(known, dtype=float)
 
     def split(found):
-        """(mu's coefficient of s, tau, intercept) and the Jacobian."""
+        """Return (mu's coefficient of s, tau, intercept) and the Jacobian."""
         values[free] = found
         theta, a, b = values
         cos, sin = np.cos(theta), np.sin(theta)
@@ -218,7 +218,7 @@ def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
 
 
 def _any_line(link, s, codes, share, intercept):
-    """Angle and slope both free: mu's coefficient of s and the noise's deviation are.
+    """Fit angle and slope, both free, by mu's coefficient of s and the noise's deviation.
 
     In units of the scores that decide a logistic fit (few huge scores make the others tiny).
     """
@@ -247,7 +247,7 @@ def _any_line(link, s, codes, share, intercept):
 
 
 def _minimum(link, s, codes, share, split, starts, bounds):
-    """The likeliest variables, from the best point of a coarse grid by L-BFGS-B."""
+    """Maximise the likelihood by L-BFGS-B from the best point of a coarse grid."""
 
     def loss(found, s, positive, share):
         (coefficient, tau, b), jacobian = split(found)
@@ -264,7 +264,7 @@ def _minimum(link, s, codes, share, split, starts, bounds):
 
 
 def _to_rounding(loss, point, bounds):
-    """Newton's steps to where the slope is rounding, which is far beyond where the loss is flat.
+    """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
     The second derivatives are differences of slopes, of either sign where the quasi-Newton method
     gave up far away. A step, halved if need be, makes the loss less, or the slope if the loss is
@@ -301,7 +301,7 @@ def _to_rounding(loss, point, bounds):
 
 
 def _few_rows(s, codes, share):
-    """Some rows evenly spaced among the sorted scores of each class, good enough to start from."""
+    """Select evenly spaced sorted scores of each class as a sample for the start."""
     if len(s) <= _FEW:
         return s, codes == 1, share
     order = np.lexsort((s, codes))[:: len(s) // _FEW]

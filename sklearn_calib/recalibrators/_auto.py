@@ -265,7 +265,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del self._groups
 
     def to_frame(self) -> DataFrame:
-        """The candidates as a pandas DataFrame, the largest weight first.
+        """Return the candidates as a pandas DataFrame, the largest weight first.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         return chains
 
     def _without_failures(self, chains, outside):
-        """Names of the candidates that every fold could use; a warning names the others."""
+        """Return the candidates that no fold failed to fit; warn about the others."""
         kept, error = list(chains), None
         for name in chains:
             errors = [found[name] for found, _ in outside if isinstance(found[name], Exception)]
@@ -455,7 +455,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
 
 def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
-    """The candidates of "auto" for k classes and this many rows."""
+    """Return the candidates of "auto" for k classes and a number of rows."""
     default, spline, few = DefaultCalibration(), SplineCalibration(), n_rows < _MANY_ROWS
     found: Chains = {"identity": (Identity(),)}
     if k == 2:
@@ -483,7 +483,7 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
 
 
 def prior_rows(names: Sequence[str]) -> FloatArray:
-    """What each candidate has of one invented row."""
+    """Return the fraction of one invented row for each candidate."""
     if "identity" not in names or len(names) == 1:
         return np.full(len(names), 1 / len(names))
     found = np.full(len(names), 0.5 / (len(names) - 1))
@@ -499,7 +499,7 @@ def _renumber(groups):
 
 
 def _no_usable_method(error):
-    """No candidate is left: because of an error, or since all maps fall."""
+    """Return the error if no candidate remains: an exception, or all maps decrease."""
     got, cure = "only maps that fall", "Check which column is the positive class"
     if error is not None:
         got = f"none: {type(error).__name__}: {error}"
@@ -508,7 +508,7 @@ def _no_usable_method(error):
 
 
 def _falling(fitted, proba):
-    """Names of two-class maps that fall somewhere on the scores that were fitted."""
+    """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = log_odds(proba)
     grid = two_classes_of_margin(np.linspace(score.min(), score.max(), 101))
     found = predict_chains(fitted, grid, np.arange(2))
@@ -516,7 +516,7 @@ def _falling(fitted, proba):
 
 
 def _likelihoods(task, caller, chains, proba, codes, mass, left):
-    """Probabilities of the true classes of the rows left out, for each candidate, or an error."""
+    """Compute held-out probabilities of the true classes for each candidate, or its error."""
     with callback_task(task, caller, None, proba, codes):
         test = left > 0
         fitted, found = fit_chains(chains, proba, codes, mass)

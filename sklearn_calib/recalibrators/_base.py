@@ -196,7 +196,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @property
     def map_(self) -> CalibrationMap:
-        """The fitted map, for rows whose probabilities are not below ``floor_``."""
+        """Return the fitted map, for rows whose probabilities are not below ``floor_``."""
         return self._derive("map", self._make_whole_map)
 
     # -- what a user calls ------------------------------------------------------------------
@@ -272,7 +272,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Calibrated probabilities.
+        """Predict calibrated probabilities.
 
         Parameters
         ----------
@@ -291,11 +291,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self._predict_any(X, "predict_proba")
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
+        """Transform as `predict_proba` does: recalibrators chain in a `Pipeline`."""
         return self._predict_any(X, "transform")
 
     def predict(self, X: ArrayLike) -> AnyArray:
-        """The class with the largest calibrated probability; the first of equals."""
+        """Predict the class with the largest calibrated probability.
+
+        The first of equals.
+        """
         self = self._make_snapshot()
         if (on_device := device_map(self, X, "predict")) is not None:
             return on_device.labels(self.classes_)
@@ -309,7 +312,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         input: ScoreKind | None = None,
         dtype: Literal["float64", "float32"] = "float64",
     ) -> Any:
-        """The score from which on the calibrated probability is at least a target (two classes).
+        """Compute the score from which on the calibrated probability reaches a target.
 
         Parameters
         ----------
@@ -386,7 +389,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         )
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
-        """Names of the columns of `transform`: the lowercase class name and the label."""
+        """Return names of the columns of `transform`: the lowercase class name and the label."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
@@ -718,7 +721,7 @@ def make_fit_input(
 def combine_one_vs_rest(
     parts: Iterable[Any], proba: FloatArray, of_pair: Callable[[Any, FloatArray], FloatArray]
 ) -> FloatArray:
-    """Each class by the part that tells it from the others, in rows that are divided by their sums.
+    """Evaluate each class against the rest, and divide the rows by their sums.
 
     ``of_pair(part, pair)`` gives two columns for two columns.
     """
@@ -740,7 +743,7 @@ def normalised_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
 def likelihood_targets(
     method: str, separates: str, codes: IntArray, weight: FloatArray
 ) -> FloatArray:
-    """The labels as targets of a logistic fit, where its maximum likelihood is finite.
+    """Return the labels as targets of a logistic fit, with a finite maximum likelihood.
 
     `separates` names what divides the classes or holds all rows of one, such as "a threshold"; it
     is empty where nothing does. Then Platt's smoothed targets, with a warning.
@@ -768,5 +771,5 @@ def check_converged(method: str, gap: float, loss: float) -> None:
 
 
 def two_columns(second: FloatArray) -> FloatArray:
-    """P(second class) as an array of two columns."""
+    """Return P(second class) as an array of two columns."""
     return np.column_stack([1.0 - second, second])

@@ -142,7 +142,7 @@ class _Sorted:
 
 
 def _before_elbow(weights):
-    """Positions of the models before the weights level out, the heaviest first."""
+    """Return the positions of the heaviest models, before the weights level out."""
     order = np.argsort(-weights, kind="stable")
     falling, spread = weights[order], weights.var()
     k = 0
@@ -154,7 +154,7 @@ def _before_elbow(weights):
 
 
 def _averaged(models, weights):
-    """The weighted mean of step functions: their jumps, sorted and summed."""
+    """Average step functions with weights: sort their jumps, and sum them."""
     cuts = np.concatenate([cuts for _, cuts, _ in models])
     jumps = np.concatenate(
         [w * np.diff(values) for w, (*_, values) in zip(weights, models, strict=True)]

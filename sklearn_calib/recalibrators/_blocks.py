@@ -131,7 +131,7 @@ class ScoreBlock:
             return canonical_weight(given, self.n_rows, keeps_unit=True)
 
     def rows(self, place: slice, floor: float) -> tuple[Rows, LowEnd, float]:
-        """The rows with positive weight, their `end` and their `lowest` of `Reading`."""
+        """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
         with add_error_context(source=self.source):
             part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
             kept, lowest = weight > 0, np.inf
@@ -149,7 +149,7 @@ class ScoreBlock:
 
 
 def _smallest_of_widest_row(z):
-    """The smallest probability of the row whose logits differ most."""
+    """Return the smallest probability in the row with the widest range of logits."""
     width = z.max(axis=1) - z.min(axis=1)
     row = z[width.argmax()].astype(np.float64)
     return np.exp(row.min() - row.max()) / np.exp(row - row.max()).sum()
@@ -183,7 +183,7 @@ class Reading:
 
 
 def _read(numbered, function, floor, kind, classes):
-    """The `Reading` of one block; None for a block without rows."""
+    """Compute the `Reading` of one block; None for a block without rows."""
     block = ScoreBlock(*numbered, kind, classes)
     if len(block.codes) == 0:
         return None
@@ -259,7 +259,7 @@ class Blocks:
         self._sample: Any = None
 
     def read(self, function: Callable[..., Any]) -> Any:
-        """The sum of ``function(z, codes, weight)`` over slices of all rows: one pass.
+        """Sum ``function(z, codes, weight)`` over slices of all rows, in one pass.
 
         The first time perhaps two: where there are exact zeros, all rows decide what they count as.
         """
@@ -288,7 +288,7 @@ class Blocks:
         return total.value
 
     def sample(self) -> Rows:
-        """Some rows: pieces of 1000 that lie together, from random places (always the same).
+        """Return a sample: pieces of 1000 adjacent rows from fixed random positions.
 
         20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of blocks
         that are loaded by functions, at most one in ten is loaded for it; of blocks that can only
@@ -333,7 +333,7 @@ class Blocks:
         return groups
 
     def _some(self, blocks, most, rng):
-        """About `most` rows of these blocks: copied, so that the blocks are not kept."""
+        """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
         places = [
             (block, slice(start, min(start + piece, block.n_rows)))

@@ -68,7 +68,7 @@ class BoosterOptions:
         self.use_score = use_score
 
     def _steps(self):
-        """How many steps a round has, and trees a step."""
+        """Return the number of steps in a round, and of trees in a step."""
         return -(-self.n_trees // STEP), min(STEP, int(self.n_trees))
 
 
@@ -97,7 +97,7 @@ class Round(NamedTuple):
     lines: list[tuple[float, float]]
 
     def line(self, raised: FloatArray) -> FloatArray:
-        """The margin behind the last step, from that before the round with the trees added."""
+        """Map the margin with the line of the last step."""
         intercept, slope = self.lines[-1]
         return np.clip(slope * raised + intercept, -FARTHEST, FARTHEST)
 
@@ -138,7 +138,7 @@ class Correction:
         least: float,
         followers: Sequence[_Track] = (),
     ) -> None:
-        """One more step on the training rows, no leaf lighter than `least`; other rows follow."""
+        """Grow one more step on the training rows, with leaves of at least `least`."""
         from .._kernels._offset_trees import boost
 
         s, rows = options, track.rows
@@ -171,7 +171,7 @@ class Correction:
             one.follow(last, block)
 
     def first(self, n_steps: int) -> Self:
-        """The same with its first steps only."""
+        """Return the same correction with its first steps only."""
         kept: list[Round] = []
         self.gains = self.gains[:n_steps]
         while n_steps > 0:
@@ -182,7 +182,7 @@ class Correction:
         return self
 
     def predict(self, rows: BoosterRows) -> FloatArray:
-        """The corrected log-odds of any rows."""
+        """Predict the corrected log-odds of any rows."""
         track = _Track(rows, self.coding)
         for one in self.rounds:
             track.begin(one.edges)
@@ -192,7 +192,7 @@ class Correction:
 
 
 def _line(score, rows, options):
-    """Intercept and slope of the logistic regression on a score, drawn towards 0 and 1.
+    """Fit a logistic regression on a score, shrunk towards intercept 0 and slope 1.
 
     As strongly as a leaf is drawn towards 0, so that they are finite where the score separates the
     classes.
@@ -210,13 +210,13 @@ def _line(score, rows, options):
 
 
 def weighted_deviation(values: FloatArray, weight: FloatArray) -> float:
-    """Standard deviation; 1 where all values are equal."""
+    """Compute the standard deviation; 1 if all values are equal."""
     values = values - np.average(values, weights=weight)
     return float(np.sqrt(np.average(values**2, weights=weight))) or 1.0
 
 
 def loss_sum(margin: FloatArray, rows: BoosterRows) -> float:
-    """The weighted log loss of the rows, in nats."""
+    """Compute the weighted log loss of the rows, in nats."""
     return float(rows.weight @ (np.logaddexp(0.0, margin) - rows.target * margin))
 
 
@@ -227,7 +227,7 @@ def cross_validated(
     options: BoosterOptions,
     least: float,
 ) -> tuple[int, FloatArray, list[Correction]]:
-    """The number of steps with the smallest loss of the rows left out, and the losses from 0 on.
+    """Return the number of steps with the smallest held-out loss, and all losses.
 
     Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`. All folds
     advance together, until the steps of `patience` rounds have not lowered the loss.

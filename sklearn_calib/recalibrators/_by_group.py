@@ -134,7 +134,10 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
-        """The class with the largest corrected probability; the first of equals."""
+        """Predict the class with the largest corrected probability.
+
+        The first of equals.
+        """
         proba = self.predict_proba(X, groups)
         return self.classes_[proba.argmax(axis=1)]
 

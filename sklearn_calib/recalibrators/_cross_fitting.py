@@ -138,7 +138,7 @@ def compute_recalibrated_proba(
     sample_weight: FloatArray,
     classes: IntArray,
 ) -> FloatArray:
-    """Rows that anyone's recalibrator has seen, or cross-fitted ones where `cv` says how."""
+    """Predict in-sample rows of any recalibrator, or cross-fitted ones with `cv`."""
     if cv is not None:
         given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
         return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
@@ -152,7 +152,9 @@ def make_folds(
     random_state: RandomStateLike = 0,
     groups: ArrayLike | None = None,
 ) -> Iterator[Any]:
-    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds.
+    """Make the pairs (train, test) of `cross_fitted_proba`.
+
+    An int shuffles and stratifies.
 
     With `groups`, no group is in two of them.
     """

@@ -131,7 +131,7 @@ class DefaultCalibration(Recalibrator):
 
 
 def _given(proba):
-    """What the maps are of: the logarithms, of two classes the log-odds."""
+    """Return the inputs of the maps: logarithms, or log-odds of two classes."""
     log = log_proba(proba)
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
 
@@ -173,7 +173,7 @@ class _TwoSteps(FittedSoftmax):
         self.inverse_temperature_, self.offsets_ = first
 
     def _start(self, log, codes, weight):
-        """The first step: the temperature alone, or the joint fit where that is clearly better."""
+        """Fit the temperature, or temperature and offsets if that is clearly better."""
         fit, k = fit_temperature(log, codes, weight), log.shape[1]
         if fit.status == "separable":  # no finite optimum without an invented row of all labels
             fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))
@@ -196,12 +196,12 @@ class _TwoSteps(FittedSoftmax):
             )
 
     def _smoothed(self, log):
-        """The result of the first step."""
+        """Compute the result of the first step."""
         scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
         return mix_with_uniform(scaled, 1.0 / (self.n_samples_ + 1.0))
 
     def _pair(self, score):
-        """The logarithms of the first step's two probabilities, from log-odds."""
+        """Compute the logarithms of the first step's two probabilities, from log-odds."""
         score = self.inverse_temperature_ * score + (self.offsets_[1] - self.offsets_[0])
         share = 1.0 / (self.n_samples_ + 1.0)
         return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]

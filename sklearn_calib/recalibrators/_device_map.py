@@ -35,7 +35,7 @@ class DeviceMap:
         self._constants: dict[Any, Any] = {}  # arrays of the map on the device
 
     def proba(self) -> Any:
-        """Calibrated probabilities of shape (n_samples, n_classes)."""
+        """Compute calibrated probabilities of shape (n_samples, n_classes)."""
         given = self._scores
         out = self._xp.empty((len(given), self._k), dtype=given.dtype, device=given.device)
         for place, rows in self._results():
@@ -43,7 +43,7 @@ class DeviceMap:
         return out
 
     def labels(self, classes: AnyArray) -> Any:
-        """The most probable class of each row: a tensor, or text in an array of numpy."""
+        """Return the most probable class of each row: a tensor, or text in a numpy array."""
         xp = self._xp
         found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._results()])
         if classes.dtype.kind not in "biuf":
@@ -64,7 +64,7 @@ class DeviceMap:
 
 
 def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
-    """The map of scores that stay on their device; None where numpy takes them."""
+    """Return the map of scores that stay on their device; None if numpy takes them."""
     if (scores := device_scores(X, "proba", read_proba)) is None:
         return None
     check_is_fitted(model)

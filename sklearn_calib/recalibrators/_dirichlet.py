@@ -117,7 +117,7 @@ class DirichletCalibration(FittedSoftmax):
         self._keep(fit, scale)
 
     def _tuned(self, z, codes, weight):
-        """The fit in temperature-scaled log-probabilities, and the inverse temperature."""
+        """Fit on temperature-scaled log-probabilities, and return the inverse temperature."""
         if self.intercept_penalty is not None:
             raise invalid_input(
                 expected="intercept_penalty=None beside penalty='auto', which chooses both",

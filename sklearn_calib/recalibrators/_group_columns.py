@@ -18,7 +18,7 @@ MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one
 
 
 def table_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any, AnyArray]:
-    """The columns of a table by their names, as plain arrays of `n_rows` entries.
+    """Return the columns of a table by name, as arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
     or a list of boolean masks. Columns of an array are numbered.
@@ -61,7 +61,7 @@ def _is_mask(value):
 
 
 def _plain(column, name):
-    """One column as an array: float64 for numbers and dates, objects for everything else."""
+    """Convert a column to an array: float64 for numbers and dates, else objects."""
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
@@ -92,7 +92,7 @@ def _plain(column, name):
 
 
 def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
-    """The columns of a fit, in its order; an error where one is missing."""
+    """Return the columns of a fit in its order; a missing one is an error."""
     if missing := [name for name in names if name not in columns]:
         raise invalid_input(
             expected=f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
@@ -103,7 +103,7 @@ def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
 
 
 def is_none(kind: type) -> bool:
-    """Whether a type is that of a missing value."""
+    """Return whether a type is that of a missing value."""
     return kind.__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
@@ -154,7 +154,7 @@ class Vocabulary(NamedTuple):
         return cls(list(columns), categories)
 
     def read(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
-        """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
+        """Encode the same columns of other rows; -1 marks missing or new categories."""
         triples = zip(picked(columns, self.names), self.names, self.categories, strict=True)
         return [
             _numbers(column, name) if known is None
@@ -164,7 +164,10 @@ class Vocabulary(NamedTuple):
 
 
 def is_missing_value(value: object) -> bool:
-    """Whether an entry of a column of objects is missing; an infinite number is not."""
+    """Return whether an entry of an object column is missing.
+
+    An infinite number is not.
+    """
     return is_none(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
 
 
@@ -220,7 +223,7 @@ class Coding:
 
 
 def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
-    """The inner edges of at most `n_bins` bins of about equal weight, between distinct values."""
+    """Return inner edges of at most `n_bins` bins of about equal weight."""
     known = ~np.isnan(values)
     different, place = np.unique(values[known], return_inverse=True)
     if len(different) < 2:
@@ -234,13 +237,13 @@ def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArr
 
 
 def bins_of_values(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
-    """1 + the number of edges below each value; 0 for NaN."""
+    """Write 1 + the number of edges below each value; 0 for NaN."""
     out[:] = np.searchsorted(edges, values) + 1
     out[np.isnan(values)] = 0
 
 
 def _bins_of_categories(places: IntArray, residual, weight):
-    """The bin of each category, and 0 behind the last of them."""
+    """Return the bin of each category, and 0 after the last."""
     known = places >= 0
     size = int(places.max(initial=-1)) + 1
     mass = np.bincount(places[known], weight[known], minlength=size)

@@ -121,7 +121,7 @@ class GroupRecalibration(ByGroup):
         self.strength = strength
 
     def to_frame(self) -> Any:
-        """The table as a pandas DataFrame: one row for each group, and the line of all rows.
+        """Return a pandas DataFrame with one row per group, and the line of all rows.
 
         Returns
         -------
@@ -189,11 +189,11 @@ class GroupRecalibration(ByGroup):
         return sigmoid_columns(t)
 
     def _on_scores(self):
-        """Whether the pooled map is itself a line on the log-odds."""
+        """Return whether the pooled map is itself a line on the log-odds."""
         return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
 
     def _base(self, proba):
-        """The probabilities that the lines start from."""
+        """Return the probabilities that the lines start from."""
         return (
             proba if self._on_scores() else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
@@ -202,12 +202,12 @@ class GroupRecalibration(ByGroup):
         return log_odds(raised(base, self.floor_))
 
     def _group(self, keys: list[tuple[Any, ...]]) -> IntArray:
-        """The place of each row's group; -1, all rows, for a new one."""
+        """Return the position of each row's group; -1 (all rows) for a new one."""
         return np.fromiter((self._places.get(key, -1) for key in keys), np.intp, count=len(keys))
 
 
 def _keys(columns):
-    """The group of each row: a value of each column, whole numbers as such, None where missing."""
+    """Return the group of each row: a value of each column, None if missing."""
     return list(zip(*map(_readable, columns), strict=True))
 
 
@@ -221,7 +221,7 @@ def _readable(column):
 
 
 def _order(key):
-    """Numbers first, then text and everything else, missing values last."""
+    """Return a sort key: numbers first, then text and others, missing values last."""
     numbers = [isinstance(value, Real) for value in key]
     return [
         (value is None, not number, value if number else str(value))

@@ -148,12 +148,12 @@ class HistogramBinning(Recalibrator):
         return maps.make_rank_steps(self._cuts, self.bin_values_, right_closed=True)
 
     def _score(self, proba):
-        """What is cut: equal widths want the probability as it is, equal masses its order."""
+        """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
         return np.asarray(proba)[:, 1] if self.strategy == "uniform" else rank_score(proba)
 
 
 def _equal_mass_cuts(score, weight, n_bins):
-    """Right-closed cuts between bins of equal mass; bins that ties leave empty have none."""
+    """Return right-closed cuts between bins of equal mass, without empty bins."""
     values, row_value = distinct(score)
     starts = np.unique(_starts(values, middles(np.bincount(row_value, weights=weight)), n_bins))
     left = starts[(starts > 0) & (starts < len(values))] - 1
@@ -163,7 +163,7 @@ def _equal_mass_cuts(score, weight, n_bins):
 
 
 def _starts(values, place, n_bins):
-    """Where the bins 1, 2, ... begin, of increasing log-odds whose masses have their middles there.
+    """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
     A middle on an edge belongs to the bin that is nearer to the median, and on the median to that
     of the more certain scores: the same rows when the classes are swapped.
@@ -177,7 +177,7 @@ def _starts(values, place, n_bins):
 
 
 def _best_number(score, codes, weight, strategy):
-    """The number of bins with the largest evidence, by partial sums over the distinct scores."""
+    """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 
     knots, _, mass, share = pool(score, codes, weight)

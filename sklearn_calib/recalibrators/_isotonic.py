@@ -107,7 +107,10 @@ class IsotonicCalibration(Recalibrator):
 
 
 def _centred(knots, values, mass):
-    """One knot a block, at its mean probability; blocks of value 0 and 1 keep their ends."""
+    """Return one knot per block at its mean probability.
+
+    Blocks at 0 and 1 keep their ends.
+    """
     block = np.r_[0, np.cumsum(np.diff(values) > 0)]
     value = values[np.r_[0, np.flatnonzero(np.diff(block)) + 1]]
     low = np.minimum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])

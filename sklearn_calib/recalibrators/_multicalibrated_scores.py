@@ -187,7 +187,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         return self._seen(sigmoid_columns(margin))
 
     def _seen(self, proba):
-        """The two columns in the order in which the trees see them, and back."""
+        """Exchange the two columns into the order that the trees use, and back."""
         if not self._turned:
             return proba
         turned = np.ascontiguousarray(np.asarray(proba)[:, ::-1])
@@ -198,7 +198,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         return _clipped(raised(proba, self.floor_))
 
     def _folds(self, data):
-        """Pairs (train, test) of places among the rows that have a weight."""
+        """Return pairs (train, test) of positions among the rows with positive weight."""
         cv = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):
             cv = min(int(cv), int(np.bincount(data.y_encoded, minlength=2).min()))
@@ -227,20 +227,20 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
 
 
 def _kept(rows, known):
-    """The places, among known ones, of rows; those that are not known were left out."""
+    """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     return np.concatenate([np.arange(*ends) for ends in _places(rows, known)] or [rows[:0]])
 
 
 def _places(rows, known):
-    """Where the run of each row, one or more equal numbers, begins and ends."""
+    """Return the start and end of the run of equal numbers of each row."""
     starts, ends = (np.searchsorted(known, rows, side) for side in ("left", "right"))
     return zip(starts, ends, strict=True)
 
 
 def _is_turned(data):
-    """1 where the second class is the more frequent one, which the trees then see as the first.
+    """Return 1 if the second class is more frequent, so that the trees exchange the classes.
 
     Of two equally frequent classes they see that of the first row as the second: a swap of the
     classes changes the order in which they come and nothing that is computed.

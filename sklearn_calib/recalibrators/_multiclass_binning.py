@@ -224,7 +224,7 @@ class MulticlassBinning(Recalibrator):
 
     @classmethod
     def paper(cls, p: float, epsilon: float, **options: Any) -> Self:
-        """The method as the paper states it, from p and epsilon alone, on one sample."""
+        """Return the method of the paper, from p and epsilon alone, on one sample."""
         plain = {
             "n_levels": None,
             "keep": False,
@@ -296,7 +296,7 @@ class MulticlassBinning(Recalibrator):
             )
 
     def _halves(self, n, rng):
-        """Rows that choose the cells and rows for the estimates."""
+        """Return the rows that choose the cells, and the rows for the estimates."""
         everything = np.arange(n)
         if not self.split and self.pools is None:
             return everything, everything
@@ -318,7 +318,7 @@ class MulticlassBinning(Recalibrator):
         return found, float(counts[kept].sum() / total)
 
     def _sums(self, proba, codes, weight):
-        """Mass of each label and mean prediction of each cell, and the size of this sample."""
+        """Compute label masses and the mean prediction of each cell, and the sample size."""
         b, k = len(self.bins_), proba.shape[1]
         cell = self._cell_of(proba)
         inside = cell >= 0
@@ -347,7 +347,7 @@ class MulticlassBinning(Recalibrator):
         return Pools([labels for labels, _, _ in sums], noise)
 
     def _cell_of(self, proba):
-        """The heavy cell of each row, or -1."""
+        """Return the heavy cell of each row, or -1."""
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
     def _remember(self, found):
@@ -386,7 +386,7 @@ class MulticlassBinning(Recalibrator):
             )
 
     def _bound(self, found, size, size_of_choice, k):
-        """Largest error of a cell on new rows, turned into that of the l_p error."""
+        """Convert the largest error of a cell on new rows to a bound of the l_p error."""
         if not self.split or self.pools is not None:
             return float("nan")
         b = len(self.bins_)
@@ -413,7 +413,7 @@ class MulticlassBinning(Recalibrator):
 
 
 def _lightest(threshold, size, delta):
-    """Mass below which every cell outside lies, with probability 1 - delta / 2 (Chernoff)."""
+    """Compute the mass below which cells outside lie, with 1 - delta / 2 (Chernoff)."""
     low, high = threshold, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -186,7 +186,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         self._names = data.names
 
     def predict_proba(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
-        """Calibrated probabilities, in the form of `X`.
+        """Predict calibrated probabilities in the form of `X`.
 
         Parameters
         ----------
@@ -201,18 +201,18 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         return scores.in_form(self._recalibrated(scores))
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
-        """The same as `predict_proba`."""
+        """Transform as `predict_proba` does."""
         scores = self._check_predict(X, "transform")
         return scores.in_form(self._recalibrated(scores))
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
-        """1 for each label whose calibrated probability is above 1/2, else 0."""
+        """Predict 1 for each label with a calibrated probability above 1/2, else 0."""
         scores = self._check_predict(X, "predict")
         pairs = self._recalibrated(scores)
         return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(np.intp)
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
-        """Names of the columns of `transform`: the lowercase class name and the label's number."""
+        """Return names of the columns of `transform`: lowercase class name and label number."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{i}" for i in range(self.n_features_in_)], dtype=object)
@@ -286,7 +286,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self.recalibrators_ = [self._line(*line) for line in fit.lines.tolist()]
 
     def _line(self, intercept, slope):
-        """The pooled map with another line."""
+        """Copy the pooled map with another line."""
         line = clone(self.pooled_)
         for name in ("classes_", "n_features_in_", "floor_"):
             setattr(line, name, getattr(self.pooled_, name))

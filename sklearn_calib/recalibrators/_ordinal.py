@@ -137,12 +137,12 @@ class OrdinalCalibration(Recalibrator):
         self._categories = rows.category_order
 
     def _columns_of_order(self):
-        """The column of each class from the lowest to the highest."""
+        """Return the column of each class, from the lowest to the highest."""
         order = self._categories if self.order is None else self.order
         return order_scale_columns(order, self.classes_)
 
     def _are_of_the_scale(self, proba, codes):
-        """Whether columns are in the order of the scale where that of the labels is expected."""
+        """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_own_order(self.classes_):
             return False
         places = better_order(np.asarray(proba), codes)

@@ -42,7 +42,7 @@ _FAR = 1e-9  # of a mean from its target, relative
 
 
 def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
-    """Frequencies that a user gave, in the order of the classes; `name` is the parameter."""
+    """Validate given frequencies, in the order of the classes; `name` is the parameter."""
     k = len(classes)
     if isinstance(value, Real):
         if k != 2:
@@ -85,7 +85,7 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
 
 
 def by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
-    """Pairs of column and number, of a mapping of labels to numbers."""
+    """Iterate over (column, number) of a mapping of labels to numbers."""
     if not hasattr(given, "items"):
         raise invalid_input(
             expected="a dict of labels to numbers",
@@ -112,7 +112,7 @@ def by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
 def offset_to_mean(
     mean: Any, proba: FloatArray, weight: FloatArray, classes: AnyArray
 ) -> FloatArray:
-    """What is added to the logarithms so that the weighted mean of the rows is `mean`."""
+    """Compute the offset of the logarithms that gives the rows the weighted mean `mean`."""
     if isinstance(mean, Real) and not 0 < float(mean) < 1:
         cure = "Divide percentages by 100"
         raise invalid_input(
@@ -320,7 +320,7 @@ class PriorShift(Recalibrator):
     def from_class_weight(
         cls, class_weight: Mapping[Any, float] | Literal["balanced"], y: ArrayLike
     ) -> Self:
-        """The shift that undoes class weights or resampling, from the training labels.
+        """Return the shift that undoes class weights or resampling, from training labels.
 
         Training with weights u is training on frequencies a_k proportional to n_k u_k, where n_k
         rows have class k; b_k is n_k / n.

@@ -181,7 +181,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     @classmethod
     def paper(cls) -> Self:
-        """The settings of the published comparison: 17 degrees, 21 bounds, 2 folds.
+        """Return the settings of the published comparison: 17 degrees, 21 bounds, 2 folds.
 
         Returns
         -------
@@ -236,7 +236,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
 
     def _fit_constant(self, mean, bound, known):
-        """Where all scores, and points of constraints, are one."""
+        """Fit a constant if all scores, and points of constraints, are equal."""
         low, high = 0.0, bound
         if known is not None:
             low = known.low[~known.slope].max(initial=0.0)
@@ -266,7 +266,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return np.clip(2 * (score - low) / (high - low) - 1, -1.0, 1.0)
 
     def _candidates(self):
-        """Degrees and bounds to try, increasing."""
+        """Return the degrees and bounds to try, increasing."""
         degrees = _DEGREES if isinstance(self.degree, str) else self.degree
         try:
             degrees = np.unique(np.asarray(degrees))
@@ -288,7 +288,10 @@ class RestrictedPolynomialRegression(Recalibrator):
         return degrees.tolist(), bounds.tolist()
 
     def _solve(self, data, degree, bounds, own, tol=1e-10):
-        """A fit for each part of the data and bound; None where constraints cannot be fulfilled."""
+        """Fit each part of the data for each bound.
+
+        None if constraints cannot be satisfied.
+        """
         if own is None and self.solver in ("auto", "ipm"):
             from .._kernels._monotone_program import fit_many
 
@@ -299,7 +302,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return [[fit_program(*part, degree, bound, name, own) for bound in bounds] for part in data]
 
     def _choose(self, x, share, mass, degrees, bounds, own):
-        """The degree and the bound with the smallest held-out error."""
+        """Choose the degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_program import moments
 
         fold = np.arange(len(x)) % self.cv
@@ -336,7 +339,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return degrees[i], bounds[j]
 
     def _smallest_degree(self, x, share, mass, bound, own):
-        """The smallest degree that fulfils the constraints, for few scores; 1 without any."""
+        """Return the smallest degree that satisfies the constraints; 1 without any."""
         from .._kernels._monotone_program import moments
 
         for degree in range(1, 1 if own is None else len(x) + len(own.x)):
@@ -348,7 +351,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     # -- constraints of the user's own
 
     def _known(self):
-        """The constraints as they are written, checked; None without any."""
+        """Parse and check the constraints; None without any."""
         if self.constraints is None or len(self.constraints) == 0:
             return None
         if self.solver == "ipm":
@@ -378,12 +381,12 @@ class RestrictedPolynomialRegression(Recalibrator):
         return self._score(np.column_stack([1 - at, at]))
 
     def _per_unit(self, at):
-        """How fast the domain moved to [-1, 1] passes at probabilities."""
+        """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         pace = 2 / (self.domain_[1] - self.domain_[0])
         return pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
 
     def _own(self, known):
-        """The constraints on the domain moved to [-1, 1]."""
+        """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import LinearConstraints
 
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
@@ -391,7 +394,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return LinearConstraints(x, known.slope, known.low / pace, known.high / pace)
 
     def _missed(self, known, own):
-        """By how much the map misses its constraints, in their own units."""
+        """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
         reached = own.matrix(self.degree_) @ self.coef_ * pace
         return float(np.maximum(known.low - reached, reached - known.high).max(initial=0.0))
@@ -415,7 +418,7 @@ class _Known(NamedTuple):
 
 
 def _parsed(entry, scale):
-    """(at, slope, low, high, text) of a constraint."""
+    """Parse a constraint into (at, slope, low, high, text)."""
     rule = "constraints as (quantity, at, relation, bound)"
     cure = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
     got = repr(entry)[:80]
@@ -452,7 +455,7 @@ def _squared_error(coef, held):
 
 
 def _largest_error(coef, x, share, mass):
-    """The largest gap of 10 bins of equal mass."""
+    """Compute the largest gap of 10 bins of equal mass."""
     bins = bin_of_distinct(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)
     total, gaps = bin_sums(bins, 10, mass, gap)

@@ -95,6 +95,6 @@ def _curve(knots, values, score):
 
 
 def _means(knots, mass, block):
-    """Mean probabilities of the first and of the second class in each block."""
+    """Compute mean probabilities of the first and the second class in each block."""
     total = np.bincount(block, mass)
     return [np.bincount(block, mass * expit(side * knots)) / total for side in (-1, 1)]

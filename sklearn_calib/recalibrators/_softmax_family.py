@@ -56,7 +56,7 @@ class SoftmaxRegression(FittedSoftmax):
         self.penalty = penalty
 
     def _ridges(self, n, k):
-        """Penalties of A, of shape (k,) or (k, k), and of b; factors of the squares."""
+        """Return penalties of A, of shape (k,) or (k, k), and of b, for the squares."""
         raise NotImplementedError
 
     def _fit(self, proba, codes, weight):

@@ -24,7 +24,7 @@ Failures = dict[str, Exception]
 
 
 def named_chains(recalibrators: object) -> Chains:
-    """Candidates by name, each as the recalibrators that it applies in turn.
+    """Return candidates by name, each as the recalibrators that it applies in turn.
 
     A pipeline of recalibrators is a chain; two chains that begin with the same instance share it.
     """
@@ -65,7 +65,7 @@ def fold_masses(
     most: int,
     groups: IntArray | None = None,
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """For each fold the weights of the rows that are fitted and of those left out.
+    """Return, for each fold, the weights of the fitted rows and of those left out.
 
     An int makes stratified folds from the rows' own digits: as good as random, but the order of the
     rows and of the classes does not matter. A weight that is a whole number counts as so many rows,
@@ -117,7 +117,7 @@ def fold_masses(
 
 
 def fold_of_groups(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int) -> IntArray:
-    """For each group its fold, so that the classes are spread as evenly as the groups allow.
+    """Assign groups to folds so that the classes are spread as evenly as possible.
 
     The largest groups are dealt out one by one, each to the fold that has the least of its classes;
     small ones, beyond the first 5000, in turns. `key` has a number for each row that decides
@@ -145,7 +145,7 @@ _DEALT_SINGLY = 5000
 
 
 def _digests(proba, codes, count):
-    """Two numbers for each row and label; the first is the same for rows with columns exchanged.
+    """Hash each row and label; the first hash ignores exchanged columns.
 
     A column is known by the sum of its digits over all rows, not by its place, so neither depends
     on the order of the classes. Equal rows with different labels get different numbers: they must
@@ -202,7 +202,7 @@ def fit_chains(
 def predict_chains(
     fitted: Fitted, proba: FloatArray, classes: AnyArray
 ) -> Iterator[tuple[str, FloatArray | Exception]]:
-    """The candidates' probabilities, or the errors that they raise; shared steps run once."""
+    """Iterate over the candidates' probabilities or errors; shared steps run once."""
     known: dict[tuple[int, ...], Any] = {(): proba}
     for name, steps in fitted.items():
         try:
@@ -223,7 +223,7 @@ def predict_chains(
 
 
 def one_estimator(steps: tuple[Estimator, ...]) -> Estimator:
-    """A fitted chain as a fitted estimator."""
+    """Return a fitted chain as a fitted estimator."""
     if len(steps) == 1:
         return steps[0]
     return Pipeline([(f"{type(step).__name__.lower()}{i}", step) for i, step in enumerate(steps)])

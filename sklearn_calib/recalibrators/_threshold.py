@@ -65,7 +65,7 @@ class Threshold(Shown):
 
     @property
     def rule(self) -> str:
-        """What holds of the scores that reach the target, for instance ``score >= 0.0143``."""
+        """Return the condition on scores that reach the target, such as ``score >= 0.0143``."""
         if self.score is not None:
             return f"score {self.side} {self.score!r}"
         if not self.intervals or self.target < self.lowest:
@@ -82,7 +82,7 @@ class Threshold(Shown):
         return f"{ends[0]!r} <= score" + f" <= {ends[1]!r}" * (ends[1] != high)
 
     def to_dict(self) -> dict[str, Any]:
-        """The threshold as a dict of numbers, texts and lists."""
+        """Return the threshold as a dict of numbers, texts and lists."""
         return vars(self) | {"intervals": [list(ends) for ends in self.intervals]}
 
     def _sections(self):
@@ -90,7 +90,7 @@ class Threshold(Shown):
 
 
 def thresholds_section(found: Sequence[Threshold]) -> Section:
-    """A table of thresholds, as reports and the command line show them."""
+    """Build the table of thresholds for reports and the command line."""
     rows = [(f"{one.target:.6g}", one.rule) for one in found]
     what = {"proba": "probability", "logits": "log-odds"}[found[0].input]
     said = (
@@ -109,7 +109,7 @@ def find_thresholds(
     floor: float | None,
     turning_map: Callable[[], CalibrationMap | None],
 ) -> Any:
-    """`Recalibrator.threshold` of a map for two classes.
+    """Compute `Recalibrator.threshold` of a map for two classes.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _thresholds(value, ranges, targets, input):
 
 
 def _joined(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Intervals of keys without those borders that have no number between them."""
+    """Join intervals of keys whose borders have no number between them."""
     apart = low[1:] > high[:-1] + np.uint64(1)
     some = np.ones(len(low[:1]), dtype=bool)
     return low[np.append(some, apart)], high[np.append(apart, some)]

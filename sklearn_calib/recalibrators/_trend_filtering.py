@@ -32,7 +32,7 @@ class TrendLine(NamedTuple):
     criterion: float
 
     def __call__(self, score: FloatArray) -> FloatArray:
-        """Linear also beyond the ends; within [0, 1]."""
+        """Evaluate the line, also beyond the ends, within [0, 1]."""
         if len(self.knots) == 1:
             return np.full(len(score), self.values[0])
         left = np.searchsorted(self.knots[1:-1], score, side="right")
@@ -153,7 +153,10 @@ class TrendFiltering(Recalibrator):
 def lines(
     proba: FloatArray, codes: IntArray, weight: FloatArray, criterion: str, lam: float | None = None
 ) -> Iterator[TrendLine]:
-    """The fits for 50 penalties or one, each with its criterion; where all scores agree, one."""
+    """Iterate over fits for 50 penalties (or one) with criteria.
+
+    One if all scores agree.
+    """
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
     x, y, mass = _points(second_score(proba), codes, weight)
@@ -173,7 +176,7 @@ def lines(
 
 
 def _points(score, codes, weight):
-    """Scores, frequencies and weights of the points that are fitted."""
+    """Return scores, frequencies and weights of the fitted points."""
     step = np.rint(score / _SCORE_STEP).astype(np.intp)
     present = np.flatnonzero(np.bincount(step))
 
@@ -188,7 +191,7 @@ def _points(score, codes, weight):
 
 
 def _cells(x, mass):
-    """Where the cells start: of points next to each other, narrow and light.
+    """Return the starts of cells of adjacent, narrow and light points.
 
     With weights of sum 1, let F be the objective and G that of the cells, for functions with the
     penalty on the variation of their slope; both optima f, g are piecewise linear. Moving a row

@@ -173,7 +173,7 @@ class _LabelTable(NamedTuple):
     weight: FloatArray  # of shape (n_samples,)
 
     def rows(self, label):
-        """Positions of the rows that count for a label."""
+        """Return the positions of the rows that count for a label."""
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
     def interval(self, loss, all_predictions, means, shares, level):
