@@ -6,10 +6,7 @@ from importlib import import_module
 from numbers import Real
 from typing import Any, TypeGuard
 
-import numpy as np
-
 from ._spelling import suggest_name
-from ._typing import FloatArray
 from .exceptions import InvalidInputError, invalid_input
 
 
@@ -48,6 +45,11 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and type(value).__name__ not in ("bool", "timedelta64")
 
 
+def is_whole_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number without a fraction, also if it is a float."""
+    return is_number(value) and abs(value) < math.inf and value == int(value)
+
+
 def equals(value: object, known: object) -> bool:
     """Return whether a value is this text or label; no array and no missing value is."""
     try:  # an old numpy warns if an array is compared with a text
@@ -64,13 +66,8 @@ def number_or_nan(value: object) -> float:
 
 def check_level(level: object) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
-    if not (is_number(level) and 0 < level < 1):
-        raise invalid_input(
-            "level",
-            expected="a level between 0 and 1",
-            got=repr(level),
-            hint="Pass for instance 0.95",
-        )
+    hint = "Pass for instance 0.95"
+    check_between("level", level, 0, 1, expected="a level between 0 and 1", hint=hint)
 
 
 def check_between(
@@ -87,7 +84,7 @@ def check_count(value: object, name: str, least: int = 1, hint: str = "Leave the
     Numbers of repetitions and of stored values also have an upper limit.
     """
     got = repr(value)[:60]
-    if not (is_number(value) and value < math.inf and least <= value == int(value)):
+    if not (is_whole_number(value) and value >= least):
         raise invalid_input(name, expected=f"a whole number {name} >= {least}", got=got, hint=hint)
     if value > _MAX_COUNTS.get(name, math.inf):
         raise invalid_input(
@@ -152,8 +149,8 @@ def check_flag(value: object, name: str) -> bool:
 
 def check_jobs(n_jobs: object) -> None:
     """Raise ValueError unless it is None or a whole number that can be one of processes."""
-    fits = n_jobs is None or (is_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES)
-    if not fits or (n_jobs is not None and n_jobs != int(n_jobs)):  # type: ignore[call-overload]
+    is_count = is_whole_number(n_jobs) and 0 < abs(n_jobs) < _MAX_PROCESSES
+    if n_jobs is not None and not is_count:
         raise invalid_input(
             "n_jobs",
             expected="n_jobs as a whole number or None",
@@ -191,31 +188,3 @@ def require(module: str, extra: str) -> Any:
             hint=f"Run: pip install 'sklearn-calib[{extra}]'",
             error=ModuleNotFoundError,
         ) from error
-
-
-#: Above it, neighbouring whole numbers are one float64.
-_MAX_COUNT = 2.0**53
-_COUNT_TOLERANCE = 1e-6
-#: Weights that mostly show of which kind all are.
-_SAMPLE_WEIGHTS = 100
-
-
-def are_counts(weight: FloatArray) -> bool:
-    """Return whether all weights are whole numbers up to 2^53, or within 1e-6 of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_calib._argument_checks import are_counts
-    >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
-    (True, False, False)
-    """
-    if not (_is_whole(weight[:_SAMPLE_WEIGHTS]).all() and weight.max() <= _MAX_COUNT):
-        return False
-    return bool(_is_whole(weight).all())
-
-
-def _is_whole(weight):
-    """Return which weights are whole numbers up to rounding; a light row is not an absent one."""
-    near = np.rint(weight)
-    return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)

@@ -21,7 +21,15 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_atomic", "_show", "_spelling", "_typing", "exceptions"),
-    ("_argument_checks", "_random", "_simplex", "_sklearn_compat", "_version", "_warnings"),
+    (
+        "_argument_checks",
+        "_count_weights",
+        "_random",
+        "_simplex_array",
+        "_sklearn_compat",
+        "_version",
+        "_warnings",
+    ),
     ("_kernels", "_validation"),
     ("_files", "datasets", "maps", "staging"),
     ("metrics", "recalibrators"),

@@ -9,14 +9,13 @@ import pytest
 from refused import refuses
 from scipy import sparse, special
 
-from sklearn_calib._simplex import (
+from sklearn_calib._kernels._two_class_problems import pair_top_with_rest, pair_with_rest
+from sklearn_calib._simplex_array import (
     SimplexArray,
-    log_odds,
+    compute_log_odds,
     log_proba,
-    one_against_rest,
     stack_rows,
     take_columns,
-    top_against_rest,
 )
 from sklearn_calib._validation import (
     canonical_labels,
@@ -102,12 +101,12 @@ def test_tables():
 def test_logits_keep_what_probabilities_lose():
     logits = np.array([[0.0, 1e4], [0.0, 2e4], [3e5, 0.0]])
     scores = canonical_proba(logits, kind="logits")
-    assert log_odds(scores).tolist() == [1e4, 2e4, -3e5]
-    assert log_odds(scores[1:]).tolist() == [2e4, -3e5]
-    assert log_odds(scores[[False, False, True]]).tolist() == [-3e5]
-    assert log_odds(scores.copy()).tolist() == [1e4, 2e4, -3e5]
-    assert log_odds(pickle.loads(pickle.dumps(scores))).tolist() == [1e4, 2e4, -3e5]
-    assert log_odds(stack_rows([scores, scores]))[-1] == -3e5
+    assert compute_log_odds(scores).tolist() == [1e4, 2e4, -3e5]
+    assert compute_log_odds(scores[1:]).tolist() == [2e4, -3e5]
+    assert compute_log_odds(scores[[False, False, True]]).tolist() == [-3e5]
+    assert compute_log_odds(scores.copy()).tolist() == [1e4, 2e4, -3e5]
+    assert compute_log_odds(pickle.loads(pickle.dumps(scores))).tolist() == [1e4, 2e4, -3e5]
+    assert compute_log_odds(stack_rows([scores, scores]))[-1] == -3e5
     assert canonical_proba(scores) is scores
     assert type(scores[:, 1]) is np.ndarray and type(scores * 2) is np.ndarray
     assert type(scores.sum()) is np.float64
@@ -128,14 +127,15 @@ def test_one_class_against_the_rest():
     logits = np.random.default_rng(1).normal(size=(9, 4)) * 800
     scores = canonical_proba(logits, kind="logits")
     for column in range(4):
-        pair = one_against_rest(scores, column)
+        pair = pair_with_rest(scores, column)
         rest = special.logsumexp(np.delete(logits, column, axis=1), axis=1)
-        np.testing.assert_allclose(log_odds(pair), logits[:, column] - rest, rtol=1e-12)
+        np.testing.assert_allclose(compute_log_odds(pair), logits[:, column] - rest, rtol=1e-12)
     top = logits.argmax(axis=1)
-    expected = log_odds(one_against_rest(scores, 3))[top == 3]
-    np.testing.assert_allclose(log_odds(top_against_rest(scores, top))[top == 3], expected)
+    expected = compute_log_odds(pair_with_rest(scores, 3))[top == 3]
+    found = compute_log_odds(pair_top_with_rest(scores, top))[top == 3]
+    np.testing.assert_allclose(found, expected)
     plain = np.asarray(scores)
-    np.testing.assert_allclose(top_against_rest(plain, top)[:, 1], plain.max(axis=1))
+    np.testing.assert_allclose(pair_top_with_rest(plain, top)[:, 1], plain.max(axis=1))
 
 
 def test_take_columns():

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import sklearn_calib
 from sklearn_calib import displays
-from sklearn_calib._kernels._logit_axis import LogitAxis
+from sklearn_calib._kernels._picture_axes import LogitAxis
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.metrics import brier_loss, metric, reliability_curve

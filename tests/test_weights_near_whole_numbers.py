@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_calib._argument_checks import are_counts
+from sklearn_calib._count_weights import are_counts
 from sklearn_calib._validation import canonical_weight
 from sklearn_calib.recalibrators import IsotonicCalibration, StackedCalibration
 from sklearn_calib.summary import CalibrationSummary

@@ -18,7 +18,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex import log_odds
+from sklearn_calib._simplex_array import compute_log_odds
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import MultilabelCalibration
 
@@ -98,7 +98,7 @@ class GivenProba(ClassifierMixin, BaseEstimator):
 
 class GivenLogits(GivenProba):
     def decision_function(self, X):
-        return log_odds(canonical_proba(X))
+        return compute_log_odds(canonical_proba(X))
 
 
 def of_scikit_learn(method, learner, scores, Y, pairs):

@@ -23,7 +23,8 @@ from sklearn.model_selection import train_test_split
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._mixture_proportions import mixture_weights
-from sklearn_calib._simplex import learned_floor, log_losses, raised
+from sklearn_calib._kernels._probability_floor import clip_to_floor, estimate_floor
+from sklearn_calib._simplex_array import compute_log_losses
 from sklearn_calib.recalibrators import (
     BetaCalibration,
     OneVsRest,
@@ -93,8 +94,9 @@ def one_task(part, name, model, n, draw):
     parts = {"train_size": n, "stratify": y[:pool], "random_state": draw}
     calib = train_test_split(np.arange(pool), **parts)[0] if n < pool else np.arange(pool)
     proba, codes = canonical_proba(p[calib]), y[calib]
-    floor = learned_floor(proba)
-    proba, test = raised(proba, floor), raised(canonical_proba(p[pool:][:TEST]), floor)
+    floor = estimate_floor(proba)
+    proba = clip_to_floor(proba, floor)
+    test = clip_to_floor(canonical_proba(p[pool:][:TEST]), floor)
     chains, weight = candidates(p.shape[1], n), np.ones(n)
     outside = {one: np.empty(n) for one in chains}
     for mass, left in fold_masses(proba, codes, weight, 5, n):
@@ -104,7 +106,7 @@ def one_task(part, name, model, n, draw):
     true = y[pool:][:TEST]
     inside = dict(likelihoods(chains, proba, codes, weight, test, true))
     own = proba[np.arange(n), codes], test[np.arange(len(true)), true]
-    losses = {one: log_losses(found) for one, found in inside.items()}
+    losses = {one: compute_log_losses(found) for one, found in inside.items()}
     for one, (names, of_default, invented) in mixtures(p.shape[1], n).items():
         prior = np.full(len(names), (0.5 - of_default) / (len(names) - 2))
         prior[names.index("default")] = of_default
@@ -113,7 +115,7 @@ def one_task(part, name, model, n, draw):
         table = (1 - share) * np.column_stack([outside[m] for m in names]) + share * own[0][:, None]
         weights = mixture_weights(np.maximum(table, 1e-12), weight, invented * prior)
         mixed = np.column_stack([inside[m] for m in names]) @ weights
-        losses[one] = log_losses((n * mixed + own[1]) / (n + 1))
+        losses[one] = compute_log_losses((n * mixed + own[1]) / (n + 1))
     gaps = {m: loss - losses["identity"] for m, loss in losses.items()}
     hurt = {m: bool(g.mean() > 2 * g.std() / np.sqrt(len(g))) for m, g in gaps.items()}
     means = {m: float(loss.mean()) for m, loss in losses.items()}

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex import learned_floor, raised
+from sklearn_calib._kernels._probability_floor import clip_to_floor, estimate_floor
 from sklearn_calib.recalibrators import (
     OneVsRest,
     PlattScaling,
@@ -163,7 +163,7 @@ def _one_round(table, model, size, split, folder):
         return None
     proba, y, calib, test = rows
     k = proba.shape[1]
-    proba = raised(proba, learned_floor(proba[calib]))
+    proba = clip_to_floor(proba, estimate_floor(proba[calib]))
     counts = np.bincount(y[calib], minlength=k)
     found = {"rows": size, "classes": k, "fewest": counts.min()}
     names = TWO if k == 2 else SEVERAL

@@ -121,7 +121,7 @@ def _measured(pairs, options, advance):
     one). Means of rows are exact sums. The temperature of each model is that of its cells, or, of
     several classes, of rows that it draws; the losses after it are again sums over all rows.
     """
-    from .._simplex import absent_of
+    from .._simplex_array import get_absent_mask
     from ..inference import PairedLosses, paired_difference
     from ..metrics import LogLoss
     from ..summary import CalibrationSummary, RowDraw, rows_to_draw
@@ -138,7 +138,7 @@ def _measured(pairs, options, advance):
             plain = np.asarray(proba)
             summary.update(codes, plain[:, 1] if single else plain, weight)
             if draw is not None:
-                own = np.where(absent_of(proba), np.nan, plain) if options.absent else plain
+                own = np.where(get_absent_mask(proba), np.nan, plain) if options.absent else plain
                 draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
@@ -238,13 +238,14 @@ def _temperature(summary, drawn):
 
 def _scaled(fitted, proba):
     """Logits of what `predict_proba` gives; zeros count as they do there."""
-    from .._simplex import absent_of, raised
+    from .._kernels._probability_floor import clip_to_floor
+    from .._simplex_array import get_absent_mask
     from .._validation import log_proba
 
-    if absent_of(proba) is not None:  # which stay at 0
+    if get_absent_mask(proba) is not None:  # which stay at 0
         return log_proba(fitted.predict_proba(proba))
     if proba.min() < fitted.floor_:
-        proba = raised(proba, fitted.floor_)
+        proba = clip_to_floor(proba, fitted.floor_)
     return fitted.inverse_temperature_ * log_proba(proba)
 
 

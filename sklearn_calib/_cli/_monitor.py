@@ -198,13 +198,11 @@ def _below(batches: Sequence[Watched]) -> Watched:
     """Batches one below the other."""
     import pandas as pd
 
-    from .._simplex import carries_log, log_proba, with_log
+    from .._simplex_array import stack_rows
 
     if len(batches) == 1:
         return batches[0]
-    proba = np.vstack([np.asarray(batch.proba) for batch in batches])
-    if carries_log(batches[0].proba):
-        proba = with_log(proba, np.vstack([log_proba(batch.proba) for batch in batches]))
+    proba = stack_rows([batch.proba for batch in batches])
     times = [pd.Series(batch.time) for batch in batches if batch.time is not None]
     labels = np.concatenate([batch.labels for batch in batches])
     return Watched(labels, proba, joined(times).to_numpy() if times else None)

@@ -10,7 +10,7 @@ occupied slot leaves the lane, because the last bits of float32 scores are zero.
 import numpy as np
 from numba import uint64
 
-from .._simplex import LOG_LOSS_FLOOR
+from .._simplex_array import LOG_LOSS_FLOOR
 from ._cells import (
     CUTS,
     ID,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq, nnls
 from scipy.special import ndtri, softmax
 
-from .._simplex import carries_log, log_proba
+from .._simplex_array import has_exact_log, log_proba
 from .._typing import FloatArray, IntArray
 
 _WORST_CONDITION = 1e10
@@ -155,7 +155,7 @@ def moved_posterior(proba: FloatArray, added: FloatArray) -> FloatArray:
     A probability of 0 stays 0. Where nothing would be left of a row, because all that it has is on
     classes whose factor is 0, the classes that it calls impossible are equally so.
     """
-    if carries_log(proba):
+    if has_exact_log(proba):
         z = log_proba(proba) + added
     else:
         with np.errstate(divide="ignore"):

@@ -5,7 +5,7 @@ Terms below 2^9 can be rounded to multiples of 2^-84 before: two integers hold o
 
 import numpy as np
 
-from .._simplex import LOG_LOSS_FLOOR
+from .._simplex_array import LOG_LOSS_FLOOR
 from ._compile import kernel, part
 from ._exact_sums import UNIT_BITS, as_sums
 

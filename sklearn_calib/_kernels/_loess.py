@@ -9,7 +9,7 @@ read as frequencies, the limit of ever more rows in these proportions.
 
 import numpy as np
 
-from .._argument_checks import are_counts
+from .._count_weights import are_counts
 from ._binning import ON_EDGE, middles
 
 SPAN = 0.75

@@ -1,4 +1,4 @@
-"""Arithmetic of probabilities that are given by their log-odds.
+"""Arithmetic of probabilities that are given by their log-odds, and their rounding.
 
 Every function is exact at both ends: swapping the classes changes the sign of the log-odds and
 nothing else, and two probabilities that floating point cannot tell from 1 are still two.
@@ -6,6 +6,12 @@ nothing else, and two probabilities that floating point cannot tell from 1 are s
 
 import numpy as np
 from scipy.special import expit, log_expit
+
+from .._simplex_array import compute_log_odds, get_exact_log
+from .._typing import FloatArray
+
+#: Where scores are only ordered, a zero comes before the smallest float64, 2^-1074.
+LOG_OF_ZERO = -1075 * np.log(2.0)
 
 
 def of_probability(score, rest):
@@ -38,3 +44,66 @@ def interpolated(score, knots, values):
     share = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
     share = np.clip(share / np.expm1(low - high), 0.0, 1.0)
     return values[left] + share * (values[left + 1] - values[left])
+
+
+def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatArray:
+    """Round scores to 36 significant bits (1.5e-11), for methods that pool equal scores.
+
+    A model may give the same row another last digit alone than in a batch; such rows are ties.
+    Scores below 2^least_exponent are rounded as those above, to the same multiples.
+    """
+    _, exponent = np.frexp(scores)
+    last = np.maximum(exponent, least_exponent) - 36
+    return np.ldexp(np.round(np.ldexp(scores, -last)), last)
+
+
+def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
+    """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
+
+    Steps at such edges give to numbers as they are what steps at the bounds give to rounded ones.
+    """
+    bounds = np.asarray(bounds, dtype=np.float64)
+
+    def far_enough(x):
+        rounded = round_to_36_bits(x, 0)
+        return rounded >= bounds if inclusive else rounded > bounds
+
+    def step_below(x):
+        """Return how far the next rounded number below lies."""
+        _, exponent = np.frexp(np.nextafter(x, -np.inf))
+        return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
+
+    target = round_to_36_bits(bounds, 0)
+    target = np.where(far_enough(target), target, target + step_below(-target))
+    edge = target - step_below(target) / 2
+    return np.where(far_enough(edge), edge, np.nextafter(edge, np.inf))
+
+
+def round_second_column(proba: FloatArray) -> FloatArray:
+    """Return the probability of the second of two classes, without rounding noise."""
+    return round_to_36_bits(np.asarray(proba)[:, 1])
+
+
+def compute_rank_score(proba: FloatArray) -> FloatArray:
+    """Return log-odds without rounding noise, which order the rows of two classes.
+
+    No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
+    counts as half the smallest of them. Swapping the classes changes the sign.
+    """
+    return round_to_36_bits(compute_exact_rank_score(proba), least_exponent=0)
+
+
+def compute_exact_rank_score(proba: FloatArray) -> FloatArray:
+    """Return what `compute_rank_score` rounds."""
+    log = get_exact_log(proba)
+    if log is None:
+        with np.errstate(divide="ignore"):
+            log = np.maximum(np.log(np.asarray(proba)), LOG_OF_ZERO)
+    return log[:, 1] - log[:, 0]
+
+
+def compute_map_input(proba: FloatArray, score: str) -> FloatArray:
+    """Return what a map reads of each row of two classes: "proba", "logit" or "rank"."""
+    if score == "proba":
+        return np.asarray(proba)[:, 1]
+    return compute_log_odds(proba) if score == "logit" else compute_exact_rank_score(proba)

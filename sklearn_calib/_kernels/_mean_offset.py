@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from .._simplex import carries_log, log_proba
+from .._simplex_array import has_exact_log, log_proba
 from .._typing import FloatArray
 from ._newton import damped_newton
 
@@ -25,7 +25,7 @@ class MeanOffset(NamedTuple):
 
 def logarithms(proba: FloatArray) -> FloatArray:
     """Exact ones of logits; of plain probabilities, where 0 stays 0, -inf."""
-    if carries_log(proba):
+    if has_exact_log(proba):
         return np.asarray(log_proba(proba))
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(proba))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky_banded, lapack, solve_banded
 from scipy.special import expit
 
-from .._argument_checks import are_counts
+from .._count_weights import are_counts
 from ._binning import bin_of_distinct, distinct
 
 LINE = np.inf  # the penalty that leaves the straight lines

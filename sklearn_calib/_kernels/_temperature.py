@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 
-from .._simplex import LARGEST_LOG_LOSS, row_blocks
+from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
 BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
 _BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
@@ -157,7 +157,7 @@ def unreachable(n_classes):
 def excess_loss(z, codes, weight, beta):
     """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS, and its derivative in beta."""
     excess = np.zeros(2)
-    for block in row_blocks(z):
+    for block in iter_row_blocks(z):
         part, label = z[block], codes[block]
         if part.shape[1] < _LONG_ROW:  # along long rows the maximum is fast by itself
             top = np.ascontiguousarray(part.T).max(axis=0)
@@ -307,7 +307,7 @@ def fit_expected_accuracy(z, codes, weight, label_smoothing=0.0):
         nonlocal n_passes
         n_passes += 1
         confidence = 0.0
-        for block in row_blocks(z):
+        for block in iter_row_blocks(z):
             confidence += share[block] @ (1 / np.exp(np.exp(log_beta) * z[block]).sum(axis=1))
         return confidence - accuracy
 

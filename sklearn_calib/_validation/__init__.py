@@ -4,8 +4,8 @@ All other sub-packages receive clean float64 arrays only. The caller declares wh
 kinds the scores are; it is never guessed from the values. Start reading with `read_proba`.
 """
 
-from .._simplex import SimplexArray as SimplexArray
-from .._simplex import log_proba as log_proba
+from .._simplex_array import SimplexArray as SimplexArray
+from .._simplex_array import log_proba as log_proba
 from ._arrays import check_names_differ as check_names_differ
 from ._arrays import collected as collected
 from ._arrays import entries as entries

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from .._argument_checks import equals
-from .._simplex import take_columns
+from .._simplex_array import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._simplex import row_blocks
+from .._simplex_array import iter_row_blocks
 from .._sklearn_compat import array_namespace, host_array, widest_float
 from .._typing import AnyArray
 from ..exceptions import invalid_input
@@ -114,7 +114,7 @@ class DeviceScores:
         """Iterate over (slice, rows): checked blocks in the type of the results."""
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
-        for block in row_blocks(self, size):
+        for block in iter_row_blocks(self, size):
             place = slice(block.start, min(block.stop, len(self)))  # the standard asks for it
             part = xp.astype(self._part(place), self.dtype, copy=False)
             sure = self._checked(part)

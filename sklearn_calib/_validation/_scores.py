@@ -6,7 +6,14 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_count
-from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
+from .._simplex_array import (
+    SimplexArray,
+    apply_softmax,
+    attach_log_proba,
+    get_absent_mask,
+    get_exact_log,
+    iter_row_blocks,
+)
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ._arrays import read_numbers
@@ -161,7 +168,7 @@ def read_proba(
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, input_name=input_name, first=first)
             return _check_columns(two_columns(given), n_classes)
-        return _check_columns(softmax_of_rows(_logit_table(scores, first)), n_classes)
+        return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
 
 
 def _at_a_glance(scores, kind):
@@ -176,7 +183,7 @@ def _at_a_glance(scores, kind):
         return None
     if kind == "logits":
         sound = np.abs(scores).max() <= LARGEST_LOGIT  # which a NaN is not
-        return softmax_of_rows(scores.reshape(len(scores), -1)) if sound else None
+        return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
     if scores.ndim == 1 or scores.shape[1] == 1 or not (scores.min() >= 0 and scores.max() <= 1):
         return None
     return scores if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= _EXACT else None
@@ -212,8 +219,7 @@ def _with_absent(scores, kind, n_classes, tolerance, input_name, first):
     proba = read_proba(table, kind=kind, n_classes=n_classes, tolerance=tolerance, first=first)
     if not nothing.any():
         return proba
-    log = proba._log if isinstance(proba, SimplexArray) else None
-    return with_absent(proba, nothing, log)
+    return attach_log_proba(proba, get_exact_log(proba), nothing)
 
 
 def valid_proba(
@@ -274,7 +280,7 @@ def _finite_range(table, cure, first=0):
     Reject NaN and infinity. Row 0 is called `first`.
     """
     lowest, highest = np.inf, -np.inf
-    for block in row_blocks(table):
+    for block in iter_row_blocks(table):
         part = table[block]
         low, high = float(part.min()), float(part.max())
         if not (np.isfinite(low) and np.isfinite(high)):
@@ -379,7 +385,7 @@ def check_same_length(codes: Sized, proba: Sized) -> None:
             got=f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
             hint="Check that both come from the same selection",
         )
-    absent = absent_of(proba) if isinstance(proba, SimplexArray) else None
+    absent = get_absent_mask(proba) if isinstance(proba, SimplexArray) else None
     if absent is not None:
         own = np.asarray(codes)
         lost = np.flatnonzero(absent[np.arange(len(own)), own])

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import are_counts
+from .._count_weights import are_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import add_error_context, invalid_input
 from ._arrays import read_numbers

@@ -7,7 +7,7 @@ methods and to all measures.
 
 import numpy as np
 
-from .._argument_checks import are_counts
+from .._count_weights import are_counts
 from .._typing import ArrayLike, FloatArray
 from ..exceptions import invalid_input
 from ._arrays import read_numbers

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .._argument_checks import are_counts
+from .._count_weights import are_counts
 from .._kernels._expected_metrics import best_actions, costs_of
 from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area

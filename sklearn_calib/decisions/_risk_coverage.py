@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .._argument_checks import are_counts, check_level, require
+from .._argument_checks import check_level, require
+from .._count_weights import are_counts
 from .._kernels._proportion import share_interval
 from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray

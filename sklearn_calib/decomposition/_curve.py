@@ -9,7 +9,7 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import (
     canonical_proba,

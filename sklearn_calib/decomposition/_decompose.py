@@ -8,7 +8,7 @@ import numpy as np
 
 from .._argument_checks import check_flag, equals, is_number
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import canonical_logits, canonical_proba
 from .._warnings import ignore_calibration_warnings

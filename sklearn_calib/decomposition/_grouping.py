@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.model_selection import KFold
 
-from .._simplex import log_proba, softmax_of_rows
+from .._simplex_array import apply_softmax, log_proba
 from .._typing import CV, AnyArray, FloatArray, RecalibratorLike
 from .._validation import check_indexes
 from .._warnings import ignore_calibration_warnings
@@ -239,7 +239,7 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     needed, nats = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY), LogLoss()
 
     def gain_and_deviation(move, rule=rule):
-        moved = [np.asarray(softmax_of_rows(log + sign * move * top)) for sign in (-1, 1)]
+        moved = [np.asarray(apply_softmax(log + sign * move * top)) for sign in (-1, 1)]
         without = rule.of_labels((moved[0] + moved[1]) / 2)
         gains = [without - rule.of_labels(one) for one in moved]
         first, second = (

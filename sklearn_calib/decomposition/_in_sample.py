@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from .._kernels._log_odds import compute_rank_score
+from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._temperature import TemperatureFit, fit_temperature
-from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
+from .._simplex_array import has_exact_log, log_proba
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import canonical_proba
 from .._warnings import ignore_calibration_warnings
@@ -31,9 +33,9 @@ def raise_zeros(predictions: "Predictions") -> "Predictions":
 
 
 def _raised(proba):
-    if carries_log(proba):  # nothing is raised; no pass to learn from where to
+    if has_exact_log(proba):  # nothing is raised; no pass to learn from where to
         return proba
-    changed = raised(proba, learned_floor(proba))
+    changed = clip_to_floor(proba, estimate_floor(proba))
     return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
 
 
@@ -72,7 +74,7 @@ def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float
 
 def _ranks(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
-    scores, place = np.unique(rank_score(proba), return_inverse=True)
+    scores, place = np.unique(compute_rank_score(proba), return_inverse=True)
     return len(scores), place
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import AnyArray, FloatArray
 from .._validation import canonical_proba
 

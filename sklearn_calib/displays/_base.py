@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from .._argument_checks import require, unknown_name
-from .._kernels._logit_axis import LogitAxis
+from .._kernels._picture_axes import LogitAxis
 from .._show import in_legend, in_picture
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
 from .._validation import align_columns, check_indexes

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_known
-from .._kernels._loss_plane import Plane, label_places
+from .._kernels._picture_axes import Plane, label_places
 from .._show import in_picture
 from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import get_loss

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_flag, check_known
-from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
+from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
 from .._typing import FloatArray
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_known
-from .._kernels._logit_axis import EDGES, LogitAxis
+from .._kernels._picture_axes import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
 from .._typing import ArrayLike, Axes, AxesLike, Features, Self

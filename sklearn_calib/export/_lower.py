@@ -12,12 +12,8 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .._kernels._float_order import first_beyond, keys_of, numbers_of
-from .._simplex import (
-    LOG_OF_ZERO,
-    SMALLEST_PROBABILITY,
-    score_of,
-    two_classes_of_margin,
-)
+from .._kernels._log_odds import LOG_OF_ZERO, compute_map_input
+from .._simplex_array import SMALLEST_PROBABILITY, convert_log_odds
 from .._typing import FloatArray, IntArray, Self
 from .._validation import LARGEST_LOGIT, SLACK
 from ..maps import CalibrationMap, Cells, FunctionOfScore
@@ -55,7 +51,7 @@ def of_probability(p: Any) -> Origin:
 
 def of_margin(x: Any) -> Origin:
     """Return rows with exact log-odds."""
-    return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
+    return Origin(x, (-_WIDEST, _WIDEST), convert_log_odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +165,7 @@ class LoweredRows:
         else:
             origin = self.pair_origin()
         edges = least_reaching(
-            lambda number: moved(score_of(origin.rows(number), function.input)),
+            lambda number: moved(compute_map_input(origin.rows(number), function.input)),
             targets,
             *origin.ends,
         )

@@ -8,7 +8,7 @@ from scipy.special import expit, logit, softmax
 from sklearn.pipeline import Pipeline
 
 from .._argument_checks import check_known, is_number, require
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import Features
 from ..exceptions import invalid_input
 from ._document import Kind, document_of

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import meta
 from .._argument_checks import require
-from .._simplex import SMALLEST_PROBABILITY
+from .._simplex_array import SMALLEST_PROBABILITY
 from .._typing import Features
 from .._validation import canonical_labels
 from ..exceptions import invalid_input

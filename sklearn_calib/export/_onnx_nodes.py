@@ -287,7 +287,7 @@ class GraphRows(LoweredRows):
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
         )
-        others = before + after  # in the order of `each_against_rest`: steps see the last digit
+        others = before + after  # in the order of `iter_one_vs_rest`: steps see the last digit
         classes, log_others = np.arange(self.k), None
         if self.exact is not None:
             log_others = [self.exact.columns(np.delete(classes, c)).log_of_sum() for c in classes]

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import is_number
 from .._kernels._log_odds import gap
-from .._simplex import SMALLEST_PROBABILITY
+from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
 from ._document import document_of

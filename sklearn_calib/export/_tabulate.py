@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from .._simplex import without_rounding_noise
+from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
@@ -77,14 +77,14 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve.points).max(initial=0.0)))
     widest = np.arcsinh(farthest / _FINEST)
     grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
-    x = np.unique(without_rounding_noise(np.append(grid, curve.points), 0))
+    x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))
     knots = [np.array([x, value(x), piece(x)])]  # a row of each
     begin, end = knots[0][:, :-1], knots[0][:, 1:]
     total = len(x)
     while begin.shape[1]:
         low, high = begin[0], end[0]
         good = (begin[2] == end[2]) & (_error(value, begin, end) <= _SHARE * bound)
-        middle = without_rounding_noise(low + (high - low) / 2, 0)
+        middle = round_to_36_bits(low + (high - low) / 2, 0)
         split = ~good & (low < middle) & (middle < high)
         x = middle[split]
         knots.append(np.array([x, value(x), piece(x)]))
@@ -111,7 +111,7 @@ def _error(value, begin, end):
     (low, left), (high, right) = begin[:2], end[:2]
     worst = np.zeros(len(low))
     for share in _PROBES:
-        x = without_rounding_noise(low + share * (high - low), 0)
+        x = round_to_36_bits(low + share * (high - low), 0)
         t = (x - low) / (high - low)
         straight = expit(left + t * (right - left))
         worst = np.maximum(worst, np.abs(straight - expit(value(x))))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._cells import LARGEST_SHIFT, cells_of, distances_of, ids_of, keys_of, least_shift
-from .._simplex import carries_log, log_proba
+from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
 MOST_CELLS = 2**16  # more are made coarser,
@@ -60,7 +60,7 @@ def cells_of_rows(
     weight : ndarray of shape (n_samples,)
     pool : bool
     """
-    if not carries_log(pair):
+    if not has_exact_log(pair):
         pair = _as_counted(pair)
     log = log_proba(pair)
     z, proba = log[:, 1] - log[:, 0], np.asarray(pair)

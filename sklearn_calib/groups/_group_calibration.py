@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
 from .._random import label_bounds
-from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import check_indexes, give_to_owner, match_columns, read_proba
 from ..exceptions import invalid_input
@@ -180,7 +180,7 @@ def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> 
     check_indexes(groups, first=predictions.index)
     partitions = partitions_of(groups, predictions.n_given, how, predictions.kept)
     grouping = groups_of(partitions, len(predictions.codes), how)
-    problems = [*two_class_pairs(how.multiclass, predictions.proba, predictions.positive)]
+    problems = [*iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)]
     shared = len(problems) > 1
     pattern = np.arange(len(predictions.codes)) if shared else patterns_of(partitions)
     groups = _patterns_of_groups(grouping, pattern)
@@ -191,7 +191,7 @@ def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> 
     for problem, pair in problems:
         c = problem.number
         bounds = (cumulated[c], cumulated[c + 1]) if shared else None
-        title = title_of_problem(how.multiclass, predictions.classes, c)
+        title = name_problem(how.multiclass, predictions.classes, c)
         hit = predictions.codes == problem.target
         cells = cells_of_rows(pattern, pair, hit, predictions.weight / power, not shared)
         events.append(Event(title, cells, groups, predictions.unit * power, bounds))

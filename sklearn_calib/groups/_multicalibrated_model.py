@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
 from .._show import plain, quoted
-from .._simplex import stack_rows
+from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input

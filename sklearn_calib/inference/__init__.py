@@ -2,8 +2,15 @@
 
 from ._calibrated_mean import calibrated_mean
 from ._calibrated_mean_result import CalibratedMean as CalibratedMean
+from ._classical import PolynomialTest as PolynomialTest
 from ._classical import SignificanceResult as SignificanceResult
-from ._classical import cox_test, cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
+from ._classical import (
+    cox_test,
+    cumulative_test,
+    hosmer_lemeshow_test,
+    polynomial_test,
+    spiegelhalter_test,
+)
 from ._clusters import ClusterSample as ClusterSample
 from ._clusters import few_event_interval as few_event_interval
 from ._clusters import in_clusters as in_clusters
@@ -25,8 +32,6 @@ from ._monte_carlo import calibration_test
 from ._paired import PairedDifference as PairedDifference
 from ._paired import PairedLosses, paired_difference
 from ._paired import hits as hits
-from ._polynomial import PolynomialTest as PolynomialTest
-from ._polynomial import polynomial_test
 from ._prior_shift_test import PriorShiftResult as PriorShiftResult
 from ._prior_shift_test import prior_shift_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution

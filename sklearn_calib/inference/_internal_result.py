@@ -11,8 +11,9 @@ from scipy.special import entr
 from .._argument_checks import check_between, check_known, is_number, require, unknown_name
 from .._kernels._batch_measures import Batch
 from .._kernels._logistic import climb, log_likelihood
+from .._kernels._probability_floor import estimate_floor
 from .._show import Section, Shown, Table
-from .._simplex import learned_floor, log_odds
+from .._simplex_array import compute_log_odds
 from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
 from ..exceptions import invalid_input
 from ..recalibrators import PlattScaling
@@ -352,7 +353,7 @@ class InternalValidation(Shown):
             raise invalid_input(
                 expected="a number n_parameters >= 0", got=repr(n_parameters), hint=cure
             )
-        z = log_odds(self.proba) * (1 if self.positive else -1)
+        z = compute_log_odds(self.proba) * (1 if self.positive else -1)
         hit = (self.codes == self.positive).astype(np.float64)
         rate = self.weight @ hit / self.weight.sum()
         nothing = -self.weight.sum() * (entr(rate) + entr(1 - rate))
@@ -399,6 +400,6 @@ def _fitted_line(intercept, slope, classes, proba):
     """Make a fitted `PlattScaling` with these parameters."""
     made = PlattScaling()
     made.classes_, made.n_features_in_ = classes, 2
-    made.floor_ = learned_floor(proba)
+    made.floor_ = estimate_floor(proba)
     made.slope_, made.intercept_ = slope, intercept
     return made

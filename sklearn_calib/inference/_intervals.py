@@ -7,14 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import (
-    are_counts,
-    check_count,
-    check_known,
-    check_level,
-    check_progress,
-    unknown_name,
-)
+from .._argument_checks import check_count, check_known, check_level, check_progress, unknown_name
+from .._count_weights import are_counts
 from .._kernels._binning import cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import rows_per_weight

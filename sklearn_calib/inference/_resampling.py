@@ -17,7 +17,7 @@ from .._random import (
     multiplicities,
     spawned,
 )
-from .._simplex import carries_log
+from .._simplex_array import has_exact_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
 from ..metrics import Predictions
 
@@ -305,7 +305,7 @@ def pooled_rows(
         At most so many cells, of equal scores if there are no more of these. None for less than two
         rows per cell, and for predictions that carry exact logarithms, which cells do not.
     """
-    if carries_log(predictions.proba):
+    if has_exact_log(predictions.proba):
         return None
     if len(predictions.classes) == 2:
         proba, hit, column = np.asarray(predictions.proba), predictions.codes == 1, 1

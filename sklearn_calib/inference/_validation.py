@@ -16,16 +16,15 @@ from .._kernels._cluster_sums import ratio_of_totals
 from .._kernels._log_odds import of_probability
 from .._kernels._proportion import share_interval
 from .._show import Section, Shown, Table
-from .._simplex import log_losses
+from .._simplex_array import compute_log_losses
 from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, RecalibratorLike
 from .._warnings import warn_calibration
 from ..decomposition import indices_of_problem
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._classical import spiegelhalter_test
+from ._classical import spiegelhalter_test, warn_of_certain_and_wrong
 from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
-from ._polynomial import warn_of_certain_and_wrong
 from ._resampling import if_calibrated, pooled_rows
 
 
@@ -579,7 +578,7 @@ def _of_cells(predictions, smoother):
     rest, total = mass - hits, mass.sum()
     rate = hits.sum() / total
     brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
-    loss = (hits @ log_losses(score) + rest @ log_losses(1 - score)) / total
+    loss = (hits @ compute_log_losses(score) + rest @ compute_log_losses(1 - score)) / total
     scaled, area, r2 = _NAN, _NAN, _NAN
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))

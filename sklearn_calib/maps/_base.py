@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._simplex import row_blocks
+from .._simplex_array import iter_row_blocks
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ._fields import invalid_field
@@ -67,7 +67,7 @@ class CalibrationMap:
         if proba.size <= BLOCK_ENTRIES:
             return np.array(self.apply(Rows.from_canonical(proba)).proba, order="C")
         out = np.empty(proba.shape)
-        for block in row_blocks(proba, BLOCK_ENTRIES):
+        for block in iter_row_blocks(proba, BLOCK_ENTRIES):
             out[block] = self.apply(Rows.from_canonical(proba[block])).proba
         return out
 

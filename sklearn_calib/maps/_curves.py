@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._log_odds import gap
-from .._simplex import least_rounding_above, two_classes_of_margin, without_rounding_noise
+from .._kernels._log_odds import gap, invert_rounding, round_to_36_bits
+from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
 from ._base import RowsOfScores, check_length, join_directions
@@ -142,7 +142,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def _move_numbers(self, x):
         """Return numbers as the curve reads them: rounded, and moved into the domain."""
         if self.ties:
-            x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
+            x = round_to_36_bits(x, -2000 if self.input == "proba" else 0)
         return x if self.domain is None else np.clip(x, *self.domain)
 
     def lower_piece(self, place: Any, t: Any) -> Any:
@@ -293,7 +293,7 @@ class Curve(FunctionOfScore, in_documents=False):
 
     def compute_log_odds(self, log_odds: FloatArray) -> FloatArray:
         """Return log-odds of the result, from those of the rows."""
-        found = self.predict(two_classes_of_margin(log_odds))
+        found = self.predict(convert_log_odds(log_odds))
         with np.errstate(divide="ignore"):
             log = np.where(found > 0, np.log(found), _LOG_OF_ZERO)
         return log[:, 1] - log[:, 0]
@@ -322,7 +322,7 @@ def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
 
 def make_rank_steps(cuts: FloatArray, values: FloatArray, *, right_closed: bool) -> Steps:
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""
-    return make_steps("rank", least_rounding_above(cuts, inclusive=not right_closed), values)
+    return make_steps("rank", invert_rounding(cuts, inclusive=not right_closed), values)
 
 
 def make_constant(value: float) -> Steps:

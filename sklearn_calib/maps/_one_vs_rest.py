@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._simplex import one_against_rest
+from .._kernels._two_class_problems import pair_with_rest
 from ._base import CalibrationMap, RowsOfScores
 from ._curves import Curve
 from ._fields import Parts, invalid_field, schema_field
@@ -81,4 +81,4 @@ class OneVsRest(CalibrationMap):
 
 
 def _pair_against_rest(rows: RowsOfScores, column: int) -> RowsOfScores:
-    return lambda x: Rows.from_canonical(one_against_rest(rows(x).to_canonical(), column))
+    return lambda x: Rows.from_canonical(pair_with_rest(rows(x).to_canonical(), column))

@@ -6,16 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from .._simplex import (
-    LOG_OF_ZERO,
-    SMALLEST_PROBABILITY,
-    SimplexArray,
-    absent_of,
-    combine_others,
-    raised,
-    with_log,
-    without_rounding_noise,
-)
+from .._kernels._log_odds import LOG_OF_ZERO, round_to_36_bits
+from .._kernels._probability_floor import clip_to_floor
+from .._kernels._two_class_problems import combine_others
+from .._simplex_array import SMALLEST_PROBABILITY, SimplexArray, attach_log_proba, get_absent_mask
 from .._typing import AnyArray, FloatArray
 
 #: With fewer classes columns are added one by one: `sum` rounds a single row in another order.
@@ -51,14 +45,14 @@ class Rows:
     def from_canonical(cls, proba: FloatArray) -> "Rows":
         """Return the rows of an array that `canonical_proba` made."""
         if isinstance(proba, SimplexArray):
-            return cls(np.asarray(proba), proba._log, absent_of(proba))
+            return cls(np.asarray(proba), proba._log, get_absent_mask(proba))
         return cls(proba)
 
     def to_canonical(self) -> FloatArray:
         """Return the rows as an array that carries their logarithms."""
         if self.exact_log is None and self.absent is None:
             return self.proba
-        return with_log(self.proba, self.exact_log, self.absent)
+        return attach_log_proba(self.proba, self.exact_log, self.absent)
 
     @property
     def n_classes(self) -> int:
@@ -110,7 +104,7 @@ class Rows:
         key = "rounded", kind
         if key not in self._results:
             least_exponent = -2000 if kind == "proba" else 0
-            rounded = without_rounding_noise(self.score(kind), least_exponent)
+            rounded = round_to_36_bits(self.score(kind), least_exponent)
             self._results[key] = rounded
         return self._results[key]
 
@@ -173,7 +167,7 @@ class Rows:
         key = "floor", floor
         if key not in self._results:
             proba = self.to_canonical()
-            clipped = raised(proba, floor)
+            clipped = clip_to_floor(proba, floor)
             if clipped is proba:
                 return self
             self._results[key] = Rows.from_canonical(clipped)

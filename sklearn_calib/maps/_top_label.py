@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from .._simplex import log_proba, top_against_rest
+from .._kernels._two_class_problems import pair_top_with_rest
+from .._simplex_array import log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 from ._base import CalibrationMap
 from ._fields import Number, Parts, invalid_field, schema_field
@@ -52,7 +53,7 @@ class TopLabel(CalibrationMap):
         if part is None:
             return rows.proba
         given = rows.to_canonical()
-        pairs = Rows.from_canonical(top_against_rest(given, top))
+        pairs = Rows.from_canonical(pair_top_with_rest(given, top))
         return share_rest(part.apply(pairs).proba, given, top, self.rest)
 
     def lower(self, rows: Any) -> Any:

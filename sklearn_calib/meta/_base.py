@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_sizes
-from .._simplex import stack_rows
+from .._simplex_array import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
     ClassifierAround,

@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
 from .._argument_checks import equals
-from .._simplex import stack_rows, take_columns
+from .._simplex_array import stack_rows, take_columns
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
 from .._validation import (

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
 from .._random import legacy_generator
-from .._simplex import stack_rows
+from .._simplex_array import stack_rows
 from .._sklearn_compat import (
     callback_fit,
     callback_task,

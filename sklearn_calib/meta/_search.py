@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel
 
-from .._simplex import stack_rows
+from .._simplex_array import stack_rows
 from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaln, exprel, log_expit
 
-from .._simplex import LARGEST_LOG_LOSS, log_odds, log_proba
+from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds, log_proba
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ._loss import ProperLoss
@@ -90,7 +90,7 @@ class BetaFamilyLoss(ProperLoss):
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
-        z, least = log_odds(proba), -_REACH if self.floored else -np.inf
+        z, least = compute_log_odds(proba), -_REACH if self.floored else -np.inf
         without = _cost(np.maximum(-z, least), self.beta, self.alpha)
         return np.column_stack([without, _cost(np.maximum(z, least), self.alpha, self.beta)])
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .._simplex import log_proba, softmax_of_rows
+from .._simplex_array import apply_softmax, log_proba
 from .._typing import FloatArray, IntArray
 from ..exceptions import invalid_input
 from ._measure import Measure, metric
@@ -102,7 +102,7 @@ class ProperLoss:
         """
         log = log_proba(proba)
         ahead, behind = (
-            self.of_labels(softmax_of_rows(log + step * rate)) for step in (_STEP, -_STEP)
+            self.of_labels(apply_softmax(log + step * rate)) for step in (_STEP, -_STEP)
         )
         return (ahead - behind) / (2 * _STEP)
 
@@ -112,7 +112,7 @@ class ProperLoss:
 
     def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         """The loss of each row of the softmax of these logits."""
-        return self.of_rows(softmax_of_rows(logits), codes)
+        return self.of_rows(apply_softmax(logits), codes)
 
     def mean(self, predictions: "Predictions") -> float:
         """The weighted mean over the rows of `Predictions`."""

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._argument_checks import check_flag, check_known
-from .._simplex import stack_rows, title_of_problem, two_class_problems
+from .._kernels._two_class_problems import make_two_class_problems, name_problem
+from .._simplex_array import stack_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BOTH,
@@ -393,9 +394,10 @@ class Predictions:
         if multiclass not in self._layouts:
             one_column = multiclass == "auto" and self.positive == 1
             plain = np.asarray(self._given if one_column else self.proba)
+            two_classes = make_two_class_problems(multiclass, plain, self.positive)
             self._layouts[multiclass] = [
-                _Layout(score, target, title_of_problem(multiclass, self.classes, at), rows)
-                for at, rows, score, target in two_class_problems(multiclass, plain, self.positive)
+                _Layout(score, target, name_problem(multiclass, self.classes, number), rows)
+                for number, rows, score, target in two_classes
             ]
         layouts, total = self._layouts[multiclass], self.weight.sum()
         problems = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
+from .._simplex_array import LARGEST_LOG_LOSS, compute_log_losses, log_proba
 from .._typing import ArrayLike, FloatArray, IntArray
 from .._validation import order_scale_columns
 from ._loss import ProperLoss
@@ -36,11 +36,13 @@ class LogLoss(ProperLoss):
     is_likelihood = True
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
-        return log_losses(proba) if self.floored else -log_proba(proba)
+        return compute_log_losses(proba) if self.floored else -log_proba(proba)
 
     def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         rows = np.arange(len(codes))
-        return log_losses(proba, (rows, codes)) if self.floored else -log_proba(proba)[rows, codes]
+        if self.floored:
+            return compute_log_losses(proba, (rows, codes))
+        return -log_proba(proba)[rows, codes]
 
     def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         if logits.shape[1] != 2:

@@ -11,7 +11,7 @@ from .._argument_checks import check_count, check_known, check_level, is_number
 from .._kernels._binning import bin_of_rows, bin_sums, cube_root_bins, distinct, swept_bins
 from .._kernels._loess import Loess
 from .._kernels._log_odds import of_probability
-from .._kernels._logit_axis import histogram as log_odds_histogram
+from .._kernels._picture_axes import histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
 from .._kernels._proportion import share_interval, wilson_interval
 from .._random import generator, multiplicities

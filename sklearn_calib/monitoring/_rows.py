@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._simplex import carries_log, log_proba, two_class_pairs
+from .._kernels._two_class_problems import iter_two_class_pairs
+from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     PASS_ALL_CLASSES,
@@ -88,7 +89,7 @@ def read_rows(
     proba = match_columns(proba, y_proba, classes)
     label = _shares(y, proba, classes, y_proba) if soft else _codes(y, proba, classes)
     every, hits, pairs = np.arange(len(proba)), [], []
-    for problem, pair in two_class_pairs(multiclass, proba):
+    for problem, pair in iter_two_class_pairs(multiclass, proba):
         pairs.append(exact_log(pair))
         hits.append(label[every, problem.target] if soft else label == problem.target)
     group = _group_codes(groups, known_groups, len(proba))
@@ -128,7 +129,7 @@ def _shares(y, proba, classes, scores):
 
 def exact_log(proba: FloatArray) -> FloatArray:
     """Compute logarithms of probabilities, -inf for 0."""
-    if carries_log(proba):
+    if has_exact_log(proba):
         return log_proba(proba)
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(proba))

@@ -10,9 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import pool
-from .._kernels._log_odds import interpolated
+from .._kernels._log_odds import compute_rank_score, interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
-from .._simplex import log_odds, rank_score
+from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
 from .._validation import check_indexes, rows_per_weight
 from ..exceptions import invalid_input
@@ -211,7 +211,7 @@ class AdaptiveCalibration(Recalibrator):
             )
         check_indexes(X, intervals)
         ends = _given_ends(_checked_intervals(intervals, len(proba)))
-        return two_columns(self._cells.share(rank_score(proba), *ends))
+        return two_columns(self._cells.share(compute_rank_score(proba), *ends))
 
     @property
     def knots_(self) -> FloatArray:
@@ -219,7 +219,7 @@ class AdaptiveCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         intervals = getattr(self, "_intervals", None)
-        self.log_odds_, row_knot, mass, share = pool(rank_score(proba), codes, weight)
+        self.log_odds_, row_knot, mass, share = pool(compute_rank_score(proba), codes, weight)
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * rows_per_weight(weight)
@@ -234,7 +234,7 @@ class AdaptiveCalibration(Recalibrator):
         self._arrange()
 
     def _arrange(self):
-        from .._kernels._windows import WindowCells
+        from .._kernels._range_sums import WindowCells
 
         part = self.share if self.neighborhood == "nearest" else None
         self._cells = WindowCells(self.log_odds_, self.weights_, part, self._invented)
@@ -249,7 +249,7 @@ class AdaptiveCalibration(Recalibrator):
             self._arrange()
 
     def _predict_pairs(self, proba):
-        score = rank_score(proba)
+        score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.share_of_nearest(score))
         return two_columns(self._cells.share(score, *self._ends(score)))
@@ -289,8 +289,8 @@ class _Wald:
     def __init__(self, proba, codes, weight, level):
         platt = PlattScaling()
         platt._fit(proba, codes, weight)
-        z = platt.slope_ * log_odds(proba) + platt.intercept_
-        self.covariance = logistic_covariance(_with_one(log_odds(proba)), weight, z, 0.0)
+        z = platt.slope_ * compute_log_odds(proba) + platt.intercept_
+        self.covariance = logistic_covariance(_with_one(compute_log_odds(proba)), weight, z, 0.0)
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def ends(self, at):

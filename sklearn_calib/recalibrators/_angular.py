@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._expected_link import CENTRE, both_probabilities, log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
-from .._simplex import log_odds
+from .._simplex_array import compute_log_odds
 from .._typing import Link
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
@@ -131,7 +131,7 @@ class AngularCalibration(Recalibrator):
         self.link_intercept = link_intercept
 
     def _fit(self, proba, codes, weight):
-        u = log_odds(proba)
+        u = compute_log_odds(proba)
         share = weight / weight.sum()
         self.center_ = float(share @ u) if self.center is None else float(self.center)
         self.norm_ = self.norm
@@ -158,7 +158,7 @@ class AngularCalibration(Recalibrator):
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
 
     def _predict_pairs(self, proba):
-        s = (log_odds(proba) - self.center_) / self.norm_
+        s = (compute_log_odds(proba) - self.center_) / self.norm_
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
         return np.column_stack(both_probabilities(self.link, mu, tau))

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from .. import maps
 from .._argument_checks import equals, require
 from .._show import quoted
-from .._simplex import absent_of, log_losses, log_odds, two_classes_of_margin
+from .._simplex_array import compute_log_losses, compute_log_odds, convert_log_odds, get_absent_mask
 from .._sklearn_compat import (
     CallbackSupportMixin,
     callback_fit,
@@ -352,7 +352,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _chains(self, proba, n_rows):
         if equals(self.recalibrators, "auto"):
             found = candidates(proba.shape[1], n_rows, monotone=self.monotone)
-            if absent_of(proba) is None:
+            if get_absent_mask(proba) is None:
                 return found
             return {name: found[name] for name in ("identity", "temperature") if name in found}
         chains = named_chains(self.recalibrators)
@@ -398,7 +398,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 [np.concatenate([found[name] for found, _ in outside]) for name in names]
             )
             mass = np.concatenate([left for _, left in outside]) * per_weight
-            losses = log_losses(table)
+            losses = compute_log_losses(table)
             means = mass @ losses / mass.sum()
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
@@ -509,8 +509,8 @@ def _no_usable_method(error):
 
 def _falling(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
-    score = log_odds(proba)
-    grid = two_classes_of_margin(np.linspace(score.min(), score.max(), 101))
+    score = compute_log_odds(proba)
+    grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))
     found = predict_chains(fitted, grid, np.arange(2))
     return [name for name, table in found if np.diff(table[:, 1]).min() < -1e-12]
 

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
 from .._kernels._logistic import smoothed_targets
-from .._simplex import absent_of, each_against_rest, learned_floor, raised
+from .._kernels._probability_floor import clip_to_floor, estimate_floor
+from .._kernels._two_class_problems import iter_one_vs_rest
+from .._simplex_array import get_absent_mask
 from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
@@ -450,8 +452,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Learn from validated rows of positive weight."""
         warn_constant_scores(self, proba)
         if self.capabilities.takes_logarithm:
-            self.floor_ = learned_floor(proba)
-            proba = raised(proba, self.floor_)
+            self.floor_ = estimate_floor(proba)
+            proba = clip_to_floor(proba, self.floor_)
         completed = proba, y_encoded, weight
         absent = np.flatnonzero(np.bincount(y_encoded, minlength=len(self.classes_)) == 0)
         # a mean that the caller gives says how frequent each class is, in place of labels
@@ -572,7 +574,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = self._rows_to_map(X)
         self._check_absent(proba)
         self._set_input_features(X, proba, reset=False)
-        return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
+        return clip_to_floor(proba, self.floor_) if self.capabilities.takes_logarithm else proba
 
     def _rows_to_map(self, X):
         """Return probabilities in the order of the classes, or of the names at fit."""
@@ -583,7 +585,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
-        if absent_of(proba) is not None and not self.capabilities.absent:
+        if get_absent_mask(proba) is not None and not self.capabilities.absent:
             got = "rows without some of them (absent='nan')"
             cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
             raise invalid_input(expected="scores of all classes in every row", got=got, hint=cure)
@@ -611,7 +613,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.one_vs_rest_ = []
         labels_of_message = {}  # what the fits warn of, each once for all its classes
         decreasing = {}
-        pairs = zip(self.classes_, each_against_rest(proba), strict=True)
+        pairs = zip(self.classes_, iter_one_vs_rest(proba), strict=True)
         for column, (label, pair) in enumerate(pairs):
             part = clone(self)
             hit = (y_encoded == column).astype(np.intp)
@@ -725,7 +727,7 @@ def combine_one_vs_rest(
 
     ``of_pair(part, pair)`` gives two columns for two columns.
     """
-    pairs = zip(parts, each_against_rest(proba), strict=True)
+    pairs = zip(parts, iter_one_vs_rest(proba), strict=True)
     second = [of_pair(part, pair)[:, 1] for part, pair in pairs]
     return normalised_rows(np.column_stack(second), proba)
 

@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
-from .._simplex import second_score
+from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -110,7 +110,7 @@ class _Sorted:
     def __init__(self, proba, codes, weight):
         from .._kernels._range_sums import RangeSums
 
-        knots, row_knot, mass, share = pool(second_score(proba), codes, weight)
+        knots, row_knot, mass, share = pool(round_second_column(proba), codes, weight)
         self.knots = np.zeros(len(knots))
         np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
         mass = mass * rows_per_weight(weight)

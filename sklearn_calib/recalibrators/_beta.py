@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 

@@ -9,15 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import softmax
 
-from .._simplex import (
-    SMALLEST_PROBABILITY,
-    LowEnd,
-    carries_log,
-    log_proba,
-    low_end,
-    raised,
-    row_blocks,
-)
+from .._kernels._probability_floor import FloorStatistics, clip_to_floor, collect_floor_statistics
+from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log, iter_row_blocks, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
     DeviceScores,
@@ -130,7 +123,7 @@ class ScoreBlock:
                 return np.zeros(self.n_rows)  # other blocks may have the weights
             return canonical_weight(given, self.n_rows, keeps_unit=True)
 
-    def rows(self, place: slice, floor: float) -> tuple[Rows, LowEnd, float]:
+    def rows(self, place: slice, floor: float) -> tuple[Rows, FloorStatistics, float]:
         """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
         with add_error_context(source=self.source):
             part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
@@ -138,13 +131,15 @@ class ScoreBlock:
             if self.kind == "logits":
                 z = canonical_logits(part, input_name="scores", first=place.start)
                 z = z if kept.all() else z[kept]
-                end = low_end(_smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False)
+                end = collect_floor_statistics(
+                    _smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False
+                )
             else:
                 proba = self._check(part, input_name="scores", first=place.start)
                 proba = proba if kept.all() else proba[kept]
-                end = low_end(proba)
-                lowest = np.inf if carries_log(proba) else float(np.min(proba, initial=np.inf))
-                z = log_proba(raised(proba, floor))
+                end = collect_floor_statistics(proba)
+                lowest = np.inf if has_exact_log(proba) else float(np.min(proba, initial=np.inf))
+                z = log_proba(clip_to_floor(proba, floor))
             return (z, codes[kept], weight[kept]), end, lowest
 
 
@@ -160,7 +155,7 @@ class Reading:
     """What one reading of some rows gives."""
 
     value: Any  # the sum of a function of the rows; None where none had a positive weight
-    end: LowEnd  # decides the floor
+    end: FloorStatistics  # decides the floor
     lowest: float  # the smallest probability that has no exact logarithm
     n_classes: int
     single: bool  # a single column of scores, of the second class
@@ -193,7 +188,7 @@ def _read(numbered, function, floor, kind, classes):
             table = block.scores = read_numbers(table, "scores")  # load it once
         table = table.reshape(block.n_rows, -1)
     readings = []
-    for place in row_blocks(table, _SLICE_ENTRIES):
+    for place in iter_row_blocks(table, _SLICE_ENTRIES):
         rows, *rest = block.rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
         readings.append(Reading(value, *rest, len(block.classes), block.single))

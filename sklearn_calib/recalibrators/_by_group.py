@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
-from .._simplex import each_against_rest
+from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
@@ -97,7 +97,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
                 estimator=self,
             )
             new.one_vs_rest_ = []
-            for number, pair in enumerate(each_against_rest(rows.proba)):
+            for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
                 part = clone(new)
                 part.classes_, part.n_features_in_ = np.arange(2), 2
                 part.group_names_ = new.group_names_

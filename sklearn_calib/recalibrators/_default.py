@@ -9,7 +9,7 @@ from .. import maps
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
 from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
-from .._simplex import log_proba, sigmoid_columns
+from .._simplex_array import apply_sigmoid, log_proba
 from .._typing import FloatArray
 from .._warnings import warn_calibration
 from ._base import Recalibrator
@@ -215,7 +215,7 @@ class _TwoSteps(FittedSoftmax):
         first, second = self._pair(given)
         move = self.intercept_[1] - self.intercept_[0]
         z = self.coef_[1] * second - self.coef_[0] * first + move
-        return sigmoid_columns(z)
+        return apply_sigmoid(z)
 
     def _make_map(self):
         first = maps.SoftmaxAffine(

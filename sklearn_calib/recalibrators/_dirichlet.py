@@ -11,7 +11,7 @@ from .. import maps
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._validation import rows_per_weight
 from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax

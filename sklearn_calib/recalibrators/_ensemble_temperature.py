@@ -5,7 +5,7 @@ import numpy as np
 from .. import maps
 from .._kernels._mixture_proportions import fit_proportions
 from .._kernels._temperature import scale_proba
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._temperature import TemperatureScaling

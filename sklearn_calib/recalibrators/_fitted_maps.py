@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._simplex import absent_of
+from .._simplex_array import get_absent_mask
 from .._typing import Estimator, FloatArray
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Identity, make_chain
@@ -80,7 +80,7 @@ class CombinedRecalibrator(Recalibrator):
     def _can_map(self, proba):
         if not self._parts_predict_by_map():
             return False
-        return absent_of(proba) is None or self.map_.keeps_absent()
+        return get_absent_mask(proba) is None or self.map_.keeps_absent()
 
     def _parts_predict_by_map(self):
         return self._derive(

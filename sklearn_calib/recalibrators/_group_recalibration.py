@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._shrunk_lines import shrunk_lines
-from .._simplex import learned_floor, log_odds, raised, sigmoid_columns
+from .._simplex_array import apply_sigmoid, compute_log_odds
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -167,7 +168,7 @@ class GroupRecalibration(ByGroup):
                 estimator=self,
             )
         base = self._base(data.proba)
-        self.floor_ = learned_floor(base)
+        self.floor_ = estimate_floor(base)
         z, group = self._score(base), self._group(keys)
         target, number = data.y_encoded.astype(float), len(self.groups_)
         lines = shrunk_lines(
@@ -186,7 +187,7 @@ class GroupRecalibration(ByGroup):
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._score(self._base(proba))
-        return sigmoid_columns(t)
+        return apply_sigmoid(t)
 
     def _on_scores(self):
         """Return whether the pooled map is itself a line on the log-odds."""
@@ -199,7 +200,7 @@ class GroupRecalibration(ByGroup):
         )
 
     def _score(self, base):
-        return log_odds(raised(base, self.floor_))
+        return compute_log_odds(clip_to_floor(base, self.floor_))
 
     def _group(self, keys: list[tuple[Any, ...]]) -> IntArray:
         """Return the position of each row's group; -1 (all rows) for a new one."""

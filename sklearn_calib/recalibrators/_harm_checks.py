@@ -13,7 +13,8 @@ from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from .._kernels._classical_tests import rank_correlation
-from .._simplex import LOG_LOSS_FLOOR, log_losses, rank_score, row_blocks
+from .._kernels._log_odds import compute_rank_score
+from .._simplex_array import LOG_LOSS_FLOOR, compute_log_losses, iter_row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ._any_recalibrator import predict_proba_aligned
@@ -94,7 +95,7 @@ def negative_rank_correlation(
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
     if two:
-        score = rank_score(proba)
+        score = compute_rank_score(proba)
     correlation, statistic = rank_correlation(score, y_encoded, weight)
     return correlation if statistic < ndtri(TEST_LEVEL / n_tests) else None
 
@@ -214,7 +215,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         return None
     table = X.reshape(len(X), -1)
     factors = np.sqrt(np.arange(2.0, 2 + table.shape[1]))
-    blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in row_blocks(table))
+    blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in iter_row_blocks(table))
     key = np.concatenate([np.einsum("ij,j->i", block, factors) for block in blocks])
     n = len(key)
     different = len(np.unique(key))
@@ -311,9 +312,9 @@ def warn_if_harmful(
 
     def compute_losses(fitted, half):
         proba = predict_proba_aligned(fitted, scores[half], classes)
-        return log_losses(proba, (np.arange(len(proba)), y_encoded[half]))
+        return compute_log_losses(proba, (np.arange(len(proba)), y_encoded[half]))
 
-    before = log_losses(np.asarray(scores), (np.arange(n), y_encoded))
+    before = compute_log_losses(np.asarray(scores), (np.arange(n), y_encoded))
     after = _compute_left_out_losses(second, lambda part: refit(positive[part]), compute_losses)
     _warn_larger_loss(after, before, weight[positive], f" with {name}")
 

@@ -18,8 +18,7 @@ from .._kernels._binning import (
     pool,
     rows_for_bins,
 )
-from .._kernels._log_odds import middle
-from .._simplex import rank_score
+from .._kernels._log_odds import compute_rank_score, middle
 from .._typing import FloatArray, Strategy
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -149,7 +148,7 @@ class HistogramBinning(Recalibrator):
 
     def _score(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
-        return np.asarray(proba)[:, 1] if self.strategy == "uniform" else rank_score(proba)
+        return np.asarray(proba)[:, 1] if self.strategy == "uniform" else compute_rank_score(proba)
 
 
 def _equal_mass_cuts(score, weight, n_bins):

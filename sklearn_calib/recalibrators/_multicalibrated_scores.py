@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._simplex import learned_floor, log_odds, raised, sigmoid_columns, with_log
+from .._kernels._probability_floor import clip_to_floor, estimate_floor
+from .._simplex_array import apply_sigmoid, attach_log_proba, compute_log_odds
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -158,7 +159,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         self._turned = _is_turned(data)
         data = data._replace(proba=self._seen(data.proba), y_encoded=data.y_encoded ^ self._turned)
         self._vocabulary = Vocabulary.of(data.group_columns)
-        self.floor_ = learned_floor(data.proba)
+        self.floor_ = estimate_floor(data.proba)
         rows = BoosterRows(
             self._margin(data.proba),
             self._vocabulary.read(data.group_columns),
@@ -184,7 +185,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         nothing = np.empty(0)
         rows = BoosterRows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
-        return self._seen(sigmoid_columns(margin))
+        return self._seen(apply_sigmoid(margin))
 
     def _seen(self, proba):
         """Exchange the two columns into the order that the trees use, and back."""
@@ -192,10 +193,12 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             return proba
         turned = np.ascontiguousarray(np.asarray(proba)[:, ::-1])
         log = getattr(proba, "_log", None)
-        return turned if log is None else with_log(turned, np.ascontiguousarray(log[:, ::-1]))
+        return (
+            turned if log is None else attach_log_proba(turned, np.ascontiguousarray(log[:, ::-1]))
+        )
 
     def _margin(self, proba):
-        return _clipped(raised(proba, self.floor_))
+        return _clipped(clip_to_floor(proba, self.floor_))
 
     def _folds(self, data):
         """Return pairs (train, test) of positions among the rows with positive weight."""
@@ -252,7 +255,7 @@ def _is_turned(data):
 
 
 def _clipped(proba):
-    return np.clip(log_odds(proba), -FARTHEST, FARTHEST)
+    return np.clip(compute_log_odds(proba), -FARTHEST, FARTHEST)
 
 
 def _check_number(data):

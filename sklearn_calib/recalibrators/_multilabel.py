@@ -8,10 +8,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import are_counts, check_sizes
+from .._argument_checks import check_sizes
 from .._atomic import atomic_fit
+from .._count_weights import are_counts
+from .._kernels._log_odds import compute_map_input
+from .._kernels._probability_floor import clip_to_floor
 from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
-from .._simplex import raised, score_of, stack_rows
+from .._simplex_array import stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
@@ -359,9 +362,9 @@ class MultilabelInput(NamedTuple):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         known = ~np.isnan(self.table)
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
-        lifted = [raised(pair, platt.floor_) for pair in self.pairs]
+        lifted = [clip_to_floor(pair, platt.floor_) for pair in self.pairs]
         return LabelColumns(
-            np.column_stack([score_of(pair, platt.scale) for pair in lifted]),
+            np.column_stack([compute_map_input(pair, platt.scale) for pair in lifted]),
             np.where(known, self.table, 0.0),
             known * self.weight[:, None],
             known * unit[:, None],

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import maps
-from .._simplex import each_against_rest, one_against_rest, stack_rows
+from .._kernels._two_class_problems import iter_one_vs_rest, pair_with_rest
+from .._simplex_array import stack_rows
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities, combine_one_vs_rest
@@ -77,7 +78,7 @@ class OneVsRest(CombinedRecalibrator):
 
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]
-        pairs = [one_against_rest(proba, 1)] if k == 2 else list(each_against_rest(proba))
+        pairs = [pair_with_rest(proba, 1)] if k == 2 else list(iter_one_vs_rest(proba))
         labels = [(codes == column).astype(np.intp) for column in ([1] if k == 2 else range(k))]
         if self.shared:
             weight = np.tile(weight, len(pairs))
@@ -93,7 +94,7 @@ class OneVsRest(CombinedRecalibrator):
     def _predict_by_parts(self, proba):
         k = proba.shape[1]
         if k == 2:
-            return predict_proba_aligned(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
+            return predict_proba_aligned(self.recalibrators_[0], pair_with_rest(proba, 1), [0, 1])
         parts = self.recalibrators_ * (k if self.shared else 1)
         return combine_one_vs_rest(
             parts, proba, lambda part, pair: predict_proba_aligned(part, pair, [0, 1])

@@ -9,7 +9,8 @@ from sklearn.utils._param_validation import Interval
 from .. import maps
 from .._atomic import restore_if_raised
 from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
-from .._simplex import each_against_rest, log_odds, row_blocks
+from .._kernels._two_class_problems import iter_one_vs_rest
+from .._simplex_array import compute_log_odds, iter_row_blocks
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
@@ -146,7 +147,7 @@ class OnlineCalibration(Recalibrator):
             if n_classes == 2:
                 self._learn(proba, codes, weight)
             else:
-                for column, pair in enumerate(each_against_rest(proba)):
+                for column, pair in enumerate(iter_one_vs_rest(proba)):
                     hit = (codes == column).astype(np.intp)
                     self.one_vs_rest_[column]._learn(pair, hit, weight)
         return self
@@ -173,7 +174,7 @@ class OnlineCalibration(Recalibrator):
 
     def _learn(self, proba, codes, weight):
         log_weight = self.log_weights_
-        z = np.clip(log_odds(proba), -_LARGEST, _LARGEST)
+        z = np.clip(compute_log_odds(proba), -_LARGEST, _LARGEST)
         towards = np.where(codes == 1, 1.0, -1.0)
         equal = bool((weight == 1).all())
         for start in range(0, len(z), _BLOCK):
@@ -184,9 +185,9 @@ class OnlineCalibration(Recalibrator):
         self.log_weights_ = log_weight
 
     def _predict_proba(self, proba):
-        z, weight = np.clip(log_odds(proba), -_LARGEST, _LARGEST), np.exp(self.log_weights_)
+        z, weight = np.clip(compute_log_odds(proba), -_LARGEST, _LARGEST), np.exp(self.log_weights_)
         out = np.empty(len(z))
-        for rows in row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
+        for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             out[rows] = pair_proba(1.0, z[rows], FINE) @ weight
         return two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._kernels._ordinal import fit_ordinal, thresholds
-from .._simplex import log_proba, take_columns
+from .._simplex_array import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import better_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._kernels._binning import pool
-from .._simplex import rank_score
+from .._kernels._log_odds import compute_rank_score
 from .._typing import AnyArray, FloatArray, IntArray
 
 MAX_PENALTIES = 100  # of a path, that are compared
@@ -16,7 +16,7 @@ def pooled(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
-    knots, _, mass, share = pool(rank_score(proba), codes, weight)
+    knots, _, mass, share = pool(compute_rank_score(proba), codes, weight)
     return knots, mass, share
 
 

@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
+from .._kernels._log_odds import compute_map_input
 from .._kernels._logistic import (
     fit_logistic,
     invented_log_odds,
     smoothed_targets,
     threshold_separates,
 )
-from .._simplex import log_odds, score_of, two_classes_of_margin
+from .._simplex_array import compute_log_odds, convert_log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
@@ -102,11 +103,11 @@ class PlattScaling(Recalibrator):
         self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
-        score = score_of(proba, self.scale)
+        score = compute_map_input(proba, self.scale)
         if self.prior_weight > 0:
-            z = invented_log_odds(log_odds(proba), weight)
-            right = two_classes_of_margin(z)
-            score = np.append(score, score_of(right, self.scale))
+            z = invented_log_odds(compute_log_odds(proba), weight)
+            right = convert_log_odds(z)
+            score = np.append(score, compute_map_input(right, self.scale))
             target = np.append(codes.astype(float), np.asarray(right)[:, 1])
             weight = np.append(weight, np.full(2, self.prior_weight))
         elif self.smooth_targets:

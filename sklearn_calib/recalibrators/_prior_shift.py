@@ -23,7 +23,7 @@ from .._kernels._confusion import (
 )
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
-from .._simplex import SMALLEST_PROBABILITY, carries_log
+from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
     canonical_weight,
@@ -642,7 +642,7 @@ class PriorShift(Recalibrator):
         return log_ratio(self.prior_, self.training_prior_, self.strength)
 
     def _predict_proba(self, proba):
-        if carries_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
+        if has_exact_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)

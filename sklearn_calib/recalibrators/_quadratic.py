@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import maps
 from .._kernels._logistic import fit_logistic, interval_separates
-from .._simplex import log_odds
+from .._simplex_array import compute_log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
@@ -59,7 +59,7 @@ class QuadraticScaling(Recalibrator):
     capabilities = Capabilities(array_api=True, continuous=True, takes_logarithm=True)
 
     def _fit(self, proba, codes, weight):
-        score = log_odds(proba)
+        score = compute_log_odds(proba)
         separates = "a threshold or an interval" if interval_separates(score, codes) else ""
         target = likelihood_targets("QuadraticScaling", separates, codes, weight)
         centre = np.clip(0.0, score.min(), score.max())

@@ -10,7 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
-from .._simplex import log_odds, second_score, without_rounding_noise
+from .._kernels._log_odds import round_second_column, round_to_36_bits
+from .._simplex_array import compute_log_odds
 from .._typing import AnyArray, FloatArray, Self
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -256,8 +257,8 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _score(self, proba):
         if self.scale == "logit":
-            return without_rounding_noise(log_odds(proba), least_exponent=0)
-        return second_score(proba)
+            return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
+        return round_second_column(proba)
 
     def _to_unit(self, score):
         low, high = self.domain_

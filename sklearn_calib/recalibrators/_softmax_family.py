@@ -11,7 +11,7 @@ from .. import maps
 from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
-from .._simplex import log_proba
+from .._simplex_array import log_proba
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._temperature import TemperatureScaling

@@ -8,7 +8,8 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
-from .._simplex import log_odds, without_rounding_noise
+from .._kernels._log_odds import round_to_36_bits
+from .._simplex_array import compute_log_odds
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -135,9 +136,9 @@ class SplineCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels import _spline as kernel
 
-        score = np.clip(log_odds(proba), -_FARTHEST, _FARTHEST)
+        score = np.clip(compute_log_odds(proba), -_FARTHEST, _FARTHEST)
         self.domain_ = np.array([score.min(), score.max()])
-        score = without_rounding_noise(score, 0)  # equal rows are ties
+        score = round_to_36_bits(score, 0)  # equal rows are ties
         spread = np.average((score - np.average(score, weights=weight)) ** 2, weights=weight)
         cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)

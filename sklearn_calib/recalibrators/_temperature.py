@@ -16,7 +16,7 @@ from .._kernels._temperature import (
     fit_temperature,
     fit_temperature_of_options,
 )
-from .._simplex import absent_of, log_of_options
+from .._simplex_array import compute_masked_log_proba, get_absent_mask
 from .._typing import ArrayLike, Self
 from .._validation import (
     check_column_owner,
@@ -280,8 +280,8 @@ class TemperatureScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         start = getattr(self, "_last", None) if self.warm_start else None
-        total, options = float(weight.sum()), absent_of(proba) is not None
-        z = log_of_options(proba)
+        total, options = float(weight.sum()), get_absent_mask(proba) is not None
+        z = compute_masked_log_proba(proba)
         if options and self.criterion != "log_loss":
             raise invalid_input(
                 expected="criterion='log_loss' for rows of different options",

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._argument_checks import check_known, is_number
 from .._kernels._float_order import crossings, numbers_of
+from .._kernels._probability_floor import clip_to_floor
 from .._show import Section, Shown, Table
-from .._simplex import raised
 from .._typing import AnyArray, FloatArray
 from .._validation import read_proba
 from ..exceptions import invalid_input
@@ -131,7 +131,7 @@ def find_thresholds(
 
     def of_scores(x):
         given = rows(x)
-        return value(given if floor is None else raised(given, floor))
+        return value(given if floor is None else clip_to_floor(given, floor))
 
     low, high = _ENDS[input]
     if dtype == "float32":  # the largest of its numbers

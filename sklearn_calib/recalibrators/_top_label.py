@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._kernels._temperature import fit_temperature
-from .._simplex import top_against_rest
+from .._kernels._two_class_problems import pair_top_with_rest
 from .._typing import RecalibratorLike
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import Capabilities
@@ -100,7 +100,7 @@ class TopLabel(CombinedRecalibrator):
         top, groups = self._groups(proba)
         self.recalibrators_ = {}
         for key, rows in groups.items():
-            pair = top_against_rest(proba[rows], top[rows])
+            pair = pair_top_with_rest(proba[rows], top[rows])
             hit = (codes[rows] == top[rows]).astype(np.intp)
             self.recalibrators_[key] = fit_clone(
                 self.recalibrator, pair, hit, np.arange(2), weight[rows]
@@ -123,7 +123,7 @@ class TopLabel(CombinedRecalibrator):
             part = self.recalibrators_.get(key)
             if part is None:
                 continue
-            pair = predict_proba_aligned(part, top_against_rest(proba[rows], top[rows]), [0, 1])
+            pair = predict_proba_aligned(part, pair_top_with_rest(proba[rows], top[rows]), [0, 1])
             out[rows] = maps.share_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
             )

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import ON_EDGE, middles
-from .._simplex import second_score
+from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -159,7 +159,7 @@ def lines(
     """
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
-    x, y, mass = _points(second_score(proba), codes, weight)
+    x, y, mass = _points(round_second_column(proba), codes, weight)
     rows = mass * rows_per_weight(weight)
     top = largest_penalty(x, y, mass)
     if lam is None:

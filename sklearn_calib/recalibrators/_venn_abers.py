@@ -4,7 +4,8 @@ import numpy as np
 
 from .. import maps
 from .._kernels._binning import distinct
-from .._simplex import each_against_rest, least_rounding_above, rank_score
+from .._kernels._log_odds import compute_rank_score, invert_rounding
+from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -81,13 +82,13 @@ class VennAbers(Recalibrator):
         proba = self._check_predict(X, "predict_interval")
         if not hasattr(self, "one_vs_rest_"):
             return self._interval(proba)
-        parts = zip(self.one_vs_rest_, each_against_rest(proba), strict=True)
+        parts = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)
         return np.stack([part._interval(pair) for part, pair in parts], axis=1)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import venn_abers_table
 
-        self.scores_, row_score = distinct(rank_score(proba))
+        self.scores_, row_score = distinct(compute_rank_score(proba))
         mass = np.bincount(row_score, weights=weight)
         positive = np.bincount(row_score, weights=weight * codes)
         self.table_ = np.clip(venn_abers_table(mass, positive), 0.0, 1.0)
@@ -95,13 +96,13 @@ class VennAbers(Recalibrator):
     def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
-            least_rounding_above(self.scores_, inclusive=inclusive) for inclusive in (True, False)
+            invert_rounding(self.scores_, inclusive=inclusive) for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()
         return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))
 
     def _interval(self, proba):
-        score = rank_score(proba)
+        score = compute_rank_score(proba)
         below = np.searchsorted(self.scores_, score, side="left")
         hit = self.scores_[np.minimum(below, len(self.scores_) - 1)] == score
         return self.table_[2 * below + hit]

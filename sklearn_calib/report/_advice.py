@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import require
 from .._random import generator
-from .._simplex import absent_of
+from .._simplex_array import get_absent_mask
 from .._sklearn_compat import StratifiedGroups
 from .._typing import DataFrame, FloatArray, Progress
 from .._warnings import ignore_calibration_warnings
@@ -139,7 +139,7 @@ def advise(
     source = of_independent(model) if model.n_clusters is None else _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
-    options = model.predictions is not None and absent_of(model.predictions.proba) is not None
+    options = model.predictions is not None and get_absent_mask(model.predictions.proba) is not None
     names = _OF_OPTIONS if options else ADVISED
     steps, all_predictions = len(names) + 1, {}
     with ignore_calibration_warnings():

@@ -11,7 +11,7 @@ from .._kernels._cluster_sums import jackknife
 from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import BANDWIDTH, Errors
-from .._simplex import log_odds
+from .._simplex_array import compute_log_odds
 from ..inference import ClusterSample
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def line_of(sample: "Cells") -> Line | None:
     used = np.ones(len(sample.proba), dtype=bool)
     if of_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
-    z = log_odds(sample.proba)
+    z = compute_log_odds(sample.proba)
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None
@@ -289,5 +289,5 @@ def smallest_seen(
     if not critical > 0:
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
-    errors = Errors(score, rows / rows.sum(), log_odds(sample.proba), bandwidth)
+    errors = Errors(score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth)
     return errors.smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)

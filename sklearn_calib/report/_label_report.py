@@ -14,7 +14,7 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._kernels._tilted_draws import skewed_ends, tail_of_range
 from .._random import generator
 from .._show import bare, html_of, in_notebook
-from .._simplex import log_odds, log_proba
+from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
 from .._validation import label_names, named_label_tables, raw_weight
 from .._version import __version__
@@ -136,7 +136,7 @@ def chernoff_bound(predictions: "Predictions") -> float:
     p (Chernoff, 1952), times four.
     """
     p, hit = predictions.second, predictions.codes == 1
-    odds = np.clip(log_odds(predictions.proba), -30, 30)
+    odds = np.clip(compute_log_odds(predictions.proba), -30, 30)
     center = predictions.weight * (
         odds - np.average(odds, weights=predictions.weight * (p * (1 - p) + 1e-12))
     )

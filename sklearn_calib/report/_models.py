@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain
-from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, absent_of, carries_log
+from .._simplex_array import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, get_absent_mask, has_exact_log
 from ..decomposition import (
     LossDecomposition,
     decompose_by_features,
@@ -170,11 +170,11 @@ class ModelOfRows(Model):
         None where rows have options of their own: there the frequencies of the classes are no
         forecast.
         """
-        if absent_of(self.predictions.proba) is not None:
+        if get_absent_mask(self.predictions.proba) is not None:
             return None
         if self.predictions.clusters is not None:  # intervals are those of independent rows
             return decompose_predictions(self.predictions).without_intervals()
-        if self.two_classes and not carries_log(self.predictions.proba):
+        if self.two_classes and not has_exact_log(self.predictions.proba):
             return super().decomposed()
         return decompose_predictions(self.predictions)
 

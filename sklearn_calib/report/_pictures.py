@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
-from .._kernels._loss_plane import Plane, round_numbers
+from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis, Plane, round_numbers
 from .._show import in_page, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference

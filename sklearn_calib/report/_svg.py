@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._logit_axis import EDGES, LogitAxis
-from .._kernels._logit_axis import number as probability
+from .._kernels._picture_axes import EDGES, LogitAxis
+from .._kernels._picture_axes import number as probability
 from .._show import in_page
 from .._typing import FloatArray
 

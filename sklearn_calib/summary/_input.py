@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import are_counts, equals
+from .._argument_checks import equals
+from .._count_weights import are_counts
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import (

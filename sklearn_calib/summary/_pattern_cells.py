@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels import _cells as cells
-from .._simplex import two_class_pairs
+from .._kernels._two_class_problems import iter_two_class_pairs
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
 from ._problems import ProblemRows, two_class_part
@@ -166,7 +166,7 @@ class PatternCells:
 
 def _confidence(codes, block):
     """The largest probability of each row, and the sum of the others, which has more digits."""
-    ((problem, pair),) = two_class_pairs("confidence", block)
+    ((problem, pair),) = iter_two_class_pairs("confidence", block)
     hit = (codes == problem.target).astype(np.uint8)
     return ProblemRows(0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit)
 

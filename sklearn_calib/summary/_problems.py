@@ -10,7 +10,7 @@ from .._argument_checks import check_count, check_known
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
 from .._kernels._exact_sums import UNIT_BITS
-from .._simplex import title_of_problem, two_class_problems
+from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
@@ -63,7 +63,7 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
 
 def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[ProblemRows]:
     """Yield the rows of a block of several classes, as `Predictions.problems` parts them."""
-    for number, rows, score, target in two_class_problems(kind, block):
+    for number, rows, score, target in make_two_class_problems(kind, block):
         yield ProblemRows(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
 
 
@@ -186,7 +186,7 @@ class CellProblems:
             if mass > 0:
                 codes, proba, weight = rows_of(state)
                 share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
-                rest = share, title_of_problem(self.kind, self.classes, number)
+                rest = share, name_problem(self.kind, self.classes, number)
                 problems.append(BinaryProblem(proba[:, 1], codes.astype(float), weight, *rest))
         return problems
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from .._simplex import log_proba, softmax_of_rows
+from .._simplex_array import apply_softmax, log_proba
 from .._typing import FloatArray
 from .._validation import canonical_proba
 from ..datasets import make_overconfident
@@ -42,7 +42,7 @@ def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatAr
     alone = np.vstack([loss.of_labels(row[None]) for row in proba])
     assert np.allclose(losses, alone, rtol=1e-12, atol=1e-12), "a row alone differs"
     inner = proba[(proba > 1e-12).all(axis=1)]
-    deep = softmax_of_rows(np.log(inner))
+    deep = apply_softmax(np.log(inner))
     assert np.allclose(loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9)
 
 
@@ -52,7 +52,7 @@ def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArra
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
     assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), "of_rows"
     logits = 3 * np.random.default_rng(2).normal(size=proba.shape)
-    soft = loss.of_rows(softmax_of_rows(logits), codes)
+    soft = loss.of_rows(apply_softmax(logits), codes)
     assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), "of_logits"
     weight = np.random.default_rng(3).random(len(codes))
     mean = loss.mean(Predictions(proba, codes, weight, np.arange(k)))
@@ -101,7 +101,7 @@ def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray)
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
     slope = loss.slope(proba, rate)
     ahead, behind = (
-        loss.of_labels(softmax_of_rows(log_proba(proba) + side * rate)) for side in (step, -step)
+        loss.of_labels(apply_softmax(log_proba(proba) + side * rate)) for side in (step, -step)
     )
     expected = (ahead - behind) / (2 * step)
     gap = np.abs(slope - expected).max() / (1 + np.abs(expected).max())

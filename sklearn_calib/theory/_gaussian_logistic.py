@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 
 from .._argument_checks import is_number
 from .._random import legacy_generator
-from .._simplex import two_classes_of_margin
+from .._simplex_array import convert_log_odds
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import read_numbers
 from ..datasets import make_two_gaussians
@@ -205,7 +205,7 @@ class GaussianLogisticModel:
             risk, least = loss(expit(z), q), loss(q, q)
         else:
             rule, truth = get_loss(loss, 2).without_floor(), np.column_stack([1 - q, q])
-            risk, least = (rule.expected(two_classes_of_margin(m), truth) for m in (z, slope * z))
+            risk, least = (rule.expected(convert_log_odds(m), truth) for m in (z, slope * z))
         risk, refinement = float(weight @ risk), float(weight @ least)
         return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
 

@@ -8,7 +8,7 @@ import pytest
 from refused import refuses
 from scipy.special import expit
 
-from sklearn_calib._kernels._logit_axis import EDGES, LogitAxis, histogram, number
+from sklearn_calib._kernels._picture_axes import EDGES, LogitAxis, histogram, number
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import DecisionCurveDisplay, ReliabilityDisplay
 from sklearn_calib.metrics import reliability_curve

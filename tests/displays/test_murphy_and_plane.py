@@ -6,7 +6,7 @@ import pytest
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._loss_plane import Plane, label_places
+from sklearn_calib._kernels._picture_axes import Plane, label_places
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import decompose_loss

@@ -20,7 +20,7 @@ from other_languages import (
 from refused import fields_of, refuses
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
 
-from sklearn_calib._simplex import two_classes_of_margin
+from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.export import _sql as sql_text
 from sklearn_calib.export import to_dict, to_sql
 from sklearn_calib.export._dialects import DIALECTS
@@ -138,10 +138,10 @@ def test_steps_are_exact(dialect):
 
 
 def test_log_odds_of_steps_keep_their_digits():
-    method = VennAbers().fit(two_classes_of_margin(np.array([-900.0, -800, 30, 900])), [0, 1, 0, 1])
+    method = VennAbers().fit(convert_log_odds(np.array([-900.0, -800, 30, 900])), [0, 1, 0, 1])
     x = np.array([-1e5, -900, -850, -800, 29, 30, 31, 900, 901])
     got = as_expression("duckdb", to_dict(method, input="logits"), x)
-    assert np.array_equal(got, method.predict_proba(two_classes_of_margin(x))[:, 1])
+    assert np.array_equal(got, method.predict_proba(convert_log_odds(x))[:, 1])
 
 
 # -- names --------------------------------------------------------------------------------------

@@ -18,12 +18,8 @@ from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex import (
-    least_rounding_above,
-    rank_score,
-    two_classes_of_margin,
-    without_rounding_noise,
-)
+from sklearn_calib._kernels._log_odds import compute_rank_score, invert_rounding, round_to_36_bits
+from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import ExportedMap, from_dict, to_dict
@@ -148,13 +144,13 @@ def test_edges_tell_rounded_scores_apart():
     rng = np.random.default_rng(0)
     size = 10.0 ** rng.uniform(-12, 4, 4000)
     bounds = np.concatenate([size, -size, 2.0 ** np.arange(-40, 12), -(2.0 ** np.arange(-40, 12))])
-    bounds = np.concatenate([bounds, without_rounding_noise(bounds, 0), [0.0]])
+    bounds = np.concatenate([bounds, round_to_36_bits(bounds, 0), [0.0]])
     for inclusive in (True, False):
-        edges = least_rounding_above(bounds, inclusive=inclusive)
+        edges = invert_rounding(bounds, inclusive=inclusive)
         compare = np.greater_equal if inclusive else np.greater
-        assert compare(without_rounding_noise(edges, 0), bounds).all()
+        assert compare(round_to_36_bits(edges, 0), bounds).all()
         below = np.nextafter(edges, -np.inf)
-        assert not compare(without_rounding_noise(below, 0), bounds).any()
+        assert not compare(round_to_36_bits(below, 0), bounds).any()
 
 
 def test_ties_of_step_functions():
@@ -163,7 +159,7 @@ def test_ties_of_step_functions():
     method = VennAbers().fit(p, y)
     noise = np.ldexp(1.0, np.frexp(method.scores_)[1] - 38)
     near = np.concatenate([method.scores_ + part * noise for part in (-3, -1.01, -1, 0, 1, 1.01)])
-    rows = two_classes_of_margin(near)
+    rows = convert_log_odds(near)
     got = from_dict(to_dict(method)).predict_proba(rows)
     assert np.array_equal(got, method.predict_proba(rows))
 
@@ -180,9 +176,9 @@ def rounded_by_arithmetic(x, absolute):
 def test_rounding_by_arithmetic():
     rng = np.random.default_rng(1)
     x = rng.choice([-1, 1], 200_000) * 10.0 ** rng.uniform(-15, 5, 200_000)
-    assert np.array_equal(rounded_by_arithmetic(x, True), without_rounding_noise(x, 0))
+    assert np.array_equal(rounded_by_arithmetic(x, True), round_to_36_bits(x, 0))
     p = 10.0 ** -rng.uniform(0, 290, 200_000)
-    assert np.array_equal(rounded_by_arithmetic(p, False), without_rounding_noise(p))
+    assert np.array_equal(rounded_by_arithmetic(p, False), round_to_36_bits(p))
 
 
 # -- details ----------------------------------------------------------------------------------
@@ -211,7 +207,7 @@ def test_tables_keep_their_bound(name, bound):
     rows = canonical_proba(size * rng.normal(size=len(size)), kind="logits")
     if name.startswith("adaptive"):  # its jumps too
         knots = np.array(document["map"]["knots"])
-        nearby = without_rounding_noise(np.append(knots, knots + 2.0**-30), 0)
+        nearby = round_to_36_bits(np.append(knots, knots + 2.0**-30), 0)
         rows = canonical_proba(nearby, kind="logits")
     got = from_dict(document).predict_proba(rows)
     assert np.abs(got - method.predict_proba(rows)).max() <= bound
@@ -237,7 +233,7 @@ def test_scores_of_pairs_as_ranks():
     """Zeros and the smallest numbers, which Platt scaling cannot tell apart, keep their order."""
     p = np.array([0.0, 5e-324, 1e-310, 1e-300, 1e-40, 0.5])
     rows = np.column_stack([1 - p, p])
-    assert (np.diff(rank_score(rows)) > 0).all()
+    assert (np.diff(compute_rank_score(rows)) > 0).all()
     method = fitted("isotonic", 2)
     assert np.array_equal(
         from_dict(to_dict(method)).predict_proba(rows), method.predict_proba(rows)

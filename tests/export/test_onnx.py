@@ -19,7 +19,7 @@ from export_cases import (
 from refused import refuses
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex import log_proba
+from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, document_of

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel, canonical_proba, maps
-from sklearn_calib._simplex import two_classes_of_margin
+from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import to_dict
 from sklearn_calib.maps import Rows, TensorRows
@@ -61,7 +61,7 @@ def test_pickles_hold_the_fields_alone():
     line = maps.PiecewiseLinear(
         input="logit", knots=knots, values=1 / (1 + np.exp(-knots)), domain=[-3, 3]
     )
-    size, proba = len(pickle.dumps(line)), two_classes_of_margin(knots / 2)
+    size, proba = len(pickle.dumps(line)), convert_log_odds(knots / 2)
     before = line(proba)
     assert "_tables" in vars(line)  # which follow from the knots
     assert len(pickle.dumps(line)) == size

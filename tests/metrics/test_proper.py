@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._simplex import softmax_of_rows
+from sklearn_calib._simplex_array import apply_softmax
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import LogLoss, all_metrics, brier_loss, log_loss
 
@@ -83,6 +83,6 @@ def test_the_log_loss_of_logits_of_two_classes(dtype):
     logits[0], codes = [-500, 500], rng.integers(0, 2, 200)
     codes[0] = 0
     for loss in (LogLoss(), LogLoss(floored=False)):
-        own, proba = loss.of_logits(logits, codes), softmax_of_rows(logits)
+        own, proba = loss.of_logits(logits, codes), apply_softmax(logits)
         np.testing.assert_allclose(own, loss.of_rows(proba, codes), rtol=1e-12, atol=1e-15)
     assert own[0] == 1000 and own.dtype == np.float64

@@ -5,7 +5,8 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._simplex import rank_score, two_classes_of_margin
+from sklearn_calib._kernels._log_odds import compute_rank_score
+from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.recalibrators import AdaptiveCalibration
@@ -152,7 +153,7 @@ def test_rounding_noise_decides_nothing(neighborhood):
     method = AdaptiveCalibration(neighborhood, prior_weight=0).fit(*make_overconfident(2, 300))
 
     def value(x):
-        return method.predict_proba(two_classes_of_margin(x))[:, 1]
+        return method.predict_proba(convert_log_odds(x))[:, 1]
 
     grid = np.linspace(-4.0, 4.0, 4001)
     jump = np.flatnonzero(np.abs(np.diff(value(grid))) > 1e-4)[::5]
@@ -162,7 +163,7 @@ def test_rounding_noise_decides_nothing(neighborhood):
         middle = low + (high - low) / 2
         same = value(middle) == value(low)
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    below, above = (rank_score(two_classes_of_margin(x)) for x in (low, high))
+    below, above = (compute_rank_score(convert_log_odds(x)) for x in (low, high))
     assert (below < above).all()
 
 

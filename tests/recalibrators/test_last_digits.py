@@ -10,7 +10,7 @@ from words import QUICKER
 
 from sklearn_calib._kernels._expected_link import log_likelihood
 from sklearn_calib._kernels._logistic import fit_logistic
-from sklearn_calib._simplex import log_odds
+from sklearn_calib._simplex_array import compute_log_odds
 from sklearn_calib.recalibrators import AngularCalibration, StackedCalibration
 
 
@@ -57,7 +57,7 @@ def test_an_angular_fit_ends_where_its_slope_is_rounding(link):
     proba, soft, weight = shares(3, seed=5)
     items, labels, mass = doubled(soft, weight)
     parts = AngularCalibration(link=link).fit(proba[items], labels, mass).one_vs_rest_
-    scores = log_odds(np.stack([1 - proba, proba], -1)[items].reshape(-1, 2)).reshape(-1, 3)
+    scores = compute_log_odds(np.stack([1 - proba, proba], -1)[items].reshape(-1, 2)).reshape(-1, 3)
     for c, part in enumerate(parts):
         s = (scores[:, c] - part.center_) / part.norm_
         a, b, theta = part.link_slope_, part.link_intercept_, part.theta_

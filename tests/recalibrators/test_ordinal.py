@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib._kernels._ordinal import thresholds
-from sklearn_calib._simplex import log_proba
+from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.metrics import log_loss, ranked_probability_score

@@ -1,0 +1,32 @@
+"""Whether weights count rows."""
+
+import numpy as np
+
+from ._typing import FloatArray
+
+#: Above it, neighbouring whole numbers are one float64.
+_MAX_COUNT = 2.0**53
+_COUNT_TOLERANCE = 1e-6
+#: Weights that mostly show of which kind all are.
+_SAMPLE_WEIGHTS = 100
+
+
+def are_counts(weight: FloatArray) -> bool:
+    """Return whether all weights are whole numbers up to 2^53, or within 1e-6 of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib._count_weights import are_counts
+    >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
+    (True, False, False)
+    """
+    if not (_is_whole(weight[:_SAMPLE_WEIGHTS]).all() and weight.max() <= _MAX_COUNT):
+        return False
+    return bool(_is_whole(weight).all())
+
+
+def _is_whole(weight):
+    """Return which weights are whole numbers up to rounding; a light row is not an absent one."""
+    near = np.rint(weight)
+    return abs(weight - near) <= _COUNT_TOLERANCE * (near > 0)

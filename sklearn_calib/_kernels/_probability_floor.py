@@ -1,0 +1,137 @@
+"""What an exact zero among probabilities counts as."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._simplex_array import (
+    SMALLEST_PROBABILITY,
+    attach_log_proba,
+    get_absent_mask,
+    has_exact_log,
+)
+from .._typing import FloatArray
+
+#: The smallest probability of these rows may be large, and a new row may have a smaller one.
+LARGEST_FLOOR = 0.01
+
+
+_EXPONENTS = 1076  # of float64 in [0, 1]
+
+
+_FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
+
+
+_MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
+
+
+#: How far a multiple of 1 / N may be off: as far as float32 rounds.
+SHARE_ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class FloorStatistics:
+    """What the floor depends on. Statistics of blocks of rows can be added.
+
+    They tell which values there are, not how often: a repeated row or a weight changes nothing.
+    """
+
+    zeros: bool
+    smallest: FloatArray  # positive value of each binary exponent, infinite without any
+    levels: int  # the least N for which all values are multiples of 1 / N, 0 without any
+
+    def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
+        levels = math.lcm(self.levels, other.levels)
+        return FloorStatistics(
+            self.zeros or other.zeros,
+            np.minimum(self.smallest, other.smallest),
+            levels if levels <= _MOST_LEVELS else 0,
+        )
+
+    @property
+    def floor(self) -> float:
+        """Half of a vote if values are shares of votes, else half the smallest positive value.
+
+        If there are exact zeros, values far below all others are rounding noise, and zeros too.
+        """
+        if self.levels:
+            return _clip_half(1.0 / self.levels)
+        there = np.flatnonzero(self.smallest < np.inf)
+        if len(there) == 0:
+            return _clip_half(1.0)
+        wide = np.flatnonzero(np.diff(there) >= _FAR_BELOW)
+        first = there[wide[0] + 1] if self.zeros and len(wide) else there[0]
+        return _clip_half(float(self.smallest[first]))
+
+
+def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
+    """Return the statistics of rows; without `shares` no multiples of 1 / N are looked for."""
+    plain = np.asarray(proba)
+    low = plain[(plain > 0) & (plain <= 2 * LARGEST_FLOOR)]
+    smallest = np.full(_EXPONENTS, np.inf)
+    np.minimum.at(smallest, np.frexp(low)[1] + _EXPONENTS - 2, low)
+    if len(low) < np.count_nonzero(plain):
+        smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
+    return FloorStatistics(bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0)
+
+
+def estimate_floor(proba: FloatArray) -> float:
+    """Return what an exact zero counts as, see `FloorStatistics.floor`."""
+    plain, absent = np.asarray(proba), get_absent_mask(proba)
+    if absent is not None:
+        plain = plain[~absent][:, None]
+    if has_exact_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_shares(plain)):
+        return _clip_half(float(plain.min(initial=1.0, where=plain > 0)))
+    return collect_floor_statistics(plain).floor
+
+
+def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
+    """Raise probabilities below the floor to it, and divide their rows by the sum.
+
+    Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
+    """
+    if has_exact_log(proba):
+        return proba
+    absent, under = get_absent_mask(proba), np.asarray(proba) < floor
+    if absent is not None:
+        under &= ~absent
+    low = under.any(axis=1)
+    if not low.any():
+        return proba
+    out = np.array(proba)
+    rows = np.maximum(out[low], floor)
+    if absent is not None:
+        rows[absent[low]] = 0.0
+    out[low] = rows / rows.sum(axis=1, keepdims=True)
+    return out if absent is None else attach_log_proba(out, absent)
+
+
+def _clip_half(smallest):
+    return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, LARGEST_FLOOR))
+
+
+def _may_be_shares(plain):
+    """Return whether some of the values are multiples of one 1 / N, as shares of votes are."""
+    return bool(_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
+
+
+def _find_levels(plain):
+    """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
+    flat = plain.ravel()
+    fits = _fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
+    while fits.any():
+        levels = int(fits.argmax()) + 1
+        scaled = flat * levels
+        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > SHARE_ROUNDING * levels)
+        if len(wrong) == 0:
+            return levels
+        fits &= _fitting_levels(flat[wrong[:32]])
+    return 0
+
+
+def _fitting_levels(values):
+    """Return for N = 1, ..., 1000 whether all of the values are multiples of 1 / N."""
+    scaled = np.multiply.outer(np.arange(1, _MOST_LEVELS + 1), values)
+    away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
+    return away <= SHARE_ROUNDING * np.arange(1, _MOST_LEVELS + 1)

@@ -1,0 +1,107 @@
+"""The two-class problems inside of a table of probabilities."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from .._simplex_array import attach_log_proba, get_exact_log, take_columns
+from .._typing import AnyArray, FloatArray, IntArray, Multiclass
+
+
+class TwoClasses(NamedTuple):
+    """Rows of a table of probabilities as one two-class problem."""
+
+    number: int  # of the class that is asked about; 0 if it is the predicted one of each row
+    rows: Any  # which of the table
+    score: FloatArray  # of these rows
+    target: Any  # a row has the event if its label is this: one class, or one for each row
+
+
+def make_two_class_problems(
+    kind: Multiclass, plain: AnyArray, positive: int = 1
+) -> list[TwoClasses]:
+    """Return the two-class problems that a `multiclass` option makes of a table.
+
+    Of two classes the table may have the last column alone. "auto" asks of two classes for the
+    positive one, of more for the predicted one, as "confidence" does; "top_label" does so for
+    the rows of each predicted class, "classwise" for every class.
+    """
+    everything = slice(None)
+    if kind == "auto" and plain.shape[1] <= 2:
+        return [TwoClasses(positive, everything, plain[:, positive - 2], positive)]
+    if kind == "classwise":
+        columns = (np.ascontiguousarray(plain[:, c]) for c in range(plain.shape[1]))
+        return [TwoClasses(c, everything, score, c) for c, score in enumerate(columns)]
+    top = plain.argmax(axis=1)
+    score = plain[np.arange(len(plain)), top]
+    if kind != "top_label":
+        return [TwoClasses(0, everything, score, top)]
+    predicted = ((int(c), np.flatnonzero(top == c)) for c in np.unique(top))
+    return [TwoClasses(c, rows, score[rows], c) for c, rows in predicted]
+
+
+def iter_two_class_pairs(
+    kind: Multiclass, proba: FloatArray, positive: int = 1
+) -> Iterator[tuple[TwoClasses, FloatArray]]:
+    """Yield `make_two_class_problems` of all rows with two columns, which keep logarithms."""
+    problems = make_two_class_problems(kind, np.asarray(proba), positive)
+    if kind == "classwise":
+        yield from zip(problems, iter_one_vs_rest(proba), strict=True)
+    elif kind == "auto" and proba.shape[1] == 2:
+        yield problems[0], proba if positive == 1 else take_columns(proba, np.array([1, 0]))
+    else:
+        yield problems[0], pair_top_with_rest(proba, problems[0].target)
+
+
+def name_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
+    """Return the name of a problem: "class x", "confidence" or "predicted x"."""
+    if kind == "confidence" or (kind == "auto" and len(classes) > 2):
+        return "confidence"
+    return f"{'predicted' if kind == 'top_label' else 'class'} {classes[number]}"
+
+
+def pair_with_rest(proba: FloatArray, column: int) -> FloatArray:
+    """Return the problem "this column or another" as an array of shape (n_samples, 2)."""
+    others = np.delete(np.arange(proba.shape[1]), column)
+    plain = np.asarray(proba)
+    pair = np.column_stack([plain[:, others].sum(axis=1), plain[:, column]])
+    log = get_exact_log(proba)
+    if log is None:
+        return pair
+    rest = special.logsumexp(log[:, others], axis=1)
+    return attach_log_proba(pair, np.column_stack([rest, log[:, column]]))
+
+
+def iter_one_vs_rest(proba: FloatArray) -> Iterator[FloatArray]:
+    """Yield `pair_with_rest` of every column in turn, in O(n k) together."""
+    plain = np.asarray(proba)
+    log = get_exact_log(proba)
+    others = combine_others(np.add, plain, 0.0)
+    log_others = None if log is None else combine_others(np.logaddexp, log, -np.inf)
+    for column in range(plain.shape[1]):
+        pair = np.column_stack([others[:, column], plain[:, column]])
+        if log is not None and log_others is not None:
+            pair = attach_log_proba(pair, np.column_stack([log_others[:, column], log[:, column]]))
+        yield pair
+
+
+def combine_others(operation: Any, table: FloatArray, neutral: float) -> Any:
+    """Return the operation over all columns but one, for each column."""
+    joined = np.full_like(table, neutral)
+    joined[:, 1:] = operation.accumulate(table[:, :-1], axis=1)
+    after = operation.accumulate(table[:, :0:-1], axis=1)[:, ::-1]
+    joined[:, :-1] = operation(joined[:, :-1], after)
+    return joined
+
+
+def pair_top_with_rest(proba: FloatArray, top: IntArray) -> FloatArray:
+    """Return the problem "class top[i] or another" for each row i, of shape (n_samples, 2)."""
+    columns = np.arange(proba.shape[1])
+    order = np.argsort(columns != np.asarray(top)[:, None], axis=1, kind="stable")
+    moved = np.take_along_axis(np.asarray(proba), order, axis=1)
+    log = get_exact_log(proba)
+    if log is not None:
+        moved = attach_log_proba(moved, np.take_along_axis(log, order, axis=1))
+    return pair_with_rest(moved, 0)
