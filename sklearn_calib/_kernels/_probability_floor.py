@@ -104,7 +104,7 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     if absent is not None:
         rows[absent[low]] = 0.0
     out[low] = rows / rows.sum(axis=1, keepdims=True)
-    return out if absent is None else attach_log_proba(out, absent)
+    return out if absent is None else attach_log_proba(out, None, absent)
 
 
 def _clip_half(smallest):
