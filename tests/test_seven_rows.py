@@ -273,8 +273,8 @@ class Blocks:
             self.count += 1
             yield "".join(lines[start:end])
 
-    def arrow(self, source, batch_size, columns=None):
-        for batch in arrow.batches_of(source, SEVEN, columns):
+    def arrow(self, source, batch_size, columns=None, group=None, first=0):
+        for batch in arrow.batches_of(source, SEVEN, columns, group, first):
             self.count += 1
             yield batch
 

@@ -4,9 +4,9 @@ import argparse
 import csv
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count, takewhile
 from typing import Any, Literal
 
+from .._files.columns import list_columns
 from .._files.tables import FORM
 from .._show import quoted
 from ._messages import invalid_option
@@ -246,11 +246,8 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
 
 def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     """Names of columns; that of a list, whose values are columns by place, stands for them all."""
-    names: list[str] = []
-    for name in split_names(values, present):
-        places = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
-        names += ([] if name in present else [*places]) or [name]
-    return names
+    names = split_names(values, present)
+    return [column for name in names for column in list_columns(name, present)]
 
 
 def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:

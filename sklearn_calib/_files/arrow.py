@@ -16,10 +16,11 @@ _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
 def parquet_file(source: Any) -> Any:
-    """A path or stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
+    """Return a stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
     parquet = pyarrow_that("reads parquet", "pyarrow.parquet")
-    # what is read ahead would be kept
-    return parquet.ParquetFile(source, buffer_size=_PAGES, pre_buffer=False)
+    # what is read ahead is kept until the file is closed: a price to pay for slow streams alone
+    ahead = type(source).__module__.startswith("pyarrow")
+    return parquet.ParquetFile(source, buffer_size=_PAGES, pre_buffer=ahead)
 
 
 class ArrowFile:
@@ -64,31 +65,47 @@ class ArrowFile:
 
 
 def batches_of(
-    source: Any, batch_size: int, columns: Sequence[str] | None = None
+    source: Any,
+    batch_size: int,
+    columns: Sequence[str] | None = None,
+    group: int | None = None,
+    first: int = 0,
 ) -> Iterator[tuple[Any, float]]:
-    """Batches of a ParquetFile or ArrowFile, and how much has been read."""
+    """Yield batches of a ParquetFile or ArrowFile, and how much has been read.
+
+    Of parquet a single row `group` may be read, which begins with the row `first`.
+    """
     if source.metadata is None:
         yield from source.shares(batch_size, columns)
         return
-    done, total = 0, source.metadata.num_rows
-    for batch in source.iter_batches(batch_size=batch_size, columns=columns):
+    groups = None if group is None else [group]
+    done, total = first, source.metadata.num_rows
+    for batch in source.iter_batches(batch_size, row_groups=groups, columns=columns):
         done += batch.num_rows
         yield batch, done / total
 
 
-def arrow_frame(table: Any) -> Any:
-    """An Arrow table as a pandas DataFrame, categories as what they stand for."""
-    import pyarrow as pa
+def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
+    """Return an Arrow table as a pandas DataFrame.
 
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    frame = pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
-    for name, column in zip(table.column_names, columns, strict=True):
-        if pa.types.is_integer(column.type) and column.null_count and frame[name].max() >= _EXACT:
-            frame[name] = column.to_pandas(integer_object_nulls=True)
-    return frame
+    If columns may be `nullable`, whole numbers and booleans keep their type beside missing values,
+    and categories are kept; else these become what they stand for.
+    """
+    import pandas as pd
+    from pyarrow import types
+
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if types.is_dictionary(column.type) and not nullable:
+            column = column.cast(column.type.value_type)
+        columns[name] = column.to_pandas()
+        is_whole = types.is_integer(column.type)
+        if column.null_count and nullable and (is_whole or types.is_boolean(column.type)):
+            dtype = pd.Int64Dtype() if is_whole else pd.BooleanDtype()
+            columns[name] = dtype.__from_arrow__(column)
+        elif column.null_count and is_whole and columns[name].max() >= _EXACT:
+            columns[name] = column.to_pandas(integer_object_nulls=True)
+    return pd.DataFrame(columns, copy=False)
 
 
 def split_records(table: Any) -> Any:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from decimal import Decimal
+from itertools import count, takewhile
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ _ALL_PERCENT = "Write all of them in percent, or none."
 _ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _ASCII_NUMBER = f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
-_NO_TIME = np.iinfo(np.int64).min  # of Arrow's ticks: NaT
 
 
 class Block(NamedTuple):
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    columns : DataFrame, or dict of str to Arrow array, pandas Series or ndarray
+    columns : DataFrame
     file : str
         Empty for data in memory.
     decimal : str or None
@@ -65,8 +65,7 @@ class Block(NamedTuple):
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        framed = hasattr(self.columns, "iloc")
-        return len(self.columns if framed else next(iter(self.columns.values())))
+        return len(self.columns)
 
     @property
     def source(self) -> str:
@@ -79,20 +78,16 @@ class Block(NamedTuple):
         return self.first + int(place if self.rows is None else self.rows[place])
 
     def only(self, chosen: Any) -> "Block":
-        """Some rows, by their places or a mask, which keep their rows of the file."""
+        """Return some rows, by their places or a mask, which keep their rows of the file."""
         rows = (np.arange(self.n_rows) if self.rows is None else self.rows)[chosen]
-        if hasattr(self.columns, "iloc"):
-            return self._replace(
-                columns=self.columns.iloc[chosen].reset_index(drop=True), rows=rows
-            )
-        columns = {name: taken(column, chosen) for name, column in self.columns.items()}
+        columns = self.columns.iloc[chosen].reset_index(drop=True)
         return self._replace(columns=columns, rows=rows)
 
     def filled(self, names: Collection[str]) -> AnyArray:
-        """Which rows miss no value of some columns."""
+        """Return which rows miss no value of some columns."""
         keep = np.ones(self.n_rows, dtype=bool)
         for name in names:
-            keep &= ~_missing(self.columns[name])
+            keep &= self.columns[name].notna().to_numpy()
         return keep
 
     def number_of_rows_in_words(self, holes: Any) -> str:
@@ -100,53 +95,22 @@ class Block(NamedTuple):
         return rows_in_words([self.row(place) for place in holes])
 
 
-def taken(column: Any, chosen: Any) -> Any:
-    """Some rows of a column, by their places or a mask, or of a DataFrame."""
-    if is_arrow(column):
-        import pyarrow as pa
-
-        return column.filter(pa.array(chosen)) if chosen.dtype == bool else column.take(chosen)
-    return column.iloc[chosen] if hasattr(column, "iloc") else column[chosen]
-
-
-def is_arrow(column: Any) -> bool:
-    """Whether a column is an array of pyarrow."""
-    return type(column).__module__.startswith("pyarrow")
-
-
-def of_pandas(column: Any) -> Any:
-    """A column, that of pyarrow as a pandas Series."""
-    return column.to_pandas() if is_arrow(column) else column
-
-
-def _missing(column):
-    """Which values of a column are not there."""
-    from .._validation import is_missing
-
-    if is_arrow(column):
-        import pyarrow.compute as pc
-
-        return pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
-    if hasattr(column, "isna"):
-        return column.isna().to_numpy()
-    if column.dtype.kind in "fc":
-        return np.isnan(column)
-    if column.dtype.kind == "O":
-        return np.array([is_missing(value) for value in column], dtype=bool)
-    return np.zeros(len(column), dtype=bool)
+def list_columns(name: str, present: Collection[str]) -> list[str]:
+    """Return the columns that hold the values of a list by their places, else the name alone."""
+    numbered = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
+    return ([] if name in present else [*numbered]) or [name]
 
 
 def check_filled(block: Block, name: str, what: str, missing: Any = None) -> None:
     """Refuse a column where a value is missing; `missing` says where, if that is known."""
-    holes = np.flatnonzero(
-        np.asarray(_missing(block.columns[name]) if missing is None else missing)
-    )
-    if len(holes):
+    if missing is None:
+        missing = block.columns[name].isna().to_numpy()
+    if missing.any():
         origin = f" of {block.source}" if block.source else ""
-        got = f"nan in {block.number_of_rows_in_words(holes)} of column {quoted(name)}{origin}"
+        rows = block.number_of_rows_in_words(np.flatnonzero(missing))
         raise invalid_input(
             expected=f"a {what} in every row",
-            got=got,
+            got=f"nan in {rows} of column {quoted(name)}{origin}",
             hint=FILL_LABELS if what == "label" else FILL,
         )
 
@@ -167,11 +131,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
     unless there may be `holes`.
     """
     column = block.columns[name]
-    if is_arrow(column):
-        column = _from_arrow(column, None if holes else (block, name))
-    if not hasattr(column, "iloc"):
-        numbers = column
-    elif getattr(column.dtype, "kind", "O") in "fiub":
+    if getattr(column.dtype, "kind", "O") in "fiub":
         plain_type = isinstance(column.dtype, np.dtype)
         numbers = column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
         if block.of_csv:
@@ -185,22 +145,6 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
     if numbers.dtype.kind == "f" and not holes:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
-
-
-def _from_arrow(column, place):
-    """A column of pyarrow as an array of numbers, or as a Series of what else it holds."""
-    from pyarrow import float64, string, types
-
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if place is not None and column.null_count:
-        check_filled(*place, "number", column.is_null())
-    if types.is_decimal(column.type):
-        column = column.cast(string()).cast(float64())  # correctly rounded
-    kind = column.type
-    if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
-        return column.to_numpy(zero_copy_only=False)
-    return column.to_pandas()
 
 
 def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
@@ -217,13 +161,13 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
 def in_percent(block: Block, name: str) -> bool:
     """Whether the numbers of a column, which `number_values` has read, are written with %."""
     if block.forms is None:
-        return _in_percent(of_pandas(block.columns[name]))
+        return _in_percent(block.columns[name])
     return bool(block.forms.get((name, "%")))
 
 
 def check_form(block: Block, name: str) -> None:
     """Refuse a block of a file whose numbers are written otherwise than those above."""
-    column = of_pandas(block.columns[name])
+    column = block.columns[name]
     filled = column.dropna()
     if block.forms is None or not len(filled):
         return
@@ -302,7 +246,7 @@ def _in_percent(column):
 
 
 def _invalid_text(block, name, row, cure=None):
-    value = of_pandas(block.columns[name]).iloc[row]
+    value = block.columns[name].iloc[row]
     if cure is None:
         cure = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):
@@ -370,16 +314,9 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     labels are refused.
     """
     column = block.columns[name]
-    if is_arrow(column):
-        from pyarrow import types
-
-        kind = column.type
-        if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
-            if column.null_count:
-                check_filled(block, name, "label", column.is_null())
-            return column.to_numpy(zero_copy_only=False)
-    elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
-        return np.asarray(column)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        check_filled(block, name, "label")
+        return column.to_numpy()
     labels = coded(block, name, "label")
     if block.of_csv and not names:
         typed = values_of_text(labels.values.tolist(), block.decimal)
@@ -402,13 +339,7 @@ def coded(block: Block, name: str, what: str | None = "value") -> Coded:
 
     Missing ones are refused, as a missing `what`; where that is None, they are None.
     """
-    column = block.columns[name]
-    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
-        found, codes = np.unique(column, return_inverse=True)
-        values = found.tolist()
-    else:
-        values, codes = _coded_objects(column)
-    values, codes = _without_missing(values, codes)
+    values, codes = _factorize(block.columns[name])
     holes = codes < 0
     if not holes.any():
         return Coded(array_of(values), codes)
@@ -420,45 +351,24 @@ def coded(block: Block, name: str, what: str | None = "value") -> Coded:
 
 
 def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
-    """A column of numbers or dates as an array, any other as (its values, the place of each row).
+    """Return numbers or dates as an array, any other column as its values and their places.
 
     Missing values are NaN or NaT, or at place -1.
     """
-    if is_arrow(column):
-        import pyarrow as pa
-
-        kind = column.type
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-            return column.to_numpy(zero_copy_only=False)
-        if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-            ticks = column.cast("int64").fill_null(_NO_TIME).to_numpy(zero_copy_only=False)
-            return ticks.view(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")
-    elif isinstance(column, np.ndarray):
-        if column.dtype.kind in "fiumM":
-            return column
-    else:
-        if getattr(column.dtype, "tz", None) is not None:
-            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        if column.dtype.kind in "fiumM":
-            plain_type = isinstance(column.dtype, np.dtype)
-            return column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
-    return _without_missing(*_coded_objects(column))
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if column.dtype.kind not in "fiumM":
+        return _factorize(column)
+    plain_type = isinstance(column.dtype, np.dtype)
+    return column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
 
 
-def _coded_objects(column):
-    """The different values of a column, in whatever order, and the place of each row's; or -1."""
-    if is_arrow(column):
-        pieces = column.dictionary_encode()
-        codes = pieces.indices.cast("int64").fill_null(-1).to_numpy()
-        return pieces.dictionary.to_pylist(), codes
-    if hasattr(column, "iloc"):
-        import pandas as pd
+def _factorize(column):
+    """Return the different values of a column, in whatever order, and the place of each row's."""
+    import pandas as pd
 
-        codes, found = pd.factorize(column)
-        return found.tolist(), codes
-    places: dict[Any, int] = {}
-    codes = np.array([places.setdefault(value, len(places)) for value in column], dtype=np.intp)
-    return [*places], codes
+    codes, values = pd.factorize(column)
+    return _without_missing(values.tolist(), codes)
 
 
 def _without_missing(values, codes):

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from .._show import plain, quoted
@@ -86,6 +87,9 @@ def table_blocks(
     skip_rows: int | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
+    stream: Any = None,
+    row_groups: Collection[int] | None = (),
+    nullable: bool = False,
 ) -> Iterator[Block]:
     """What `read_table` reads, in blocks of rows: memory does not grow with the file.
 
@@ -97,6 +101,12 @@ def table_blocks(
         Bytes of a file of text that are read at a time; None reads all.
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
+    stream : file object, default=None
+        The content of the file, where it is open.
+    row_groups : collection of int, or None
+        Which ones of a parquet file are read, one after the other; None for each of them.
+    nullable : bool, default=False
+        As in `arrow_frame`.
     """
     rows, forms = 0, dict[tuple[str, str], Any]()
 
@@ -104,20 +114,18 @@ def table_blocks(
         # without a column no row is counted: folders may hold all that is needed
         return pick(names) or names[:1]
 
-    with reading(file), opened(file) as stream:
+    with reading(file), stream or opened(file) as stream:
         kind = kind_of(stream, file)
         form = sep, decimal, encoding, header, skip_rows
         if kind == "csv":
             tables = _read_csv(stream, file, pick_some, form, size, as_text)
         else:
-            found = _typed(kind, stream, file, pick_some, form, size)
-            has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
-            tables = (t._replace(decimal=decimal) if has_text else t for t in found)
+            tables = _typed(kind, stream, file, pick_some, form, size, row_groups, nullable)
         for table in tables:
             if table.n_rows:
                 yield table._replace(forms=forms)
             rows += table.n_rows
-    if not rows:
+    if not rows and (kind != "parquet" or row_groups == ()):  # a row group may be empty
         raise invalid_input(expected=f"rows in {plain(file)}", got="none", hint=NO_ROWS)
 
 
@@ -203,49 +211,64 @@ def _unreadable(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _typed(kind, stream, file, pick, form, size):
-    """Blocks of a file that is no csv, or all of it where `size` is None."""
+def _typed(kind, stream, file, pick, form, size, *arrow):
+    """Yield blocks of a file that is no csv, or all of it where `size` is None."""
     if size is not None:
-        yield from _typed_blocks(kind, stream, file, pick, form, size)
+        yield from _typed_blocks(kind, stream, file, pick, form, size, *arrow)
         return
-    frames = [block.columns for block in _typed_blocks(kind, stream, file, pick, form, _BLOCK)]
-    if frames:
-        yield Block(joined_frames(frames), file, ".")
+    blocks = [*_typed_blocks(kind, stream, file, pick, form, _BLOCK, *arrow)]
+    if blocks:
+        columns = joined_frames([block.columns for block in blocks])
+        yield Block(columns, file, blocks[0].decimal)
 
 
-def _typed_blocks(kind, stream, file, pick, form, size):
-    _, _, encoding, _, skip_rows = form
-    if kind == "json":
-        if skip_rows:
-            cure = "Leave such lines out of the file"
-            raise invalid_input(
-                "skip_rows",
-                expected="a csv file or a workbook for skip_rows=",
-                got=plain(file),
-                hint=cure,
-            )
-        pieces = json_frames(stream, file, pick, encoding, size)
-    elif kind == "workbook":
-        pieces = iter([(read_workbook(stream, file, pick, skip_rows or 0), 1.0, None)])
-    else:
+def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
+    _, decimal, encoding, _, skip_rows = form
+    if kind in ("parquet", "arrow"):
         source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
-        pieces = _arrow_frames(source, file, pick)
+        for block in _arrow_blocks(source, file, pick, *arrow):
+            yield block._replace(decimal=decimal)  # of numbers that are text, in whatever form
+        return
+    if kind == "workbook":
+        yield Block(read_workbook(stream, file, pick, skip_rows or 0), file, ".")
+        return
+    if skip_rows:
+        cure = "Leave such lines out of the file"
+        raise invalid_input(
+            "skip_rows",
+            expected="a csv file or a workbook for skip_rows=",
+            got=plain(file),
+            hint=cure,
+        )
     first = 0
-    for frame, share, text in pieces:
+    for frame, share, text in json_frames(stream, file, pick, encoding, size):
         yield Block(frame, file, ".", first, share=share, text=text)
         first += len(frame)
 
 
-def _arrow_frames(source, file, pick):
+def _arrow_blocks(source, file, pick, row_groups=(), nullable=False):
     import pyarrow as pa
 
     schema = split_schema(source.schema_arrow)
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
     check_types(needed, schema, file)
-    for batch, share in batches_of(source, _ROWS, needed):
-        table = split_records(pa.Table.from_batches([batch]))
-        yield arrow_frame(table.select(needed)), share, None
+    for group, first in _find_row_groups(source, row_groups):
+        for batch, share in batches_of(source, _ROWS, needed, group, first):
+            table = split_records(pa.Table.from_batches([batch])).select(needed)
+            frame = arrow_frame(table, nullable=nullable)
+            yield Block(frame, file, first=first, share=share, group=group)
+            first += len(frame)
+
+
+def _find_row_groups(source, wanted):
+    """Return the numbers of the row groups to read and their first rows; None means all at once."""
+    if source.metadata is None or wanted == ():
+        return [(None, 0)]
+    numbers = range(source.num_row_groups)
+    ends = accumulate(source.metadata.row_group(number).num_rows for number in numbers)
+    starts = zip(numbers, chain([0], ends), strict=False)
+    return [one for one in starts if wanted is None or one[0] in wanted]
 
 
 # -- csv ------------------------------------------------------------------------------------------

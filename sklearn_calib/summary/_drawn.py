@@ -5,7 +5,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._files.columns import taken
 from .._random import ODD, scrambled
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
@@ -109,7 +108,7 @@ class _KeyedRows(NamedTuple):
     extras: Any
 
     def take(self, rows):
-        return _KeyedRows(*(None if column is None else taken(column, rows) for column in self))
+        return _KeyedRows(*(_take_rows(column, rows) for column in self))
 
     @classmethod
     def joined(cls, parts):
@@ -121,6 +120,12 @@ class _KeyedRows(NamedTuple):
         starts = np.flatnonzero(fresh)
         counts = np.add.reduceat(whole.counts[order], starts) if len(starts) else whole.counts
         return whole.take(order[starts])._replace(counts=counts)
+
+
+def _take_rows(column, rows):
+    if column is None:
+        return None
+    return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
 
 
 def _below(pieces):

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from .._files.columns import Coded, array_of, label_values, values_of_text
+from .._files.columns import array_of, coded, values_of_text
 from .._typing import AnyArray
 from .._validation import read_labels
 from ..exceptions import add_error_context, invalid_input
@@ -84,8 +82,7 @@ def find_classes(
             for block in part.blocks([label]):
                 if drop_missing:
                     block = block.only(block.filled([label]))
-                values = label_values(block, label, names=True)
-                values = values.values if isinstance(values, Coded) else np.unique(values)
+                values = coded(block, label, "label").values
                 if block.of_csv:
                     texts |= dict.fromkeys(values.tolist())
                     decimal = block.decimal

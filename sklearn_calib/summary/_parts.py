@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -10,25 +11,25 @@ from urllib.parse import unquote
 import numpy as np
 
 from .._argument_checks import check_count, require
-from .._files.arrow import split_records, split_schema
-from .._files.columns import Block, taken
-from .._files.opened import files_of
+from .._files.arrow import arrow_frame, check_types, parquet_file
+from .._files.columns import Block, list_columns
+from .._files.csv_text import check_columns
+from .._files.opened import files_of, kind_of, opened
 from .._files.rows import ROWS, pieces_of
-from .._files.tables import FORM, check_columns, check_types, reading, table_blocks
+from .._files.tables import FORM, reading, table_blocks
 from .._show import quoted
 from .._validation import collected
 from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
 
 _ERRORS = OSError, ValueError  # of files; pyarrow's are kinds of these
-_READ_AHEAD = 2**20  # bytes of a column of a parquet file that are fetched at a time
 
 
 # -- files ----------------------------------------------------------------------------------------
 
 
-class ParquetPart(NamedTuple):
-    """A parquet file, or some of its row groups; can be sent to another process.
+class FilePart(NamedTuple):
+    """A file of rows, or some row groups of a parquet file; can be sent to another process.
 
     Attributes
     ----------
@@ -37,90 +38,44 @@ class ParquetPart(NamedTuple):
     path : str
     filesystem : pyarrow FileSystem or None
         None for files of this machine.
+    options : dict
+        ``sep``, ``decimal``, ``encoding``, ``header``, ``skip_rows`` of a csv file.
+    texts : tuple of str
+        The columns that stay text in a csv file.
     groups : tuple of int or None
         The row groups; None for all.
     """
 
     name: str
     path: str
-    filesystem: Any = None
+    filesystem: Any
+    options: dict[str, Any]
+    texts: tuple[str, ...]
     groups: tuple[int, ...] | None = None
 
     def open(self) -> Any:
-        parquet = require("pyarrow.parquet", "cli")
-        source = (
-            self.path if self.filesystem is None else self.filesystem.open_input_file(self.path)
-        )
-        ahead = self.filesystem is not None  # what is read ahead is kept until the file is closed
-        return parquet.ParquetFile(source, buffer_size=_READ_AHEAD, pre_buffer=ahead)
+        """Open the file as a binary stream."""
+        if self.filesystem is not None:
+            return self.filesystem.open_input_file(self.path)
+        return opened(self.path)
 
-    def split(self, numbers: Sequence[str]) -> "list[ParquetPart]":
-        """One part for each row group; numbers that are text are written as in those above."""
+    def split(self, numbers: Sequence[str]) -> "list[FilePart]":
+        """Return one part per row group; numbers that are text are written as in those above."""
         from pyarrow import types
 
-        with self.open() as file:
+        with reading(self.name), self.open() as stream:
+            if kind_of(stream, self.path) != "parquet":
+                return [self]
+            file = parquet_file(stream)
             of_text = (f for f in file.schema_arrow if f.name in numbers)
             if any(not types.is_primitive(f.type) for f in of_text):
                 return [self]
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        with reading(self.name, _ERRORS), self.open() as file:
-            yield from self._blocks(file, needed)
+        """Yield some columns, of which the names of folders may hold some."""
+        import pandas as pd
 
-    def _blocks(self, file, needed):
-        schema = split_schema(file.schema_arrow)
-        names = schema.names
-        folders = {k: v for k, v in folder_values(self.path).items() if k not in names}
-        inside = [name for name in needed if name not in folders]
-        check_columns(inside, names, self.name)
-        check_types(inside, schema, self.name)
-        first = 0
-        forms: dict[Any, bool] = {}
-        for group in range(file.num_row_groups):
-            n_rows = file.metadata.row_group(group).num_rows
-            if self.groups is None or group in self.groups:
-                read = file.iter_batches(ROWS, row_groups=[group], columns=inside)
-                batches = (piece for batch in read for piece in _split_batches(batch))
-                total = file.metadata.num_rows
-                for block in _arrow_blocks(batches, self.name, forms, first, folders, total):
-                    yield block._replace(group=group)
-            first += n_rows
-
-
-def _split_batches(batch):
-    import pyarrow as pa
-
-    return split_records(pa.Table.from_batches([batch])).to_batches()
-
-
-class SummaryPart(NamedTuple):
-    """A file that `CalibrationSummary.to_parquet` wrote."""
-
-    name: str
-    path: str
-
-
-class TablePart(NamedTuple):
-    """A file of any other kind: csv, JSON lines, Arrow, a workbook.
-
-    Attributes
-    ----------
-    name : str
-        What messages call the file.
-    path : str
-    options : dict
-        ``sep``, ``decimal``, ``encoding``, ``header``, ``skip_rows`` of a csv file.
-    texts : tuple of str
-        The columns that stay text in a csv file.
-    """
-
-    name: str
-    path: str
-    options: dict[str, Any]
-    texts: tuple[str, ...]
-
-    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
         folders = folder_values(self.path)
 
         def pick(present):
@@ -128,13 +83,23 @@ class TablePart(NamedTuple):
             return inside or present[:1]  # some column, to count the rows
 
         texts = [name for name in self.texts if name in needed and name not in folders]
-        for table in table_blocks(self.path, pick, as_text=texts, **self.options):
-            present, n = table.columns, table.n_rows
-            columns = {
-                name: present[name] if name in present else _repeated(folders[name], n)
-                for name in needed
-            }
-            yield table._replace(columns=columns, file=self.name)
+        with reading(self.name):
+            stream = self.open()
+        how = {"stream": stream, "row_groups": self.groups, "nullable": True}
+        for block in table_blocks(self.path, pick, as_text=texts, **how, **self.options):
+            columns = block.columns
+            for name in needed:
+                if name not in columns:
+                    codes = np.zeros(block.n_rows, dtype=np.int8)
+                    columns[name] = pd.Categorical.from_codes(codes, [folders[name]])
+            yield block._replace(columns=columns[[*needed]], file=self.name)
+
+
+class SummaryPart(NamedTuple):
+    """A file that `CalibrationSummary.to_parquet` wrote."""
+
+    name: str
+    path: str
 
 
 def folder_values(path: str) -> dict[str, Any]:
@@ -167,13 +132,11 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     parts: list[Any] = []
     for name, path, filesystem in files_of(data):
         with add_error_context(), reading(name, _ERRORS):
-            parquet = _is_parquet(path, filesystem)
-        if parquet and filesystem is None and is_summary_file(path):
+            is_parquet = _is_parquet(path, filesystem)
+        if is_parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
-        elif parquet:
-            parts.append(ParquetPart(name, path, filesystem))
-        elif filesystem is None:
-            parts.append(TablePart(name, path, csv, tuple(texts)))
+        elif is_parquet or filesystem is None:
+            parts.append(FilePart(name, path, filesystem, csv, tuple(texts)))
         else:
             cure = "Download it, or write parquet"
             raise invalid_input(expected="parquet files at an address", got=quoted(name), hint=cure)
@@ -210,38 +173,52 @@ class StreamPart(NamedTuple):
     name: str = ""
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        first = 0
-        forms: dict[Any, bool] = {}
+        """Yield some columns."""
+        forms: dict[str, dict[Any, bool]] = defaultdict(dict)
+        first: dict[str, int] = Counter()
         for piece in pieces_of(self.data, needed):
-            n_rows = 0
-            for block in _blocks_of(piece, needed, self.name, forms):
-                n_rows += block.n_rows
-                yield block._replace(first=first + block.first) if first else block
-            first += n_rows
+            for file, frame, share in _frames_of(piece, [*needed], self.name):
+                yield Block(frame, file, None, first[file], forms[file], share)
+                first[file] += len(frame)
 
 
-def _blocks_of(data, needed, name, forms):
-    if isinstance(data, Mapping):
-        data = {k: v if _is_column(v) else np.asarray(v) for k, v in data.items()}
-        yield from _array_blocks(data, [*data], needed, name, forms)
-    elif hasattr(data, "iloc"):  # pandas
-        yield from _array_blocks(data, [*data.columns], needed, name, forms)
-    elif hasattr(data, "scanner"):  # pyarrow.dataset
-        yield from _dataset_blocks(data, needed)
+def _frames_of(data, needed, source):
+    """Yield (file, DataFrame, how much has been read) of the batches of a table."""
+    name = source or "the table"
+    if isinstance(data, Mapping) or hasattr(data, "iloc"):
+        for frame, share in _split_table(data, needed, name):
+            yield source, frame, share
+        return
+    if hasattr(data, "scanner"):  # pyarrow.dataset
+        schema, name = data.schema, "the dataset"
     else:
-        reader = _reader(data)
-        check_columns(needed, reader.schema.names, name or "the table")
-        check_types(needed, reader.schema, name or "the table")
-        selected = (batch.select([*needed]) for batch in reader)
-        yield from _arrow_blocks(selected, name, forms)
+        data = _reader(data)
+        schema = data.schema
+    check_columns(needed, schema.names, name)
+    check_types(needed, schema, name)
+    for file, batch in _batches_of(data, needed, source):
+        for start in range(0, batch.num_rows, ROWS):
+            piece = batch.slice(start, ROWS)
+            yield file, arrow_frame(piece.select(needed), nullable=True), 1.0
 
 
-def _is_column(values):
-    return isinstance(values, np.ndarray) or hasattr(values, "iloc")
+def _batches_of(data, needed, source):
+    """Yield (file, batch) of a dataset or a reader of pyarrow."""
+    if not hasattr(data, "scanner"):
+        yield from ((source, batch) for batch in data)
+        return
+    for tagged in data.scanner(columns=needed, batch_size=ROWS).scan_batches():
+        yield getattr(tagged.fragment, "path", ""), tagged.record_batch
 
 
-def _array_blocks(data, present, needed, source, forms):
-    check_columns(needed, present, source or "the table")
+def _split_table(data, needed, source):
+    """Yield DataFrames of some rows of a table, or of arrays by name; and how much that was."""
+    import pandas as pd
+
+    if isinstance(data, Mapping):
+        data = _split_arrays(data)
+        needed = [column for name in needed for column in list_columns(name, data)]
+    check_columns(needed, [*data], source)
     columns = {name: data[name] for name in needed}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -251,40 +228,26 @@ def _array_blocks(data, present, needed, source, forms):
     n = next(iter(lengths.values()))
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)
-        block = {name: taken(column, rows) for name, column in columns.items()}
-        share = min(1.0, (first + ROWS) / n)
-        yield Block(block, source, None, first, forms, share)
+        some = {name: _take_rows(column, rows) for name, column in columns.items()}
+        yield pd.DataFrame(some, copy=False), min(1.0, (first + ROWS) / n)
 
 
-def _arrow_blocks(batches, source, forms, first=0, folders=(), n_rows=0):
-    for batch in batches:
-        for start in range(0, batch.num_rows, ROWS):
-            piece = batch.slice(start, ROWS)
-            columns = dict(zip(piece.schema.names, piece.columns, strict=True))
-            n = piece.num_rows
-            columns |= {name: _repeated(value, n) for name, value in dict(folders).items()}
-            share = (first + n) / n_rows if n_rows else 1.0
-            yield Block(columns, source, None, first, forms, share)
-            first += n
+def _take_rows(column, rows):
+    if not hasattr(column, "iloc"):
+        return column[rows]
+    return column.iloc[rows].reset_index(drop=True)
 
 
-def _repeated(value, n):
-    import pyarrow as pa
-
-    return pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), pa.array([value]))
-
-
-def _dataset_blocks(dataset, needed):
-    check_columns(needed, dataset.schema.names, "the dataset")
-    check_types(needed, dataset.schema, "the dataset")
-    first: dict[str, int] = {}
-    forms: dict[str, dict[Any, bool]] = {}
-    for tagged in dataset.scanner(columns=[*needed], batch_size=ROWS).scan_batches():
-        name = getattr(tagged.fragment, "path", "")
-        batch = tagged.record_batch
-        own = forms.setdefault(name, {})
-        yield from _arrow_blocks([batch], name, own, first.get(name, 0))
-        first[name] = first.get(name, 0) + batch.num_rows
+def _split_arrays(data):
+    """Return the columns of arrays by name; those of a table stand under their places."""
+    columns = {}
+    for name, values in data.items():
+        values = values if hasattr(values, "iloc") else np.asarray(values)
+        if values.ndim == 2:
+            columns |= {f"{name}.{place}": column for place, column in enumerate(values.T)}
+        else:
+            columns[name] = values
+    return columns
 
 
 def _reader(data):

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, check_filled, of_pandas
+from .._files.columns import Block, check_filled
 from .._typing import AnyArray
 from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
@@ -67,7 +67,9 @@ def draw_batch(
         keep the shares before their other columns.
     """
     labels, scores, *rest = given
-    extras = whole_frame(block, draw.columns, draw.group) if draw.columns else None
+    extras = block.columns[[*draw.columns]] if draw.columns else None
+    if draw.group is not None:
+        check_filled(block, draw.group, "group")
     proba = probabilities(draw, scores)
     if soft:
         summary.update(labels, proba, *rest, soft_labels=True)
@@ -130,21 +132,6 @@ def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
         return scores
     given = read_proba(scores, kind=draw.kind, tolerance=draw.tolerance)
     return np.asarray(given)
-
-
-def whole_frame(block: Block, names: Sequence[str], whole: str | None) -> Any:
-    """Columns as a pandas DataFrame; the one that is `whole` has no missing value."""
-    import pandas as pd
-
-    if whole is not None:
-        check_filled(block, whole, "group")
-    columns = {name: of_pandas(block.columns[name]) for name in names}
-    return pd.DataFrame(
-        {
-            name: column.reset_index(drop=True) if hasattr(column, "iloc") else column
-            for name, column in columns.items()
-        }
-    )
 
 
 def digests(frame: Any) -> list[AnyArray]:

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._argument_checks import check_flag, check_jobs, check_progress, require
-from .._files.columns import Block, coded, in_percent, label_values, number_values
+from .._files.columns import Block, coded, in_percent, label_values, list_columns, number_values
 from .._files.rows import Counting, queried
 from .._show import quoted
 from .._spelling import suggest_name
@@ -19,7 +19,7 @@ from .._validation import check_votes, find_columns, votes_of
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 from ._parts import (
-    ParquetPart,
+    FilePart,
     StreamPart,
     SummaryPart,
     anywhere,
@@ -297,8 +297,8 @@ def fold_parts(
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
         pieces = []
         for part in parts:
-            is_parquet = isinstance(part, ParquetPart)
-            pieces += part.split(total.numbers) if is_parquet else [part]
+            is_file = isinstance(part, FilePart)
+            pieces += part.split(total.numbers) if is_file else [part]
         parts = pieces
     ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
 
@@ -392,7 +392,8 @@ class Tally:
             if not block.n_rows:
                 return
         labels, votes = self._labels(block)
-        scores = [self._score(block, name) for name in plan.prob]
+        names = [column for name in plan.prob for column in list_columns(name, block.columns)]
+        scores = [self._score(block, name) for name in names]
         proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
