@@ -38,9 +38,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "apply",
         help="add calibrated probabilities to a table",
-        description="Add calibrated probabilities to a table, by a map that fit, or "
-        "sklearn_calib.export.to_json, has written. All columns stay as they are; tables may be "
-        "larger than the memory.",
+        description="Add calibrated probabilities to a table, using a map that was "
+        "written by fit or sklearn_calib.export.to_json. All columns stay as they "
+        "are; tables can be larger than the memory.",
         epilog=examples(*EXAMPLES),
     )
     add_map(parser)
@@ -55,8 +55,8 @@ def add_to(commands: Any) -> None:
         "--name",
         action="append",
         metavar="NAME,...",
-        help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
-        "or p_calibrated_2 and so on where the table has such a column)",
+        help="names of the new columns, one for each of --prob (default: p_calibrated "
+        "for p, or p_calibrated_2 and so on if the table has such a column)",
     )
     parser.add_reading(missing=("keep", "absent"), edited=EDITED)
     results = parser.add_argument_group("results")
@@ -64,8 +64,9 @@ def add_to(commands: Any) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="the table to write: .parquet, or .csv, .tsv, .txt, .jsonl, also with .gz, .bz2 or "
-        ".xz behind it; - is the standard output (JSON lines where they are read, else csv)",
+        help="the table to write: .parquet, or .csv, .tsv, .txt, .jsonl, optionally "
+        "followed by .gz, .bz2 or .xz; - is the standard output (JSON lines if "
+        "the input is JSON lines, else csv)",
     )
     parser.set_defaults(run=apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
 

@@ -49,23 +49,24 @@ def add_to(commands: Any) -> None:
         "--by",
         action="append",
         metavar="COLUMN,...",
-        help="also audit the groups of rows of a column, and of any two columns: one exact p-value "
-        "for all; names of folders such as day=2026-01-31 are columns",
+        help="also audit the groups of each column and of any two columns, with one "
+        "exact p-value for all; folder names such as day=2026-01-31 are columns",
     )
     columns.add_argument(
         "--features",
         action="append",
         metavar="COLUMN,...",
-        help="also find out whether to recalibrate or to retrain: what a better use of these "
-        "known columns would gain (from at most 20,000 rows); all: every other column",
+        help="also find out whether to recalibrate or to retrain, from the gain of a "
+        "better use of these columns (computed from at most 20,000 rows); all: "
+        "every other column",
     )
     columns.add_soft_labels()
     columns.add_clusters(
-        "intervals, tests and the verdict count these, not the rows (tables are read whole; for "
-        "subgroups see --by)",
+        "intervals, tests and the verdict count these clusters instead of rows "
+        "(tables are held in memory; for subgroups see --by)",
     )
     add_grades(columns)
-    order = "report also where another order of the columns fits far better"
+    order = "report even if another order of the columns fits far better"
     parser.add_reading(mends=True, order=order)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
@@ -77,13 +78,13 @@ def _add_work(group):
     group.add_argument(
         "--recalibrate",
         action="store_true",
-        help='also report on the recalibrated probabilities, each row by a fit of "auto" that has '
-        "not seen it",
+        help='also report on probabilities that "auto" has recalibrated, each row by '
+        "a fit to other rows",
     )
     group.add_argument(
         "--no-advice",
         action="store_true",
-        help="do not try whether recalibration would help (faster)",
+        help="do not test whether recalibration would help (faster)",
     )
     group.add_query()
     group.add_dask()
@@ -94,7 +95,7 @@ def _add_results(group):
     group.add_argument(
         "--save",
         metavar="FILE",
-        help="write a summary that audit and CalibrationSummary.from_parquet read again",
+        help="write a summary, which audit and CalibrationSummary.from_parquet can read",
     )
 
 
@@ -165,8 +166,9 @@ def add_grades(group: Any) -> None:
     group.add_argument(
         "--grades",
         metavar="EDGES|FILE",
-        help="also test rating grades: where the second one and those after it begin, such as "
-        '0.01,0.02,0.05; or a JSON file with "edges" and "names" (two classes)',
+        help="also test rating grades, given by the lower edges of the second one and "
+        'those after it, such as 0.01,0.02,0.05; or a JSON file with "edges" and '
+        '"names" (two classes)',
     )
 
 

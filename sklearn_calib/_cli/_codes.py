@@ -11,21 +11,24 @@ INTERRUPTED = 128 + signal.SIGINT
 
 #: What the codes mean, as the page says it.
 MEANINGS = {
-    f"{DONE}": "done",
-    f"{DEFECT}": "a defect of this program, named in one sentence; with "
-    "``SKLEARN_CALIB_TRACEBACK=1`` in the environment Python shows where",
-    f"{MENDABLE}": "something that you can mend, named in one sentence: an option, a table, a full "
-    "disk, a state that another process holds. Nothing has been written, but where the standard "
-    "output is full or closed (the sentence then names the files that were written), and where of "
-    "several files a later one finds no room. A state, and a file of an earlier run, are as they "
-    "were",
-    f"{FOUND}": "a condition of ``--fail-if`` holds; ``fit`` gains nothing and has written "
-    "nothing; ``monitor`` raises an alarm, which is in the state. It stays 3 where the standard "
-    "output is full, closed, or a pipe that nobody reads",
-    f"129, {INTERRUPTED}, 143": "the terminal was closed (SIGHUP), interrupted (Ctrl-C), "
-    "terminated (SIGTERM): temporary files are removed, and what was to be written is absent, or "
-    "as it was before, or whole",
-    "137": "killed (SIGKILL), by the system where memory ends: the same holds of what was to be "
-    "written; a temporary file with a point before its name stays until the next run that writes "
-    "there. The lock of a state ends with its process",
+    f"{DONE}": "success",
+    f"{DEFECT}": "a defect of this program, which the message describes; with "
+    "``SKLEARN_CALIB_TRACEBACK=1`` in the environment Python prints the traceback",
+    f"{MENDABLE}": "an error that you can correct, which the message describes: an "
+    "option, a table, a full disk, a state that another process has locked. "
+    "Nothing has been written, with two exceptions: the standard output is full "
+    "or closed (the message then names the files that were written), or the disk "
+    "is full only for a later one of several files. A state and the files of an "
+    "earlier run are unchanged",
+    f"{FOUND}": "a condition of ``--fail-if`` holds, ``fit`` found no gain and wrote "
+    "nothing, or ``monitor`` raised an alarm, which is in the state. The code is "
+    "still 3 if the standard output is full, closed, or a pipe that no process "
+    "reads",
+    f"129, {INTERRUPTED}, 143": "the terminal was closed (SIGHUP), or the command was "
+    "interrupted (Ctrl-C) or terminated (SIGTERM). Temporary files are removed, "
+    "and each output file is absent, unchanged or complete",
+    "137": "the command was killed (SIGKILL), for instance by the system for lack of "
+    "memory. Each output file is absent, unchanged or complete. A temporary file "
+    "with a point before its name remains until the next run that writes there. "
+    "The lock of a state ends with its process",
 }

@@ -41,20 +41,20 @@ def add_to(commands: Any) -> None:
         epilog=examples(*EXAMPLES),
     )
     parser.add_files(
-        "two tables with the rows of both models, or one table with the columns of both; --label "
-        "may be given twice, for the first table and the second",
+        "two tables with the rows of both models, or one table with the columns of "
+        "both; --label can be given twice, for the first table and the second",
     )
     columns = parser.add_columns()
     columns.add_argument(
         "--id",
         metavar="COLUMN",
-        help="match the rows of two files by the values of this column (default: by their order); "
-        "both tables are then read whole",
+        help="match the rows of two files by the values of this column (default: by "
+        "their order); both tables are then held in memory",
     )
     columns.add_soft_labels()
     columns.add_scale()
     columns.add_prediction()
-    columns.add_clusters("intervals count these clusters, not the rows")
+    columns.add_clusters("intervals count these clusters instead of rows")
     parser.add_reading()
     work = parser.add_argument_group("work")
     work.add_argument(
@@ -62,7 +62,7 @@ def add_to(commands: Any) -> None:
         type=whole_number(20),
         default=199,
         metavar="N",
-        help="draws behind the interval of the calibration error (default: %(default)s)",
+        help="simulations for the interval of the calibration error (default: %(default)s)",
     )
     work.add_level()
     results = parser.add_argument_group("results")
@@ -70,8 +70,8 @@ def add_to(commands: Any) -> None:
         "--name",
         action="append",
         metavar="TEXT",
-        help="what to call a model; given twice, for the first and the second (default: the names "
-        "of the files, or of the columns of one file)",
+        help="name of a model; give it twice for the first and the second (default: "
+        "the names of the files, or of the columns of one file)",
     )
     results.add_argument("--json", metavar="FILE", help="write all numbers")
     parser.set_defaults(run=compare, modules=("rich", "pandas"))

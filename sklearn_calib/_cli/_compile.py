@@ -10,9 +10,9 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compile",
-        help="compile now what the first use would compile",
-        description="Compile now what the first use would compile, for instance when an image is "
-        "built.",
+        help="compile in advance the code that the first use would compile",
+        description="Compile in advance the code that the first use would compile, "
+        "for instance when an image is built.",
         epilog=examples("sklearn-calib compile"),
     )
     parser.set_defaults(run=compile_now, modules=())

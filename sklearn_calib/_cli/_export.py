@@ -33,8 +33,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "export",
         help="write a map as ONNX, SQL, C, JavaScript or Python",
-        description="Write a map that fit, or sklearn_calib.export.to_json, has written in a "
-        "language that needs no Python, or no package.",
+        description="Export a map that was written by fit or "
+        "sklearn_calib.export.to_json, as code that needs no Python, or no "
+        "package.",
         epilog=examples(*EXAMPLES),
     )
     add_map(parser)
@@ -42,10 +43,12 @@ def add_to(commands: Any) -> None:
         "--to",
         required=True,
         choices=TARGETS,
-        help="what to write; js is JavaScript, onnx needs the extra export",
+        help="the output format; js is JavaScript, onnx needs the extra export",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
+        "--out",
+        metavar="FILE",
+        help="the file to write (default: the standard output, except for onnx)",
     )
     parser.add_allow(edited=EDITED)
     sql = parser.add_argument_group("sql")
@@ -62,7 +65,7 @@ def add_to(commands: Any) -> None:
         "--keep",
         action="append",
         metavar="COLUMN,...",
-        help="columns of the table that a query has too, such as a key",
+        help="other columns of the table that the query returns, such as a key",
     )
     sql.add_argument(
         "--into",
@@ -71,10 +74,10 @@ def add_to(commands: Any) -> None:
         "into a table and joins them",
     )
     code = parser.add_argument_group("c, js, python")
-    code.add_argument("--name", help="of the function (default: calibrate)")
+    code.add_argument("--name", help="name of the function (default: calibrate)")
     onnx = parser.add_argument_group("onnx")
     onnx.add_argument(
-        "--float32", action="store_true", help="for runtimes without float64; steps move"
+        "--float32", action="store_true", help="for runtimes without float64; steps move slightly"
     )
     parser.set_defaults(run=export, modules=(), no_page=True)
 

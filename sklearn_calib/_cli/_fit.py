@@ -52,11 +52,11 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "fit",
-        help="learn a calibration map from a table and write it as JSON",
-        description="Learn from a table with labels how to repair its probabilities, and write the "
-        "map as JSON for apply, export and sklearn_calib.export.from_json. Prints what the map "
-        "gains on rows that its fit has not seen. Where the log loss does not fall, it writes "
-        "nothing and ends with exit code 3.",
+        help="fit a calibration map to a table and write it as JSON",
+        description="Fit a calibration map to a table with labels, and write it as "
+        "JSON for apply, export and sklearn_calib.export.from_json. Prints the "
+        "gain of the map on rows that were not used to fit it. If the log loss "
+        "does not decrease, it writes nothing and ends with exit code 3.",
         epilog=examples(*EXAMPLES),
     )
     parser.add_files()
@@ -65,12 +65,12 @@ def add_to(commands: Any) -> None:
     columns.add_soft_labels()
     columns.add_prediction()
     columns.add_clusters(
-        "none of them is split between the folds by which the map is chosen and judged",
+        "no cluster is split between the folds that are used to choose and to evaluate the map",
     )
     parser.add_reading(
-        order="fit also where another order of the columns fits far better",
-        no_gain="write the map also where it does not lower the log loss, or where a class has "
-        "too few rows to say so",
+        order="fit even if another order of the columns fits far better",
+        no_gain="write the map even if it does not lower the log loss, or if a class "
+        "has too few rows to measure this",
     )
     work = parser.add_argument_group("work")
     work.add_argument(
@@ -90,8 +90,8 @@ def add_to(commands: Any) -> None:
         "--simplify",
         type=any_number,
         metavar="T",
-        help="make the tables of the map small; no probability of a table changes by more than T, "
-        "above 0, at most 0.1",
+        help="make the tables of the map small; no probability of a table changes by "
+        "more than T (above 0, at most 0.1)",
     )
     work.add_query()
     work.add_dask()
@@ -101,7 +101,7 @@ def add_to(commands: Any) -> None:
         "--date",
         metavar="DATE",
         help="a date for the map, such as that of the rows: 2026-11-23 (default: "
-        "none; no clock is read, so the same rows give the same file)",
+        "none, so that the same rows give the same file)",
     )
     parser.set_defaults(run=fit, modules=("rich", "pandas"))
 

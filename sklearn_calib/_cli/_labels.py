@@ -33,15 +33,18 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "labels",
         help="report on a table with many labels per row",
-        description="Report on a table with a column of 0 and 1 for each of many labels, and one "
-        "of probabilities: the measures of each label and their means. Writes a page for a "
-        "browser.",
+        description="Report on a table with many labels per row, each with a column "
+        "of 0 and 1 and a column of probabilities: the measures of each label and "
+        "their means. Writes a page for a browser.",
         epilog=examples(*EXAMPLES),
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
     for option, text in (
-        ("--label", "the labels: 0 and 1, true and false, yes and no; empty: not known"),
+        (
+            "--label",
+            "the labels: 0 and 1, true and false, or yes and no; an empty cell is an unknown label",
+        ),
         ("--prob", "the probability of each label, in the same order"),
     ):
         columns.add_argument(
@@ -49,7 +52,7 @@ def add_to(commands: Any) -> None:
         )
     columns.add_weight()
     columns.add_scale(marks=False)
-    order = "report also where other columns fit the labels far better"
+    order = "report even if other columns fit the labels far better"
     parser.add_reading(missing=("drop",), sums=False, order=order)
     parser.add_argument_group("work").add_draws()
     add_report(parser.add_argument_group("results"))

@@ -23,7 +23,7 @@ def add_map(parser: Any) -> None:
 
 
 #: What ``--allow edited`` does.
-EDITED = "read a map that was changed by hand, although its checksum or its check rows do not fit"
+EDITED = "read a map that was changed by hand, although checksum or check rows do not match"
 
 
 def read_map(file: str, *, edited: bool = False) -> "ExportedMap":

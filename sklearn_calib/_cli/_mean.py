@@ -32,11 +32,11 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "mean",
-        help="the mean of labels that few rows have, from a score that all rows have",
-        description="Estimate the mean label of all rows, of which a few, drawn at random, have "
-        "one (the cell of the others is empty) and all have the score of a judge. The labelled "
-        "rows correct the judge: it may be wrong, and the interval is never wider than that of "
-        "the labels alone.",
+        help="estimate the mean of labels that few rows have, from a score that all rows have",
+        description="Estimate the mean label of all rows. A few rows, sampled at "
+        "random, have a label (the cell of the others is empty), and all rows "
+        "have the score of a judge. The labelled rows correct the judge: it may "
+        "be wrong, and the interval is never wider than that of the labels alone.",
         epilog=examples(*EXAMPLES),
     )
     parser.add_files()
@@ -47,17 +47,22 @@ def add_to(commands: Any) -> None:
         "--recalibrator",
         metavar="NAME",
         default="line",
-        help="the map from scores to expected labels, fitted in folds: line, isotonic, spline, "
-        "auto (seconds) or another one, or none for the scores as they are (default: line)",
+        help="the map from scores to expected labels, fitted in folds: line, "
+        "isotonic, spline, auto (takes seconds) or another method, or none to use "
+        "the scores as they are (default: line)",
     )
     work.add_argument(
-        "--level", type=share, default=0.95, metavar="L", help="of the intervals (default: 0.95)"
+        "--level",
+        type=share,
+        default=0.95,
+        metavar="L",
+        help="level of the intervals (default: 0.95)",
     )
     work.add_argument(
         "--width",
         type=_width,
         metavar="W",
-        help="also say how many labels an interval of this width takes",
+        help="also print the number of labels needed for an interval of this width",
     )
     results = parser.add_argument_group("results")
     results.add_numbers()
@@ -69,8 +74,8 @@ def _add_columns(group):
         "--label",
         metavar="COLUMN",
         required=True,
-        help="the labels, empty where there is none: two classes, whose share is asked for, or "
-        "numbers",
+        help="the labels, empty if a row has none: numbers, or two classes, to "
+        "estimate the share of one of them",
     )
     group.add_argument(
         "--score",
@@ -83,34 +88,34 @@ def _add_columns(group):
         type=_scale,
         default=(0.0, 1.0),
         metavar="LOW,HIGH",
-        help="the lowest and the highest score possible, or any (default: 0,1)",
+        help="the lowest and the highest possible score, or any (default: 0,1)",
     )
     group.add_argument(
         "--positive",
         metavar="LABEL",
-        help="the class whose share is asked for (default: 1, or true; other labels need it)",
+        help="the class whose share is estimated (default: 1, or true; other labels need it)",
     )
     group.add_argument(
         "--bounds",
         type=_pair,
         metavar="LOW,HIGH",
-        help="the least and the greatest label possible, where labels are numbers",
+        help="the lowest and the highest possible label, if labels are numbers",
     )
     group.add_argument(
         "--weight",
         metavar="COLUMN",
-        help="the inverse of the probability that a row is labelled, where rows differ in it",
+        help="the inverse of the probability that a row is labelled, if it differs between rows",
     )
     group.add_argument(
         "--cluster",
         metavar="COLUMN",
-        help="what belongs together, such as a question with several answers",
+        help="rows with the same value belong together, such as several answers to one question",
     )
     group.add_argument(
         "--system",
         metavar="COLUMN",
-        help="a mean for each value, and the differences to the first one, item by item of "
-        "--cluster",
+        help="print the mean for each value, and its difference from the first one, "
+        "item by item of --cluster",
     )
 
 

@@ -222,11 +222,12 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "monitor",
-        help="watch the calibration of a model, a table of new rows at a time",
-        description="Add the rows of a table, whose labels have come, to what was seen before, and "
-        "print one line: whether the probabilities are still calibrated. Ends with exit code 3 "
-        "after an alarm: made for cron. It may run as often as you like; while the probabilities "
-        "are calibrated, a false alarm comes after --run-length rows on average, or later.",
+        help="watch the calibration of a model, one table of new rows at a time",
+        description="Add the rows of a table, whose labels have arrived, to those of "
+        "earlier runs, and print one line: whether the probabilities are still "
+        "calibrated. Ends with exit code 3 after an alarm, for use with cron. It "
+        "can run as often as you like; while the probabilities are calibrated, a "
+        "false alarm comes after --run-length rows on average, or later.",
         epilog=examples(*EXAMPLES),
     )
     parser.add_files()
@@ -234,26 +235,27 @@ def add_to(commands: Any) -> None:
     columns.add_label()
     columns.add_scores()
     columns.add_scale(logits=True)
-    columns.add_soft_labels(": a row counts once, however many it had")
+    columns.add_soft_labels(". Each row counts once, whatever its number of annotators")
     columns.add_prediction()
     columns.add_argument(
         "--time",
         metavar="COLUMN",
-        help="numbers, dates, or text such as 2026-03-01T12:00: the rows are put in this order, "
-        "and rows that are not later than those of the state are refused (default: the rows are "
-        "in order and new); where labels come late, the time at which the label came; a table that "
-        "is not sorted so is held in memory",
+        help="numbers, dates, or text such as 2026-03-01T12:00, by which the rows are "
+        "sorted; rows that are not later than those of the state are an error "
+        "(default: the rows are in order and new). If labels arrive late, it is "
+        "the time of the label. A table that is not sorted by it is held in memory",
     )
-    order = "take the columns as they are, although they fit other classes (default: refuse them "
-    order += "in the first table, and say so in later ones)"
-    repeated = "without --time, also read a file that holds the same as one that was read before"
+    order = "take the columns as they are, although they fit other classes (default: an "
+    order += "error in the first table, a message in later ones)"
+    repeated = "without --time, also read a file with the content of an earlier one"
     parser.add_reading(order=order, repeated=repeated)
     work = parser.add_argument_group("work")
     work.add_argument(
         "--alarm",
         choices=("detector", "test"),
-        help='find changes ("detector"), starting anew after each alarm, or ask ("test") '
-        "whether the probabilities were calibrated all along (default: detector)",
+        help='find changes ("detector"), starting again after each alarm, or test '
+        'whether the probabilities were calibrated all along ("test") (default: '
+        "detector)",
     )
     work.add_argument(
         "--run-length",
@@ -266,15 +268,15 @@ def add_to(commands: Any) -> None:
         "--alpha",
         type=share,
         metavar="A",
-        help="while the probabilities are calibrated, the test ever raises a false alarm with "
-        "probability A at most (default: 0.05)",
+        help="while the probabilities are calibrated, the test ever raises a false "
+        "alarm with probability at most A (default: 0.05)",
     )
     work.add_argument(
         "--classwise",
         action="store_true",
         default=None,
-        help="of more than two classes, watch each one against the others (default: the largest "
-        "probability)",
+        help="with more than two classes, watch each one against the others (default: "
+        "the largest probability)",
     )
     _add_results(parser)
     parser.set_defaults(run=monitor, words=WITHOUT_LABEL, modules=("pandas",))
@@ -285,8 +287,8 @@ def _add_results(parser: Any) -> None:
     results.add_argument(
         "--state",
         metavar="FILE",
-        help="where the monitor goes on from, and what it writes back; a new file begins anew "
-        "(default: only the rows of this call)",
+        help="the state of the monitor, which is read and replaced; a new file starts "
+        "a new monitor (default: only the rows of this call)",
     )
     results.add_argument(
         "--wait",

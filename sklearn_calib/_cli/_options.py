@@ -61,16 +61,17 @@ _ALLOWED = {
 }
 _REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
 _MISSING = {
-    "drop": ("drop_missing", True, "leave out rows with a missing value, and say which"),
+    "drop": ("drop_missing", True, "leave out rows with a missing value, and print which"),
     "keep": (
         "allow_missing",
         True,
-        "leave the new cells empty where the probability is missing",
+        "leave the new cells empty if the probability is missing",
     ),
     "absent": (
         "absent",
         "nan",
-        "an empty cell (null) of --prob, or the missing end of a list, is a choice the row lacks",
+        "an empty cell (null) of --prob, or the missing end of a list, is a choice "
+        "that the row does not have",
     ),
 }
 
@@ -106,8 +107,8 @@ class Options(argparse._ActionsContainer):
             "--label",
             action=_Once,
             metavar="COLUMN",
-            help="the true labels: numbers, text or booleans; with --soft-labels also several "
-            "columns, named as those of --prob",
+            help="column of the true labels: numbers, text or booleans; with "
+            "--soft-labels, several columns can be named as in --prob",
         )
 
     def add_scores(
@@ -126,9 +127,9 @@ class Options(argparse._ActionsContainer):
             "--prob",
             action="append",
             metavar="COLUMN,...",
-            help="one column: the probability of the positive class; several: one per class, in "
-            f"the order of {order} or of --classes; may be given several times, also for names "
-            "that hold a comma",
+            help="one column with the probability of the positive class, or one column per "
+            f"class, in the order of {order} or of --classes; can be given several times, "
+            "which also allows names that contain a comma",
         )
         if not classes:
             return
@@ -136,8 +137,8 @@ class Options(argparse._ActionsContainer):
             "--classes",
             action="append",
             metavar="LABEL,...",
-            help="the classes in the order of the columns, where it is not that of "
-            f"{order} or the table misses a class",
+            help="the classes in the order of the columns; needed if it is not that of "
+            f"{order}, or if the table lacks a class",
         )
         self.add_argument(
             "--positive",
@@ -151,22 +152,23 @@ class Options(argparse._ActionsContainer):
             "--cluster",
             dest="group",
             metavar="COLUMN",
-            help="rows that belong together, such as the samples of one question, have one value "
-            f"of this column: {more}",
+            help="rows with the same value of this column belong together, such as the "
+            f"samples of one question: {more}",
         )
 
     def add_soft_labels(
         self,
-        weigh: str = ", which weigh. Each row is a cluster, if --cluster names no larger ones",
+        weigh: str = ", which count as weights. Each row is a cluster unless --cluster "
+        "names larger ones",
     ) -> None:
         """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
         self.add_argument(
             "--soft-labels",
             action="store_const",
             const=True,
-            help="labels are shares, from 0 to 1, such as those of several annotators: one column "
-            "of --label, the share of the class of --prob, or one per class in the order of "
-            f"--prob, shares or whole numbers of annotators{weigh}",
+            help="labels are shares from 0 to 1, such as those of several annotators: --label "
+            "names one column with the share of the class of --prob, or one column per class "
+            f"in the order of --prob, with shares or with numbers of annotators{weigh}",
         )
 
     def add_weight(self) -> None:
@@ -179,7 +181,7 @@ class Options(argparse._ActionsContainer):
             "--resamples",
             type=whole_number(2),
             metavar="N",
-            help="draws per interval (default: 200, fewer if rows are many)",
+            help="resamples per interval (default: 200, fewer for many rows)",
         )
         self.add_level()
 
@@ -190,7 +192,7 @@ class Options(argparse._ActionsContainer):
             type=share,
             default=0.9,
             metavar="L",
-            help="of the intervals, between 0 and 1 (default: %(default)s)",
+            help="level of the intervals, between 0 and 1 (default: %(default)s)",
         )
 
     def add_numbers(self) -> None:
@@ -215,8 +217,9 @@ class Options(argparse._ActionsContainer):
         self.add_argument(
             "--prediction",
             metavar="COLUMN",
-            help="the predicted class, where the one column of --prob is the confidence in it: "
-            "looked at is whether it is the class of --label (tables are read whole)",
+            help="column of the predicted class, if the one column of --prob is the "
+            "confidence in it; the outcome is then whether the prediction equals --label "
+            "(tables are held in memory)",
         )
 
     def add_allow(self, **texts: str) -> None:
@@ -241,14 +244,14 @@ class Options(argparse._ActionsContainer):
             means=lambda word: dict([_MISSING[word][:2]]),
             choices=words,
             metavar="WORD",
-            help=f"{texts} (default: refuse)",
+            help=f"{texts} (default: an error)",
         )
 
     def add_scale(self, *, marks: bool = True, logits: bool = False) -> None:
         """Add the option that says what numbers the columns of scores hold, if no probabilities."""
         kinds = {"percent": "from 0 to 100"}
         if logits:
-            kinds["logits"] = "of a single column the log-odds of the positive class"
+            kinds["logits"] = "a single column holds log-odds of the positive class"
         if marks:
             kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
 
@@ -266,7 +269,7 @@ class Options(argparse._ActionsContainer):
             action=_Meaning,
             means=means,
             metavar="KIND",
-            help="what the numbers of --prob are, if no probabilities: "
+            help="kind of the numbers in --prob, if they are not probabilities: "
             + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
         )
 
@@ -286,15 +289,18 @@ class Options(argparse._ActionsContainer):
         group = self.add_argument_group("reading")
         group._add_missing(tuple(missing))
         if sums:
-            rounded = "rows that were rounded are divided with a warning, others refused"
+            otherwise = "such rows are an error"
+            if mends:
+                otherwise = "rounded rows are divided with a warning, others are an error"
             group.add_argument(
                 "--tolerance",
                 dest="sums",
                 action=_Meaning,
                 means=_tolerance,
                 metavar="T",
-                help="divide rows of probabilities by their sums up to T from 1, or any, and say "
-                f"nothing (default: {rounded if mends else 'such rows are refused'})",
+                help="divide rows of probabilities by their sums, without a message, if the "
+                "sums differ from 1 by at most T, or by any amount with any (default: "
+                f"{otherwise})",
             )
         group.add_argument(
             "--read",
@@ -302,9 +308,9 @@ class Options(argparse._ActionsContainer):
             action=_Meaning,
             means=_form,
             metavar="WHAT=HOW",
-            help="what a csv file does not tell by itself: sep=; or sep=tab, decimal=, for a "
-            "decimal comma, encoding=cp1252 (default: utf-8), header=NAME,NAME; may be given "
-            "several times",
+            help="format of a csv file, if it is not detected: sep=; or sep=tab, "
+            "decimal=, for a decimal comma, encoding=cp1252 (default: utf-8), "
+            "header=NAME,NAME; can be given several times",
         )
         group.add_argument(
             "--skip-rows",
@@ -328,7 +334,7 @@ class Options(argparse._ActionsContainer):
         self.add_argument(
             "--dask",
             metavar="ADDRESS",
-            help="share the files out to workers of this dask scheduler",
+            help="distribute the files to the workers of this dask scheduler",
         )
 
 

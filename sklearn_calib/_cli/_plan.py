@@ -25,10 +25,11 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "plan",
-        help="how many rows with labels a validation takes",
-        description="Say from the scores alone, of two classes, how many rows with labels it "
-        "takes: for a verdict that finds a mean error with probability 80 %, and for intervals of "
-        "O/E, slope and C statistic that are short enough.",
+        help="compute how many labelled rows a validation needs",
+        description="Compute from the scores alone (two classes) how many labelled "
+        "rows are needed: for a verdict that finds a mean error with probability "
+        "80 %, and for intervals of O/E, slope and C statistic that are short "
+        "enough.",
         epilog=examples(*EXAMPLES),
     )
     parser.add_files()

@@ -148,18 +148,16 @@ _TOO_FEW = "too few rows of some class to say whether recalibration would help"
 
 def add_report(group: Any) -> None:
     """Add the options of the results of a report."""
-    group.add_argument(
-        "--name", metavar="TEXT", help="what to call the model (default: its columns)"
-    )
+    group.add_argument("--name", metavar="TEXT", help="name of the model (default: its columns)")
     group.add_page()
     group.add_numbers()
     group.add_argument(
         "--fail-if",
         action="append",
         metavar="RULE",
-        help=f'exit with code 3 where it holds: "{FORM}", for instance '
-        '"smooth_calibration_error > if_calibrated" for more than chance, or "accuracy < 0.7"; may '
-        "be given several times",
+        help=f'exit with code 3 if this condition holds: "{FORM}", for instance '
+        '"smooth_calibration_error > if_calibrated" for more than chance, or '
+        '"accuracy < 0.7"; can be given several times',
     )
 
 

@@ -27,10 +27,10 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "threshold",
-        help="from which score on a map gives a probability",
-        description="Say which scores a map of two classes gives at least the probabilities of "
-        "--at: the rule for the raw score, to the last bit. Or write the bands between them as SQL "
-        "that compares the score alone.",
+        help="find the score at which a map reaches a probability",
+        description="Find the scores to which a map of two classes gives at least the "
+        "probabilities of --at: the rule for the raw score, to the last bit. Or "
+        "write the bands between them as SQL that only compares the score.",
         epilog=examples(*EXAMPLES),
     )
     add_map(parser)
@@ -44,13 +44,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--scores",
         choices=("proba", "logits"),
-        help="what the score is: a probability, or log-odds (default: what the map was written "
-        "for)",
+        help="kind of the score: a probability, or log-odds (default: the kind that "
+        "the map was written for)",
     )
     parser.add_argument(
         "--float32",
         action="store_true",
-        help="the scores are stored in single precision: thresholds are such numbers",
+        help="the scores are stored in single precision, and the thresholds are "
+        "single-precision numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
     parser.add_allow(edited=EDITED)
@@ -67,7 +68,7 @@ def add_to(commands: Any) -> None:
         "--names",
         action="append",
         metavar="NAME,...",
-        help="of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
+        help="names of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
     sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")
     parser.set_defaults(run=threshold, modules=EXTRAS)
