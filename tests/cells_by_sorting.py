@@ -6,18 +6,18 @@ from sklearn_calib._kernels._cells import (
     ID,
     N0,
     N1,
-    NARROW,
     OFFSET,
     SHIFTS,
+    UNWEIGHTED_COLUMNS,
     W0,
     W1,
-    WIDE,
-    cells_of,
-    distances_of,
-    ids_of,
-    keys_of,
-    real,
-    steps_of,
+    WEIGHTED_COLUMNS,
+    encode_cells,
+    find_cell_starts,
+    get_keys,
+    round_to_steps,
+    split_distance_and_side,
+    view_as_float,
 )
 
 
@@ -25,13 +25,15 @@ def sums_of_rows(ids, distance, y, weight, count):
     """A table of the rows' sums in the order of the probabilities; the reference of the kernels."""
     order = np.argsort(ids.view(np.uint64), kind="stable")
     first = np.flatnonzero(np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0))
-    table = np.zeros((len(first), NARROW if weight is None else WIDE), dtype=np.int64)
+    table = np.zeros(
+        (len(first), UNWEIGHTED_COLUMNS if weight is None else WEIGHTED_COLUMNS), dtype=np.int64
+    )
     table[:, ID] = ids[order][first]
     w = np.ones(len(ids)) if weight is None else weight
     zeros, ones = (1 - y), y
     table[:, N0] = np.add.reduceat((zeros * count)[order], first)
     table[:, N1] = np.add.reduceat((ones * count)[order], first)
-    numbers = real(table)
+    numbers = view_as_float(table)
     numbers[:, OFFSET] = np.add.reduceat((count * w * distance)[order], first)
     if weight is not None:
         for column, label in ((W0, zeros), (W1, ones)):
@@ -50,12 +52,12 @@ def by_sorting(p, y, max_cells, weight=None, count=None):
     kept = count > 0 if weight is None else (count > 0) & (np.asarray(weight) > 0)
     p, y, count = p[kept], y[kept], count[kept]
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)[kept]
-    t, high = distances_of(p)
-    keys = keys_of(t)
+    t, high = split_distance_and_side(p)
+    keys = get_keys(t)
     for shift in SHIFTS:
-        cells = cells_of(keys, high, shift)
-        ids = ids_of(cells, high)
+        cells = find_cell_starts(keys, high, shift)
+        ids = encode_cells(cells, high)
         if len(np.unique(ids)) <= max_cells:
             break
-    distance = steps_of(keys) - steps_of(cells)
+    distance = round_to_steps(keys) - round_to_steps(cells)
     return sums_of_rows(ids, distance, y, weight, count), shift

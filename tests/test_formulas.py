@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
 from sklearn_calib._kernels import _log_odds_cells as cells
-from sklearn_calib._kernels._classical_tests import rank_correlation
+from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.groups._grades import _loss_of_joining
@@ -932,6 +932,6 @@ def test_a_rank_correlation_of_weighted_rows(whole):
     rows = weight.sum() ** 2 / (weight @ weight)
     spread = np.average(far**2, weights=weight) * rows / (rows - 1)
     correlation = together / np.sqrt((weight @ rank**2) * (weight @ far**2))
-    found = rank_correlation(score, outcome, weight)
+    found = compute_rank_correlation(score, outcome, weight)
     assert found[0] == pytest.approx(correlation)
     assert found[1] == pytest.approx(together / np.sqrt(weight**2 @ rank**2 * spread))

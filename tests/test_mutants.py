@@ -172,8 +172,8 @@ MUTANTS = {
     ),
     "all grades together on one side": Mutant(
         "_kernels._grades",
-        "2 * np.minimum(binomial_p(events, rows, probability), below)",
-        "2 * np.minimum(binomial_p(events, rows, probability), 1.0)",
+        "2 * np.minimum(compute_binomial_p(events, rows, probability), below)",
+        "2 * np.minimum(compute_binomial_p(events, rows, probability), 1.0)",
         "groups/test_grades.py::test_the_joint_p_value_is_of_two_sides_and_all_grades",
     ),
     "most prudent rates of a grade and the better ones": Mutant(
@@ -184,8 +184,8 @@ MUTANTS = {
     ),
     "the order against draws of equal numbers of rows": Mutant(
         "_kernels._grades",
-        "whole = rows.astype(np.int64)",
-        "whole = np.full(len(rows), int(rows.sum()) // len(rows))",
+        "integer_rows = rows.astype(np.int64)",
+        "integer_rows = np.full(len(rows), int(rows.sum()) // len(rows))",
         "groups/test_grades.py::test_order_p_value_is_exact_where_all_tables_can_be_counted",
     ),
     "expected two-bin error of counted rows": Mutant(
@@ -548,9 +548,9 @@ MUTANTS = {
         "recalibrators/test_spline.py::test_one_cell_of_several_weighs_what_they_weigh",
     ),
     "confusion matrix without the weights": Mutant(
-        "_kernels._confusion",
-        "mass = np.bincount(codes, weight, k)",
-        "mass = np.bincount(codes, weight := np.ones(len(codes)), k)",
+        "_kernels._label_shift",
+        "mass = np.bincount(y_encoded, weight, k)",
+        "mass = np.bincount(y_encoded, weight := np.ones(len(y_encoded)), k)",
         "recalibrators/test_prior_shift.py::test_weights_of_the_labelled_rows[bbse-soft]",
     ),
     # -- what no test followed: options, the positive class first, ties, blocks

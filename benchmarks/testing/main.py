@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_calib._kernels._distance import lower_distance, on_uniform_grid, rounded_distance
+from sklearn_calib._kernels._distance import bracket_distance, make_uniform_program, solve_program
 from sklearn_calib.inference import (
     calibration_test,
     cox_test,
@@ -65,15 +65,15 @@ def speed():
     v, y = scores(10**6)
     weight = np.full(10**6, 1e-6)
     for cells, bar in ((1000, "<= 0.1 s"), (10_000, "<= 0.6 s")):
-        program = on_uniform_grid(v, weight * y, weight * (1 - y), cells)
-        (ours,) = seconds(partial(lower_distance, program))
+        program = make_uniform_program(v, weight * y, weight * (1 - y), cells)
+        (ours,) = seconds(partial(solve_program, program))
         yield f"distance at 1/{cells}, n = 1e6, beyond the histogram", ours, "", None, "", bar
     v, y = scores(300)
     weight = np.full(300, 1 / 300)
-    grid = on_uniform_grid(v, weight * y, weight * (1 - y), 100)
+    grid = make_uniform_program(v, weight * y, weight * (1 - y), 100)
     program, rounded = seconds(
-        lambda: lower_distance(grid),
-        lambda: rounded_distance(v, weight * y, weight * (1 - y), 100, 0.01),
+        lambda: solve_program(grid),
+        lambda: bracket_distance(v, weight * y, weight * (1 - y), 100, 0.01),
     )
     name = "distance at 1/100, n = 300"
     yield name, program, "the published route", rounded, f"{rounded / program:.1f}x faster", ""

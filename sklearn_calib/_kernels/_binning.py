@@ -1,31 +1,36 @@
-"""Bins on [0, 1] that never split ties. Used by the binned measures and by histogram binning."""
+"""Bins on [0, 1] that never split ties. Used by the binned measures and by histogram
+binning.
+"""
 
 import numpy as np
 from scipy.special import gammaln
 
-ON_EDGE = 1e-9  # of a part: what is nearer to the edge of parts of equal mass lies on it
-MOST_SWEPT = 1000  # bins: labels in the order of the scores never stop the sweep
+BIN_EDGE_TOLERANCE = 1e-9  # of a part: what is nearer to the edge of parts of equal mass lies on it
+MAX_SWEPT_BINS = 1000  # bins: labels in the order of the scores never stop the sweep
 
 
-def distinct(scores):
-    """Sorted distinct scores and, for every row, the position of its score among them."""
+def find_distinct(scores):
+    """Sorted distinct scores and, for every row, the position of its score among
+    them.
+    """
     return np.unique(scores, return_inverse=True)
 
 
-def pool(scores, codes, weight):
-    """As `distinct`, and the weight and the frequency of the labels 1 at each distinct score."""
-    values, row_value = distinct(scores)
+def pool_equal_scores(scores, y_encoded, weight):
+    """As `find_distinct`, with the weight and the event rate of each distinct score."""
+    values, row_value = find_distinct(scores)
     mass = np.bincount(row_value, weights=weight)
-    return values, row_value, mass, np.bincount(row_value, weights=weight * codes) / mass
+    return values, row_value, mass, np.bincount(row_value, weights=weight * y_encoded) / mass
 
 
-def bin_of_distinct(values, mass, n_bins, strategy):
+def bin_distinct_values(values, mass, n_bins, strategy):
     """Bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
-    "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on both sides.
-    "quantile": bins of equal mass; a value belongs where the middle of its mass falls, on an edge
-    to the bin above, so that ties stay together, any multiple of the weights gives the same bins,
-    and without ties the numbers of rows differ by at most one.
+    "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on
+    both sides. "quantile": bins of equal mass; a value belongs where the middle of its
+    mass falls, on an edge to the bin above, so that ties stay together, any multiple of
+    the weights gives the same bins, and without ties the numbers of rows differ by at
+    most one.
     """
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
@@ -33,73 +38,78 @@ def bin_of_distinct(values, mass, n_bins, strategy):
         bins += values > edges[bins + 1]  # the product rounds; the edges are exact
         bins -= values <= edges[bins]
         return np.maximum(bins, 0, out=bins)
-    middle = middles(mass) * n_bins + ON_EDGE
+    middle = find_mass_midpoints(mass) * n_bins + BIN_EDGE_TOLERANCE
     return np.minimum(middle.astype(np.intp), n_bins - 1)
 
 
-def starts_of_bins(mass, n_bins):
-    """Where the bins of equal mass begin that `bin_of_distinct` makes, with the end. Empty bins
-    begin where the next one does.
+def find_bin_starts(mass, n_bins):
+    """Where the bins of equal mass begin that `bin_distinct_values` makes, with the
+    end. Empty bins begin where the next one does.
     """
     cumulated = np.cumsum(mass)
     wanted = np.arange(1, n_bins)
-    at = np.searchsorted(cumulated, (wanted - ON_EDGE) * (cumulated[-1] / n_bins))
+    at = np.searchsorted(cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins))
     at = np.minimum(at, len(mass) - 1)  # whose middle, or the next one's, is the first beyond
-    middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + ON_EDGE
+    middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + BIN_EDGE_TOLERANCE
     return np.concatenate([[0], at + (middle < wanted), [len(mass)]])
 
 
-def sums_of_runs(starts, *columns):
-    """Sums along the last axis of each column, from each start to the next; the last is the end."""
+def sum_runs(starts, *columns):
+    """Sums along the last axis of each column, from each start to the next; the last is
+    the end.
+    """
     filled = np.diff(starts) > 0
     first = np.minimum(starts[:-1], starts[-1] - 1)
     return [np.add.reduceat(column, first, axis=-1) * filled for column in columns]
 
 
-def middles(mass):
+def find_mass_midpoints(mass):
     """The share of the mass below the middle of each.
 
-    Where it is compared with a multiple of 1 / n, what is within `ON_EDGE` / n of it counts as
-    equal: sums of 0.1 are no multiples of 0.1.
+    Where it is compared with a multiple of 1 / n, what is within `BIN_EDGE_TOLERANCE` /
+    n of it counts as equal: sums of 0.1 are no multiples of 0.1.
     """
     cumulated = np.cumsum(mass)
     return (cumulated - 0.5 * mass) / cumulated[-1]
 
 
-def bin_of_rows(scores, weight, n_bins, strategy):
-    """Bin numbers of rows; as `bin_of_distinct`, without a sort for equal widths."""
+def bin_rows(scores, weight, n_bins, strategy):
+    """Bin numbers of rows; as `bin_distinct_values`, without a sort for equal
+    widths.
+    """
     if strategy == "uniform":
-        return bin_of_distinct(scores, None, n_bins, strategy)
-    values, row_value = distinct(scores)
+        return bin_distinct_values(scores, None, n_bins, strategy)
+    values, row_value = find_distinct(scores)
     mass = np.bincount(row_value, weights=weight)
-    return bin_of_distinct(values, mass, n_bins, strategy)[row_value]
+    return bin_distinct_values(values, mass, n_bins, strategy)[row_value]
 
 
-def cube_root_bins(n_rows):
+def get_cube_root_bins(n_rows):
     """The cube root of the number of rows, rounded up."""
     return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
 
 
-def swept_bins(values, mass, hits, strategy):
-    """Bins of sorted distinct values: the most before the frequencies of the bins first decrease.
+def sweep_monotonic_bins(values, mass, event_weight, strategy):
+    """Bins of sorted distinct values: the most before the frequencies of the bins first
+    decrease.
 
-    Roelofs et al. (2022), algorithm 1, at most `MOST_SWEPT`. "quantile": a value belongs where its
-    first row does, as their program cuts, but ties stay together. Ties and gaps leave bins empty:
-    these are not numbered, and a number of bins that fills no more of them than the one before is
-    passed over.
+    Roelofs et al. (2022), algorithm 1, at most `MAX_SWEPT_BINS`. "quantile": a value
+    belongs where its first row does, as their program cuts, but ties stay together.
+    Ties and gaps leave bins empty: these are not numbered, and a number of bins that
+    fills no more of them than the one before is passed over.
     """
     cumulated = np.append(0.0, np.cumsum(mass))
-    events = np.append(0.0, np.cumsum(hits))
+    events = np.append(0.0, np.cumsum(event_weight))
     last = len(values)
     best = ends = np.array([0, last])
-    for n_bins in range(2, MOST_SWEPT + 1):
+    for n_bins in range(2, MAX_SWEPT_BINS + 1):
         if len(ends) > last:
             break
         if strategy == "uniform":
             starts = np.searchsorted(values, np.arange(1, n_bins) / n_bins, side="right")
         else:
-            place = cumulated[:-1] * n_bins / cumulated[-1] + ON_EDGE
-            starts = np.searchsorted(place, np.arange(1, n_bins))
+            position = cumulated[:-1] * n_bins / cumulated[-1] + BIN_EDGE_TOLERANCE
+            starts = np.searchsorted(position, np.arange(1, n_bins))
         filled, ends = len(ends), np.unique(np.concatenate([[0], starts, [last]]))
         if len(ends) == filled:
             continue
@@ -110,31 +120,36 @@ def swept_bins(values, mass, hits, strategy):
     return np.repeat(np.arange(len(best) - 1), np.diff(best))
 
 
-def rows_for_bins(total, n_values):
-    """What numbers of bins are derived from: the number of rows, as far as it can matter.
+def count_rows_for_bins(total, n_values):
+    """What numbers of bins are derived from: the number of rows, as far as it can
+    matter.
 
-    Bins cannot be finer than the distinct values: many rows, or heavy weights, on few values ask
-    for no more bins than 8000 rows would, or than rows as many as the values.
+    Bins cannot be finer than the distinct values: many rows, or heavy weights, on few
+    values ask for no more bins than 8000 rows would, or than rows as many as the
+    values.
     """
     return min(float(total), float(max(n_values, 8000)))
 
 
-def bin_sums(bins, n_bins, *columns):
+def sum_bins(bins, n_bins, *columns):
     """Sum of each column over each bin."""
     return [np.bincount(bins, weights=column, minlength=n_bins) for column in columns]
 
 
-def invented_share(score, base):
+def blend_with_base_rate(score, base):
     """What invented rows of a bin are: nine parts the score, one part the base rate.
 
-    The base rate keeps a bin of exact zeros from predicting 0; both sum to 1 over the classes.
+    The base rate keeps a bin of exact zeros from predicting 0; both sum to 1 over the
+    classes.
     """
     return 0.9 * score + 0.1 * base
 
 
-def log_evidence(total, ones, count, mean):
-    """Log marginal likelihood of bins, each with a beta prior of this many counts and this mean."""
-    parts = gammaln(count) - gammaln(total + count)
-    parts += gammaln(ones + count * mean) - gammaln(count * mean)
-    parts += gammaln(total - ones + count * (1 - mean)) - gammaln(count * (1 - mean))
-    return float(parts.sum())
+def compute_log_evidence(total, ones, count, mean):
+    """Log marginal likelihood of bins, each with a beta prior of this many counts and
+    this mean.
+    """
+    log_likelihoods = gammaln(count) - gammaln(total + count)
+    log_likelihoods += gammaln(ones + count * mean) - gammaln(count * mean)
+    log_likelihoods += gammaln(total - ones + count * (1 - mean)) - gammaln(count * (1 - mean))
+    return float(log_likelihoods.sum())

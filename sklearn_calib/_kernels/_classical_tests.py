@@ -1,6 +1,6 @@
 """Classical tests of calibration from sums at each score: (statistic, p-value).
 
-`rank_correlation` is of rows: (correlation, statistic).
+`compute_rank_correlation` is of rows: (correlation, statistic).
 
 `score` are scores in increasing order, equal ones together or apart; `rows` the numbers of rows
 there, `events` of those with the event.
@@ -10,12 +10,12 @@ import numpy as np
 from scipy import stats
 
 from .._typing import AnyArray, FloatArray
-from ._binning import bin_of_distinct, bin_sums
+from ._binning import bin_distinct_values, sum_bins
 from ._log_odds import of_probability
 from ._logistic import fit_logistic, rows_of_both_labels
 
 
-def spiegelhalter(excess, variance, certain_and_wrong):
+def run_spiegelhalter_test(excess, variance, certain_and_wrong):
     """From the Brier loss less its expectation, and the variance of that, summed over the rows."""
     if certain_and_wrong:
         return np.inf, 0.0
@@ -25,30 +25,30 @@ def spiegelhalter(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
-FEWEST_EXPECTED = 5  # events, and non-events, of a bin whose law is nearly normal
+MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin whose law is nearly normal
 
 
-def hosmer_lemeshow(score, rows, events, n_bins, lost):
+def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
     """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins.
 
     If a bin has few expected events or non-events, the law is a multiple of a chi-square one, with
     the mean and the variance that the statistic has.
     """
-    statistic, used, mean = binned_chi_square(score, rows, events, n_bins)
+    statistic, used, mean = compute_binned_chi_square(score, rows, events, n_bins)
     freedom = len(used) - lost
     if np.isinf(statistic):
         return np.inf, 0.0
-    scale, share = 1.0, mean * (1 - mean)
-    if not lost and (used * np.minimum(mean, 1 - mean) < FEWEST_EXPECTED).any():
-        scale = 1 + ((1 - 6 * share) / (2 * used * share)).mean()
+    scale, variance = 1.0, mean * (1 - mean)
+    if not lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
+        scale = 1 + ((1 - 6 * variance) / (2 * used * variance)).mean()
     pvalue = stats.chi2.sf(statistic / scale, freedom / scale) if freedom > 0 else 1.0
     return statistic, float(pvalue)
 
 
-def binned_chi_square(score, rows, events, n_bins):
+def compute_binned_chi_square(score, rows, events, n_bins):
     """(statistic, rows and means of the bins in it); infinite if a certain prediction is wrong."""
-    bins = bin_of_distinct(score, rows, n_bins, "quantile")
-    rows, expected, events = bin_sums(bins, n_bins, rows, rows * score, events)
+    bins = bin_distinct_values(score, rows, n_bins, "quantile")
+    rows, expected, events = sum_bins(bins, n_bins, rows, rows * score, events)
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
     variance = rows * mean * (1 - mean)
     gap = (events - expected) ** 2
@@ -58,24 +58,24 @@ def binned_chi_square(score, rows, events, n_bins):
     return np.inf if (gap[certain] > 0).any() else statistic, rows[used], mean[used]
 
 
-def cox(score, rest, rows, events):
+def run_cox_test(score, rest, rows, events):
     """Likelihood ratio of intercept 0 and slope 1; `rest` is 1 - score, with all its digits."""
-    z = of_probability(score, rest)
-    both, hit, weight = rows_of_both_labels(z, rows, events)
+    log_odds = of_probability(score, rest)
+    both, outcome, weight = rows_of_both_labels(log_odds, rows, events)
     columns = np.column_stack([both, np.ones_like(both)])
-    fitted = fit_logistic(columns, hit, weight, (), [1, 0])
-    raised = weight @ np.logaddexp(0.0, np.where(hit == 1, -both, both)) / weight.sum()
-    statistic = float(max(2 * weight.sum() * (raised - fitted.loss), 0.0))
+    fitted = fit_logistic(columns, outcome, weight, (), [1, 0])
+    initial = weight @ np.logaddexp(0.0, np.where(outcome == 1, -both, both)) / weight.sum()
+    statistic = float(max(2 * weight.sum() * (initial - fitted.loss), 0.0))
     return statistic, float(stats.chi2.sf(statistic, 2))
 
 
-def cumulative(score, residual, variance, statistic):
+def run_cumulative_test(score, residual, variance, statistic):
     """From the weighted sums of event less score, and the variance of their total."""
-    value = path_size(score, residual, variance, statistic)
-    return value, LAWS[statistic](value) if np.isfinite(value) else 0.0
+    value = measure_path(score, residual, variance, statistic)
+    return value, SURVIVAL_FUNCTIONS[statistic](value) if np.isfinite(value) else 0.0
 
 
-def path_size(score, residual, variance, statistic):
+def measure_path(score, residual, variance, statistic):
     """The range of the cumulative sums, or their largest size, in standard deviations."""
     path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
     scale = np.sqrt(variance)
@@ -86,7 +86,7 @@ def path_size(score, residual, variance, statistic):
     return float(size / scale)
 
 
-def range_survival(x: float) -> float:
+def compute_range_survival(x: float) -> float:
     """P(range of Brownian motion on [0, 1] > x)."""
     if x < 0.4:
         return 1.0
@@ -95,7 +95,7 @@ def range_survival(x: float) -> float:
     return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
 
 
-def maximum_survival(x: float) -> float:
+def compute_maximum_survival(x: float) -> float:
     """P(largest absolute value of Brownian motion on [0, 1] > x)."""
     if x < 0.15:
         return 1.0
@@ -108,11 +108,14 @@ def maximum_survival(x: float) -> float:
     return float(np.clip(1 - inside, 0.0, 1.0))
 
 
-#: The law of each statistic of `cumulative`.
-LAWS = {"kuiper": range_survival, "kolmogorov_smirnov": maximum_survival}
+#: The law of each statistic of `run_cumulative_test`.
+SURVIVAL_FUNCTIONS = {
+    "kuiper": compute_range_survival,
+    "kolmogorov_smirnov": compute_maximum_survival,
+}
 
 
-def rank_correlation(
+def compute_rank_correlation(
     score: FloatArray, outcome: AnyArray, weight: FloatArray
 ) -> tuple[float, float]:
     """Spearman's correlation of scores and outcomes, and its statistic.
@@ -123,18 +126,18 @@ def rank_correlation(
     one row each. Zeros where one side is constant.
     """
     order = np.argsort(score, kind="stable")
-    scores, share = score[order], weight[order] / weight.max()
+    scores, relative_weight = score[order], weight[order] / weight.max()
     starts = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1]])
-    mass = np.add.reduceat(share, starts)
+    mass = np.add.reduceat(relative_weight, starts)
     total = mass.sum()
     middle = np.cumsum(mass) - mass / 2 - total / 2
     rank = np.repeat(middle, np.diff(np.r_[starts, len(scores)]))
-    far = outcome[order] - share @ outcome[order] / total
-    spread_of_ranks, spread = share @ rank**2, share @ far**2
+    deviation = outcome[order] - relative_weight @ outcome[order] / total
+    spread_of_ranks, spread = relative_weight @ rank**2, relative_weight @ deviation**2
     if not (spread_of_ranks > 0 and spread > 0):
         return 0.0, 0.0
-    together = (share * rank) @ far
-    rows = total**2 / (share @ share)  # Kish's effective number
-    variance = (share**2 @ rank**2) * spread / total * rows / max(rows - 1, 1)
-    correlation = together / np.sqrt(spread_of_ranks * spread)
-    return float(correlation), float(together / np.sqrt(variance))
+    covariance = (relative_weight * rank) @ deviation
+    rows = total**2 / (relative_weight @ relative_weight)  # Kish's effective number
+    variance = (relative_weight**2 @ rank**2) * spread / total * rows / max(rows - 1, 1)
+    correlation = covariance / np.sqrt(spread_of_ranks * spread)
+    return float(correlation), float(covariance / np.sqrt(variance))

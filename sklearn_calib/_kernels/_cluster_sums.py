@@ -16,12 +16,12 @@ from scipy.special import expit, logit
 
 from ._proportion import share_interval
 
-_CERTAIN = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
-_ROUNDING = 1e-12  # of a sum, over the sum of weights
-_FARTHEST = 700.0  # of an end of an interval, in log-odds
+_MIN_VARIANCE = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
+_SUM_TOLERANCE = 1e-12  # of a sum, over the sum of weights
+_MAX_ABS_LOG_ODDS = 700.0  # of an end of an interval, in log-odds
 
 
-def known_over_seen(residual, variance, weight):
+def compute_variance_ratio(residual, variance, weight):
     """The squares that residuals should have over those that they have.
 
     Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights y and
@@ -31,7 +31,7 @@ def known_over_seen(residual, variance, weight):
     return known / seen if seen > 0 else 1.0
 
 
-def covariance_at_most(chance, weight, groups):
+def bound_covariance(chance, weight, groups):
     """The summed covariances of different rows of a cluster, if one random number decides all.
 
     Row i is then 1 where the number is below its chance: weight_i weight_j (the smaller chance of
@@ -41,11 +41,11 @@ def covariance_at_most(chance, weight, groups):
     chance, weight, groups = chance[order], weight[order], groups[order]
     upto, ends = np.cumsum(weight), np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
     larger = upto[ends[groups]] - upto  # weight of the later rows of the cluster
-    part = weight * chance
-    return 2 * part @ larger - (np.bincount(groups, part) ** 2).sum() + part @ part
+    expected = weight * chance
+    return 2 * expected @ larger - (np.bincount(groups, expected) ** 2).sum() + expected @ expected
 
 
-def score_test(columns, residual, variance, weight, groups):
+def run_score_test(columns, residual, variance, weight, groups):
     """(root, p-value): is the sum of weight * residual * columns 0 but for chance?
 
     Rao and Scott (1992), "A simple method for the analysis of clustered binary data", for the
@@ -55,15 +55,15 @@ def score_test(columns, residual, variance, weight, groups):
     `root` is z of one column; of several that of the chi-square statistic, of which the degrees are
     the directions in which the rows can vary.
     """
-    if (np.abs(residual[variance < _CERTAIN]) > 0.5).any():  # and wrong
+    if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():  # and wrong
         return np.inf, 0.0
     mass = weight[:, None]
     known = (columns * mass * variance[:, None]).T @ columns
-    columns = columns @ _root(known, -0.5)
+    columns = columns @ _raise_to_power(known, -0.5)
     seen = (columns * mass * (residual**2)[:, None]).T @ columns
-    pulls = sums((weight * residual)[:, None] * columns, groups)
-    pulls = pulls @ _root(seen, -0.5)
-    total = sums((weight * residual)[:, None] * columns, np.zeros_like(groups))[0]
+    pulls = sum_clusters((weight * residual)[:, None] * columns, groups)
+    pulls = pulls @ _raise_to_power(seen, -0.5)
+    total = sum_clusters((weight * residual)[:, None] * columns, np.zeros_like(groups))[0]
     spread = pulls.T @ pulls
     values = np.linalg.eigvalsh(spread)
     degrees = int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
@@ -74,7 +74,7 @@ def score_test(columns, residual, variance, weight, groups):
     return float(sign * np.sqrt(max(square, 0.0))), float(stats.chi2.sf(square, degrees))
 
 
-def _root(matrix, power):
+def _raise_to_power(matrix, power):
     """A power of a matrix without negative eigenvalues; those of 0 stay 0."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > 1e-12 * max(values[-1], 0.0)
@@ -83,15 +83,15 @@ def _root(matrix, power):
     return (vectors * values) @ vectors.T
 
 
-def sums(rows, groups):
+def sum_clusters(rows, groups):
     """Sums of columns over the rows of each cluster."""
     return np.array([np.bincount(groups, column) for column in rows.T]).T
 
 
-class Total:
+class EventTotal:
     """The number of events if rows have probabilities that one parameter moves up and down.
 
-    As `score_test` of the sum, with p (1 - p) of the mean probability in place of that of the
+    As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of that of the
     rows: it holds whatever the shape of the true curve. `expected` is a function of the parameter
     that gives the expected events of each cluster, and rises from 0 to all.
     """
@@ -100,7 +100,7 @@ class Total:
         self.events, self.expected = events, expected
         self.mass, self.rate = mass, events.sum() / mass
 
-    def z(self, parameter):
+    def standardise_total(self, parameter):
         """Events less expected ones, over their standard deviation."""
         expected = self.expected(parameter)
         away, mean = self.events - expected, expected.sum() / self.mass
@@ -109,11 +109,11 @@ class Total:
             return 0.0
         variance = away @ away * max(mean * (1 - mean), 0.0) / seen
         total = away.sum()
-        if abs(total) <= _ROUNDING * self.mass:
+        if abs(total) <= _SUM_TOLERANCE * self.mass:
             return 0.0
         return float(total / np.sqrt(variance)) if variance > 0 else float(np.sign(total) * np.inf)
 
-    def ends(self, estimate, level):
+    def find_interval(self, estimate, level):
         """Where z is as far from 0 as the level allows, on both sides of the estimate.
 
         Where the events of all clusters are what is expected at the estimate, z would leave no
@@ -121,38 +121,42 @@ class Total:
         """
         far = stats.norm.ppf((1 + level) / 2)
         low, high = share_interval(self.rate * len(self.events), len(self.events), level)
-        exact = np.abs(self.events - self.expected(estimate)).max() <= _ROUNDING * self.mass
+        exact = np.abs(self.events - self.expected(estimate)).max() <= _SUM_TOLERANCE * self.mass
 
-        def beyond(c, sign):
+        def measure_excess(c, sign):
             if exact:
                 rate = self.expected(c).sum() / self.mass
                 return high - rate if sign > 0 else rate - low
-            return np.clip(sign * self.z(c), -1e9, 1e9) + far
+            return np.clip(sign * self.standardise_total(c), -1e9, 1e9) + far
 
-        def end(sign):
+        def find_end(sign):
             inside, step = estimate, 0.5
-            while beyond(inside + sign * step, sign) > 0:
+            while measure_excess(inside + sign * step, sign) > 0:
                 inside, step = inside + sign * step, 2 * step
-                if abs(inside) > _FARTHEST:
+                if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf
-            return brentq(beyond, *sorted([inside, inside + sign * step]), (sign,))
+            return brentq(measure_excess, *sorted([inside, inside + sign * step]), (sign,))
 
-        return end(-1), end(1)
+        return find_end(-1), find_end(1)
 
 
-def ratio_of_totals(events, expected, mass, level):
+def compare_totals(events, expected, mass, level):
     """(low, high, z): of the ratio of all events to all expected ones, and of that being 1."""
-    most = mass / expected.sum()  # all rows are events then
-    total = Total(events, mass, lambda c: expit(c) * most * expected)
+    max_ratio = mass / expected.sum()  # all rows are events then
+    total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
-    z = total.z(logit(1 / most)) if most > 1 else Total(events, mass, lambda _: expected).z(0)
+    z = (
+        total.standardise_total(logit(1 / max_ratio))
+        if max_ratio > 1
+        else EventTotal(events, mass, lambda _: expected).standardise_total(0)
+    )
     start = float(np.clip(logit(rate), -40, 40)) if 0 < rate < 1 else 40 * np.sign(rate - 0.5)
-    low, high = total.ends(start, level)
+    low, high = total.find_interval(start, level)
     low, high = (0.0 if rate <= 0 else expit(low)), (1.0 if rate >= 1 else expit(high))
-    return float(low * most), float(high * most), z
+    return float(low * max_ratio), float(high * max_ratio), z
 
 
-def jackknife(columns, eta, hit, weight, groups):
+def compute_jackknife(columns, log_odds, outcome, weight, groups):
     """(errors, degrees) of coefficients fitted at log-odds eta: standard errors and their law.
 
     Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of Bell and
@@ -162,21 +166,21 @@ def jackknife(columns, eta, hit, weight, groups):
     about p are p (1 - p) (1 - 3 p (1 - p)), and rare events leave far fewer degrees than clusters.
     The design effect D says how many rows are one: a cluster counts as rows / D times D copies.
     """
-    mean = expit(eta)
-    variance, residual = mean * (1 - mean), hit - mean
+    mean = expit(log_odds)
+    variance, residual = mean * (1 - mean), outcome - mean
     size, n = columns.shape[1], int(groups.max()) + 1
     crossed = columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
-    own = sums(crossed.reshape(len(eta), -1), groups).reshape(n, size, size)
+    own = sum_clusters(crossed.reshape(len(log_odds), -1), groups).reshape(n, size, size)
     whole = own.sum(axis=0)
-    pulls = sums(columns * (weight * residual)[:, None], groups)
-    moved = np.einsum("gij,gj->gi", np.linalg.pinv(whole - own, hermitian=True), pulls)
-    errors = np.sqrt((n - 1) / n * (moved**2).sum(axis=0))
+    pulls = sum_clusters(columns * (weight * residual)[:, None], groups)
+    changes = np.einsum("gij,gj->gi", np.linalg.pinv(whole - own, hermitian=True), pulls)
+    errors = np.sqrt((n - 1) / n * (changes**2).sum(axis=0))
     influence = columns @ np.linalg.pinv(whole, hermitian=True) * weight[:, None]
-    squares, at_once = influence**2, sums(influence * residual[:, None], groups)
-    alone = sums(squares * variance[:, None], groups)
+    squares, total_squares = influence**2, sum_clusters(influence * residual[:, None], groups)
+    alone = sum_clusters(squares * variance[:, None], groups)
     total, pairs = alone.sum(axis=0), (alone**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect = (at_once**2).sum(axis=0) / (squares * (residual**2)[:, None]).sum(axis=0)
+        effect = (total_squares**2).sum(axis=0) / (squares * (residual**2)[:, None]).sum(axis=0)
         tails = effect * (squares**2 * (variance * (1 - 6 * variance))[:, None]).sum(axis=0)
         normal = np.nan_to_num(total**2 / pairs, nan=1.0) - 1
         degrees = total**2 / np.maximum(pairs + tails / 2, 0.0)
@@ -184,19 +188,19 @@ def jackknife(columns, eta, hit, weight, groups):
     return errors, np.clip(np.nan_to_num(degrees, nan=1.0, posinf=np.inf), 1.0, normal)
 
 
-def mean_of_clusters(totals, mass):
+def average_clusters(totals, mass):
     """(mean, error, degrees) of a weighted mean of rows, from `totals` of weight times value.
 
     Both arrays have a number for each cluster, `mass` the weight of its rows. The error is the
-    jackknife's, CR3 as in `jackknife`, the degrees are those of `law_of_sizes`.
+    jackknife's, CR3 as in `compute_jackknife`, the degrees are those of `match_student_law`.
     """
     mean = totals.sum() / mass.sum()
-    moved = (totals - mean * mass) / (mass.sum() - mass)
-    error = np.sqrt((len(mass) - 1) / len(mass) * (moved**2).sum())
-    return mean, error, law_of_sizes(mass)[0]
+    changes = (totals - mean * mass) / (mass.sum() - mass)
+    error = np.sqrt((len(mass) - 1) / len(mass) * (changes**2).sum())
+    return mean, error, match_student_law(mass)[0]
 
 
-def law_of_sizes(mass):
+def match_student_law(mass):
     """(degrees, ratio): of the law of a mean over its error, for clusters of these sizes.
 
     Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002), if the

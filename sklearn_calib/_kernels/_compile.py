@@ -1,12 +1,15 @@
-"""How kernels are compiled: `kernel` for what Python calls, `part` for what only kernels call.
+"""How kernels are compiled: `compile_kernel` for what Python calls, `compile_helper`
+for what only kernels call.
 
-The first call of every user waits for the compiler, so a kernel is written to be compiled quickly:
+The first call of every user waits for the compiler, so a kernel is written to be
+compiled quickly:
 
-* Arrays are made in Python and handed in. `np.zeros` inside costs as much as the loop around it,
+* Arrays are made in Python and handed in. `np.zeros` inside costs as much as the loop
+around it,
   `sum` likewise; an assignment of one array to a part of another costs two seconds.
-* A number that starts as a bare literal is compiled twice, as the literal and as a number.
-* Divisions are numpy's: an exception where a divisor is 0 costs as much as the division.
-* Few places call a part: each of them may become a copy of it.
+* A number that starts as a bare literal is compiled twice, as the literal and as a
+number. * Divisions are numpy's: an exception where a divisor is 0 costs as much as the
+division. * Few places call a part: each of them may become a copy of it.
 """
 
 import os
@@ -25,55 +28,56 @@ from numba.core.caching import FunctionCache, NullCache
 from .._show import plain
 from .._warnings import warn_calibration
 
-SLOW = 1.0  # seconds of compilation in one process before a line is printed
+MAX_SILENT_SECONDS = 1.0  # seconds of compilation in one process before a line is printed
 
 _compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
-part = partial(_compiled, no_cpython_wrapper=True)
+compile_helper = partial(_compiled, no_cpython_wrapper=True)
 
 
-def kernel(function=None, **options):
+def compile_kernel(function=None, **options):
     """Compile at the first call and keep the result: once per installation.
 
-    Where neither the folder of the package nor numba's cache can be written, or a file there is
-    damaged: once per process, with a warning.
+    Where neither the folder of the package nor numba's cache can be written, or a file
+    there is damaged: once per process, with a warning.
     """
     if function is None:
-        return partial(kernel, **options)
+        return partial(compile_kernel, **options)
     if numba.config.DISABLE_JIT:  # integers wrap around, of which numpy warns
         return np.errstate(over="ignore")(function)
     compiled = _compiled(function, **options)
     if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
-            compiled._cache = Kept(function)
+            compiled._cache = KernelCache(function)
         except (RuntimeError, OSError) as error:  # numba found no place for its files
-            compiled._cache = NotKept(error)
+            compiled._cache = NoCache(error)
     return compiled
 
 
-def n_threads() -> int:
+def count_threads() -> int:
     """The number of threads of numba.
 
-    The first question starts numba's pool, which may set the number of threads of OpenMP for the
-    whole process: torch, where it was imported, gets its own number back.
+    The first question starts numba's pool, which may set the number of threads of
+    OpenMP for the whole process: torch, where it was imported, gets its own number
+    back.
     """
     torch: Any = sys.modules.get("torch")
     if not hasattr(torch, "get_num_threads"):
         return numba.get_num_threads()
     before = torch.get_num_threads()
-    found = numba.get_num_threads()
+    count = numba.get_num_threads()
     if torch.get_num_threads() != before:
         torch.set_num_threads(before)
-    return found
+    return count
 
 
-class Kept(FunctionCache):
+class KernelCache(FunctionCache):
     """A cache of numba whose failures cost time and no result."""
 
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # whatever comes out of unpickling
-            said_once(error, self.cache_path)
+            warn_once(error, self.cache_path)
             with suppress(OSError):
                 self.flush()  # the result of the compiler takes its place
             return None
@@ -82,28 +86,28 @@ class Kept(FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception as error:
-            said_once(error, self.cache_path)
+            warn_once(error, self.cache_path)
 
 
-class NotKept(NullCache):
+class NoCache(NullCache):
     """No cache, which is said when the compiler has run."""
 
     def __init__(self, error):
         self.error = error
 
     def save_overload(self, sig, data):
-        said_once(self.error)
+        warn_once(self.error)
 
 
-_said = False
+_has_warned = False
 
 
-def said_once(error, folder=None):
+def warn_once(error, folder=None):
     """A warning that what is compiled could not be kept, one in a process."""
-    global _said
-    if _said:
+    global _has_warned
+    if _has_warned:
         return
-    _said = True
+    _has_warned = True
     what = f"{type(error).__name__} ({plain(error, 200)})"
     warn_calibration(
         expected="a cache that can be read and written",
@@ -116,11 +120,13 @@ def said_once(error, folder=None):
     )
 
 
-class Announcement(event.Listener):
-    """Says once, on a terminal, what the user is waiting for; SKLEARN_CALIB_QUIET=1 forbids it."""
+class CompilationNotice(event.Listener):
+    """Says once, on a terminal, what the user is waiting for; SKLEARN_CALIB_QUIET=1
+    forbids it.
+    """
 
     def __init__(self):
-        self.depth, self.began, self.spent, self.said = 0, 0.0, 0.0, False
+        self.depth, self.began, self.spent, self.is_printed = 0, 0.0, 0.0, False
 
     def on_start(self, event):
         if self.depth == 0 and not _is_ours(event):
@@ -128,9 +134,12 @@ class Announcement(event.Listener):
         if self.depth == 0:
             self.began = time.perf_counter()
         self.depth += 1
-        if self.spent + time.perf_counter() - self.began >= SLOW and not self.said:
-            self.said = True
-            _say()
+        if (
+            self.spent + time.perf_counter() - self.began >= MAX_SILENT_SECONDS
+            and not self.is_printed
+        ):
+            self.is_printed = True
+            _print_notice()
 
     def on_end(self, event):
         if self.depth == 0:
@@ -144,10 +153,10 @@ def _is_ours(event):
     return event.data["dispatcher"].py_func.__module__.startswith(__package__)
 
 
-def _say():
+def _print_notice():
     quiet = os.environ.get("SKLEARN_CALIB_QUIET", "0") != "0"
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         print("sklearn_calib: compiling, once per installation (a few seconds)", file=sys.stderr)
 
 
-event.register("numba:compile", Announcement())
+event.register("numba:compile", CompilationNotice())

@@ -1,127 +1,149 @@
 """The lower distance to calibration as a linear program whose size is that of a grid.
 
-A calibrated u with law mu has label-1 mass u mu(du) and label-0 mass (1 - u) mu(du). Moving the
-label-y part of the data onto it is optimal transport on a line, which costs the integral of the
-difference of the two distribution functions. On grid points t_0 = 0 < ... < t_m = 1, with f_k the
-label-1 and g_k the label-0 mass of the data at t_k, this is a linear program in mu, whose dual
-    maximise sum_k f_k x_k + g_k z_k
-    with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for z, and t_k x_k + (1 - t_k) z_k <= 0
-is solved by `interior_point`, or by HiGHS should that stall; mu are the multipliers of the last
-constraints.
+A calibrated u with law mu has label-1 mass u mu(du) and label-0 mass (1 - u) mu(du).
+Moving the label-y part of the data onto it is optimal transport on a line, which costs
+the integral of the difference of the two distribution functions. On grid points t_0 = 0
+< ... < t_m = 1, with f_k the label-1 and g_k the label-0 mass of the data at t_k, this
+is a linear program in mu, whose dual
+    maximise sum_k f_k x_k + g_k z_k with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for
+    z, and t_k x_k + (1 - t_k) z_k <= 0
+is solved by `interior_point`, or by HiGHS should that stall; mu are the multipliers of
+the last constraints.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ._distance_compiled import ROUNDING, interior_point, place_cells, pool_cells, tolerance
+from ._distance_compiled import (
+    BALANCE_TOLERANCE,
+    get_gap_tolerance,
+    interior_point,
+    place_cells,
+    pool_cells,
+)
 
-CELLS = 160  # of the scores, at most
-STEPS = 64  # in [0, 1], at least
-CLOSE = 1e-12  # points nearer than this are one
-ITERATIONS = 200  # of the solver; 10 to 25 are usual
+MAX_SCORE_CELLS = 160  # of the scores, at most
+MIN_GRID_STEPS = 64  # in [0, 1], at least
+POINT_TOLERANCE = 1e-12  # points nearer than this are one
+MAX_ITERATIONS = 200  # of the solver; 10 to 25 are usual
 
 
 class DistanceProgram(NamedTuple):
-    """Points of [0, 1] with both ends, the label-1 and the label-0 mass at each, of sum 1 in all.
+    """Points of [0, 1] with both ends, the label-1 and the label-0 mass at each, of sum
+    1 in all.
 
-    `moved` is the mean distance between the scores and the points that carry their mass.
+    `mean_move` is the mean distance between the scores and the points that carry their
+    mass.
     """
 
     grid: np.ndarray
     ones: np.ndarray
     zeros: np.ndarray
-    moved: float
+    mean_move: float
 
 
-class Solution(NamedTuple):
-    """The optimum, the law mu of the nearest calibrated prediction, and x and z of the dual."""
+class DistanceSolution(NamedTuple):
+    """The optimum, the law mu of the nearest calibrated prediction, and x and z of the
+    dual.
+    """
 
     value: float
-    law: np.ndarray
+    distribution: np.ndarray
     prices: np.ndarray
 
 
-def on_scores(score, ones, zeros):
-    """The program on the scores themselves, and on multiples of 1 / `STEPS` where none are near.
+def make_score_program(score, ones, zeros):
+    """The program on the scores themselves, and on multiples of 1 / `MIN_GRID_STEPS`
+    where none are near.
 
-    No gap is wider than 1 / `STEPS`. More than `CELLS` scores, which increase, are pooled to their
-    means: in cells with equal sums of sqrt(mass gap) over the gaps inside, the density for which
-    mass times width is least in all.
+    No gap is wider than 1 / `MIN_GRID_STEPS`. More than `MAX_SCORE_CELLS` scores, which
+    increase, are pooled to their means: in cells with equal sums of sqrt(mass gap) over
+    the gaps inside, the density for which mass times width is least in all.
     """
-    if len(score) > CELLS:
-        return _pooled(score, ones, zeros)
-    grid, place = _points(score)
-    return _placed(score, ones, zeros, grid, place)
+    if len(score) > MAX_SCORE_CELLS:
+        return _pool_scores(score, ones, zeros)
+    grid, indices = _make_grid(score)
+    return _place_on_grid(score, ones, zeros, grid, indices)
 
 
-def _pooled(score, ones, zeros):
-    starts, sums = np.zeros(CELLS + 1, np.intp), np.zeros((CELLS, 2))
-    n_cells = pool_cells(score, ones, zeros, CELLS, starts, sums)
+def _pool_scores(score, ones, zeros):
+    starts, sums = np.zeros(MAX_SCORE_CELLS + 1, np.intp), np.zeros((MAX_SCORE_CELLS, 2))
+    n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)
     starts, (mass, centre) = starts[: n_cells + 1], sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
-    grid, place = _points(centre)
+    grid, indices = _make_grid(centre)
     masses = np.zeros((2, len(grid)))
-    moved = place_cells(score, ones, zeros, starts, place, grid, *masses)
-    return DistanceProgram(grid, *masses, moved)
+    mean_move = place_cells(score, ones, zeros, starts, indices, grid, *masses)
+    return DistanceProgram(grid, *masses, mean_move)
 
 
-def _points(centre):
+def _make_grid(centre):
     """The grid of these scores, and the place of each in it."""
-    steps, ends = np.arange(STEPS + 1) / STEPS, np.concatenate([[0.0], centre, [1.0]])
+    steps, ends = (
+        np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS,
+        np.concatenate([[0.0], centre, [1.0]]),
+    )
     after = np.searchsorted(centre, steps) + 1
-    steps = steps[(ends[after] - ends[after - 1] > 1 / STEPS) | (steps == 0) | (steps == 1)]
+    steps = steps[
+        (ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS) | (steps == 0) | (steps == 1)
+    ]
     points = np.concatenate([centre, steps])
     order = np.argsort(points)
-    new = np.diff(points[order], prepend=-1.0) > CLOSE
-    place = np.empty(len(points), np.intp)
-    place[order] = np.cumsum(new) - 1
-    return points[order][new], place[: len(centre)]
+    new = np.diff(points[order], prepend=-1.0) > POINT_TOLERANCE
+    indices = np.empty(len(points), np.intp)
+    indices[order] = np.cumsum(new) - 1
+    return points[order][new], indices[: len(centre)]
 
 
-def on_uniform_grid(score, ones, zeros, n_cells):
+def make_uniform_program(score, ones, zeros, n_cells):
     """The program on the multiples of 1 / n_cells, each score at the nearest."""
-    place = np.rint(score * n_cells).astype(np.intp)
-    return _placed(score, ones, zeros, np.linspace(0, 1, n_cells + 1), place)
+    indices = np.rint(score * n_cells).astype(np.intp)
+    return _place_on_grid(score, ones, zeros, np.linspace(0, 1, n_cells + 1), indices)
 
 
-def _placed(score, ones, zeros, grid, place):
-    moved = float((ones + zeros) @ np.abs(score - grid[place]))
-    ones, zeros = (np.bincount(place, mass, len(grid)) for mass in (ones, zeros))
-    return DistanceProgram(grid, ones, zeros, moved)
+def _place_on_grid(score, ones, zeros, grid, indices):
+    mean_move = float((ones + zeros) @ np.abs(score - grid[indices]))
+    ones, zeros = (np.bincount(indices, mass, len(grid)) for mass in (ones, zeros))
+    return DistanceProgram(grid, ones, zeros, mean_move)
 
 
-def lower_distance(program):
-    """Solve a `DistanceProgram`, to a gap of 1e-9 of the value, or 1e-12, between primal and dual.
+def solve_program(program):
+    """Solve a `DistanceProgram`, to a gap of 1e-9 of the value, or 1e-12, between
+    primal and dual.
 
     Where rounding leaves more imbalance, to 1e-9.
     """
     grid, masses = program.grid, np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
-        found = _interior_point(grid, masses)
-        if found is None:  # it eliminates from the left; from the right other digits are lost
-            other = _interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
-            found = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
-        prices, law = _by_highs(grid, masses) if found is None else found
+        dual = _solve_interior_point(grid, masses)
+        if dual is None:  # it eliminates from the left; from the right other digits are lost
+            other = _solve_interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
+            dual = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
+        prices, distribution = _solve_highs(grid, masses) if dual is None else dual
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
-        prices, law = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
-        law[end] = 1.0
-    return Solution(_cost(program, law), law, prices)
+        prices, distribution = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
+        distribution[end] = 1.0
+    return DistanceSolution(_compute_move_cost(program, distribution), distribution, prices)
 
 
-def _cost(program, law):
-    """What moving the data onto a law costs; what rounding leaves of the totals moves by 1."""
+def _compute_move_cost(program, distribution):
+    """What moving the data onto a law costs; what rounding leaves of the totals moves
+    by 1.
+    """
     grid = program.grid
-    left = np.stack([grid * law - program.ones, (1 - grid) * law - program.zeros])
+    left = np.stack([grid * distribution - program.ones, (1 - grid) * distribution - program.zeros])
     return float((np.abs(left.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
 
 
-def _interior_point(grid, masses):
-    """From a start where all products of the pairs are about alike; None where it stalls."""
+def _solve_interior_point(grid, masses):
+    """From a start where all products of the pairs are about alike; None where it
+    stalls.
+    """
     n, gaps, depth = len(grid), np.diff(grid)[:, None], 0.03
-    shares = np.stack([grid, 1 - grid], axis=1)
-    flow = np.cumsum(shares / n - masses.T, axis=0)[:-1]
+    label_rates = np.stack([grid, 1 - grid], axis=1)
+    flow = np.cumsum(label_rates / n - masses.T, axis=0)[:-1]
     primal, slack = np.zeros((n, 5)), np.ones((n, 5))
     primal[:, 0], slack[:, 0] = 1 / n, depth
     primal[:-1, 1::2] = np.maximum(flow, 0) + depth / (n * gaps)
@@ -130,37 +152,42 @@ def _interior_point(grid, masses):
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     pairs = [table.ravel() for table in (primal, slack, *work[:2])]
-    gap, value = interior_point(grid, masses, prices, *pairs, primal, slack, *work, ITERATIONS)
-    if gap <= tolerance(value) + ROUNDING:
+    gap, value = interior_point(grid, masses, prices, *pairs, primal, slack, *work, MAX_ITERATIONS)
+    if gap <= get_gap_tolerance(value) + BALANCE_TOLERANCE:
         return prices, primal[:, 0]
     return None
 
 
-def _by_highs(grid, masses):
-    """The same by HiGHS, of the law and the flows to the next point and back, of each label."""
+def _solve_highs(grid, masses):
+    """The same by HiGHS, of the law and the flows to the next point and back, of each
+    label.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import block_diag, diags, hstack, vstack
 
     n, gaps = len(grid), np.diff(grid)
     step = diags([np.ones(n - 1), -np.ones(n - 1)], [0, -1], shape=(n, n - 1))
     flows = block_diag([hstack([step, -step])] * 2)
-    law = vstack([diags(grid), diags(1 - grid)])
+    distribution = vstack([diags(grid), diags(1 - grid)])
     cost = np.concatenate([np.zeros(n), np.tile(gaps, 4)])
-    found = linprog(cost, A_eq=hstack([law, flows]).tocsr(), b_eq=masses.ravel(), method="highs")
-    if found.status != 0:
+    solution = linprog(
+        cost, A_eq=hstack([distribution, flows]).tocsr(), b_eq=masses.ravel(), method="highs"
+    )
+    if solution.status != 0:
         raise RuntimeError(
             f"lower_distance_to_calibration: expected a solved linear program, got HiGHS's "
-            f"{found.message!r}. Choose a coarser resolution."
+            f"{solution.message!r}. Choose a coarser resolution."
         )
-    return found.eqlin.marginals.reshape(2, n), found.x[:n]
+    return solution.eqlin.marginals.reshape(2, n), solution.x[:n]
 
 
-def loss_of_grid(program, solution):
-    """How far the optimum over all of [0, 1] can be below that on a grid that holds all mass.
+def bound_grid_loss(program, solution):
+    """How far the optimum over all of [0, 1] can be below that on a grid that holds all
+    mass.
 
-    Let x and z be linear between two points a and b. Then t x + (1 - t) z is the chord of its ends
-    less (x' - z') (t - a) (b - t). Lowering x and z by its largest value makes them feasible
-    everywhere, and lowers their objective by as much.
+    Let x and z be linear between two points a and b. Then t x + (1 - t) z is the chord
+    of its ends less (x' - z') (t - a) (b - t). Lowering x and z by its largest value
+    makes them feasible everywhere, and lowers their objective by as much.
     """
     grid, (x, z) = program.grid, solution.prices
     slack = -(grid * x + (1 - grid) * z)
@@ -171,17 +198,19 @@ def loss_of_grid(program, solution):
     return max(solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0)
 
 
-def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):
+def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):
     """Upper bound by a feasible coupling, and lower bound, at most `gap` apart.
 
     `ones` and `zeros` are the label-1 and label-0 mass at each distinct score.
 
-    The mass X[u, j] moves from column j, a pair (v_j, y_j) of mass q_j, to the calibrated
-    prediction u. Columns sum to q exactly; that rows balance is a penalty with multipliers in
-    [-1, 1],
-        min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1, else -u,
-    solved by the extragradient method, entropic in X, to the asked gap or `max_iter`. Rounding
-    (`_balanced`) removes an imbalance at no more than its penalty; any l gives a lower bound.
+    The mass X[u, j] moves from column j, a pair (v_j, y_j) of mass q_j, to the
+    calibrated prediction u. Columns sum to q exactly; that rows balance is a penalty
+    with multipliers in [-1, 1],
+        min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
+        else -u,
+    solved by the extragradient method, entropic in X, to the asked gap or `max_iter`.
+    Rounding (`_balance_mass`) removes an imbalance at no more than its penalty; any l
+    gives a lower bound.
     """
     q = np.concatenate([ones, zeros])
     kept = q > 0
@@ -191,11 +220,11 @@ def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
     cost = np.abs(u[:, None] - v)
     balance = np.where(ones, 1 - u[:, None], -u[:, None])
     problem = _Coupling(cost, balance, np.log(q), ratio=float(len(u)))
-    log_x, x, multipliers = problem.start(q)
+    log_x, x, multipliers = problem.make_start(q)
     sum_x, sum_l, total = 0.0, 0.0, 0.0
     step, upper, lower = 1.0, np.inf, -np.inf
     for iteration in range(1, max_iter + 1):
-        step, half_x, half_l, log_x, x, multipliers = problem.extragradient(
+        step, half_x, half_l, log_x, x, multipliers = problem.take_extragradient_step(
             step, log_x, x, multipliers
         )
         sum_x, sum_l, total = sum_x + step * half_x, sum_l + step * half_l, total + step
@@ -205,7 +234,7 @@ def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
             for candidate in (sum_x / total, half_x):
-                rounded = _balanced(candidate, u, ones, balance)
+                rounded = _balance_mass(candidate, u, ones, balance)
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
@@ -215,25 +244,27 @@ def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
 
 
 class _Coupling(NamedTuple):
-    """The saddle point problem of `rounded_distance`; `ratio` is of the two steps."""
+    """The saddle point problem of `bracket_distance`; `ratio` is of the two steps."""
 
     cost: np.ndarray
     balance: np.ndarray
     log_q: np.ndarray
     ratio: float
 
-    def start(self, q):
+    def make_start(self, q):
         x = np.tile(q / len(self.cost), (len(self.cost), 1))
         return np.log(x), x, np.zeros(len(self.cost))
 
-    def extragradient(self, step, log_x, x, m):
-        """One step, halved until its own test of convergence holds (Nemirovski 2004)."""
-        slope_x, slope_l = self._slopes(x, m)
+    def take_extragradient_step(self, step, log_x, x, m):
+        """One step, halved until its own test of convergence holds (Nemirovski
+        2004).
+        """
+        slope_x, slope_l = self._compute_slopes(x, m)
         while True:
-            half_log, half_l = self._move(log_x, m, slope_x, slope_l, step)
+            half_log, half_l = self._take_step(log_x, m, slope_x, slope_l, step)
             half_x = np.exp(half_log)
-            new_slope_x, new_slope_l = self._slopes(half_x, half_l)
-            new_log, new_l = self._move(log_x, m, new_slope_x, new_slope_l, step)
+            new_slope_x, new_slope_l = self._compute_slopes(half_x, half_l)
+            new_log, new_l = self._take_step(log_x, m, new_slope_x, new_slope_l, step)
             new_x = np.exp(new_log)
             gain = ((new_slope_x - slope_x) * (half_x - new_x)).sum()
             gain -= (new_slope_l - slope_l) @ (half_l - new_l)
@@ -243,25 +274,25 @@ class _Coupling(NamedTuple):
                 return step, half_x, half_l, new_log, new_x, new_l
             step /= 2
 
-    def _slopes(self, x, m):
+    def _compute_slopes(self, x, m):
         return self.cost + m[:, None] * self.balance, (x * self.balance).sum(axis=1)
 
-    def _move(self, log_x, m, slope_x, slope_l, step):
+    def _take_step(self, log_x, m, slope_x, slope_l, step):
         log = log_x - step * slope_x
         top = log.max(axis=0)
         log = log - (top + np.log(np.exp(log - top).sum(axis=0))) + self.log_q
         return log, np.clip(m + step * self.ratio * slope_l, -1, 1)
 
 
-def _balanced(x, u, ones, balance):
+def _balance_mass(x, u, ones, balance):
     """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
     surplus = (x * balance).sum(axis=1)
     tiny = np.finfo(float).tiny
     x = x.copy()
-    for label, share, target in ((ones, 1 - u, -1), (~ones, u, 0)):
-        excess = np.maximum(surplus if target else -surplus, 0) / np.maximum(share, tiny)
+    for label, label_rate, target in ((ones, 1 - u, -1), (~ones, u, 0)):
+        excess = np.maximum(surplus if target else -surplus, 0) / np.maximum(label_rate, tiny)
         held = x[:, label].sum(axis=1)
-        moved = x[:, label] * np.minimum(excess / np.maximum(held, tiny), 1.0)[:, None]
-        x[:, label] -= moved
-        x[target, label] += moved.sum(axis=0)
+        moved_mass = x[:, label] * np.minimum(excess / np.maximum(held, tiny), 1.0)[:, None]
+        x[:, label] -= moved_mass
+        x[target, label] += moved_mass.sum(axis=0)
     return x

@@ -1,33 +1,36 @@
 """The interior-point method of `_distance`: steps that cost O(1) a point of the grid.
 
-Pairs of multipliers X and slacks S, five a point: t x + (1 - t) z <= 0, that x rises by no more
-than the gap to the next point, that it falls by no more, and the same two of z (no gap follows the
-last point, whose last four are not used). Mehrotra's predictor and corrector; the duals are
-feasible throughout. Newton's equations have a symmetric 2 x 2 block for each point, and the next
-point only adds springs between equal prices: eliminating point by point, as a parallel of the
-springs so far and those of the gap, adds positive numbers alone and so loses no digits. Where the
-law has an atom its slack becomes as small as the gap between primal and dual, while prices do not.
-So the change of that slack is taken from the elimination, not from prices, whose digits cancel.
-Where some products have become far smaller than the others the corrected step is blocked at once;
-then the step towards equal products, half their mean, is taken instead.
+Pairs of multipliers X and slacks S, five a point: t x + (1 - t) z <= 0, that x rises by
+no more than the gap to the next point, that it falls by no more, and the same two of z
+(no gap follows the last point, whose last four are not used). Mehrotra's predictor and
+corrector; the duals are feasible throughout. Newton's equations have a symmetric 2 x 2
+block for each point, and the next point only adds springs between equal prices:
+eliminating point by point, as a parallel of the springs so far and those of the gap,
+adds positive numbers alone and so loses no digits. Where the law has an atom its slack
+becomes as small as the gap between primal and dual, while prices do not. So the change
+of that slack is taken from the elimination, not from prices, whose digits cancel. Where
+some products have become far smaller than the others the corrected step is blocked at
+once; then the step towards equal products, half their mean, is taken instead.
 """
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
-ROUNDING = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
-_STAY = 0.995  # of the way to where a variable would be 0
-_SHORT = 0.1  # a corrected step below this is blocked
-_CENTRE = 0.5  # the products that are aimed at instead, in units of their mean
+BALANCE_TOLERANCE = (
+    1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
+)
+_STEP_FRACTION = 0.995  # of the way to where a variable would be 0
+_MIN_CORRECTED_STEP = 0.1  # a corrected step below this is blocked
+_CENTRING_FACTOR = 0.5  # the products that are aimed at instead, in units of their mean
 
 
-def tolerance(value):
+def get_gap_tolerance(value):
     """The gap between primal and dual at which a value is good enough."""
     return 1e-9 * abs(value) + 1e-12
 
 
-@kernel(fastmath={"reassoc", "contract"})
+@compile_kernel(fastmath={"reassoc", "contract"})
 def interior_point(
     grid,
     masses,
@@ -45,12 +48,14 @@ def interior_point(
     factor,
     max_iter,
 ):
-    """Improve prices, primal and slack in place; the gap between primal and dual, and the value."""
+    """Improve prices, primal and slack in place; the gap between primal and dual, and
+    the value.
+    """
     n = len(grid)
     pairs = 5 * n - 4
     gap = value = 0.0
     for iteration in range(max_iter + 1):
-        _imbalance(grid, masses, primal, left)
+        _compute_imbalance(grid, masses, primal, left)
         product = unbalanced = value = 0.0
         for i in range(pairs):
             product += x[i] * s[i]
@@ -63,13 +68,13 @@ def interior_point(
         enough = 1e-9 * abs(value) + 1e-12
         if gap <= enough or iteration == max_iter:
             break
-        if product <= enough and gap <= enough + ROUNDING:
+        if product <= enough and gap <= enough + BALANCE_TOLERANCE:
             break  # what is left of the balance no longer falls
-        _eliminate(grid, primal, slack, factor)
+        _eliminate_points(grid, primal, slack, factor)
         for stage in range(3):  # predictor, corrector, and the centre where this is blocked
-            _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack)
-            step = min(1.0, (_STAY if stage else 1.0) * _longest(x, dx, pairs))
-            d_step = min(1.0, (_STAY if stage else 1.0) * _longest(s, ds, pairs))
+            _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack)
+            step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs))
+            d_step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs))
             if stage == 0:
                 reached = 0.0
                 for i in range(pairs):
@@ -77,9 +82,9 @@ def interior_point(
                 centre = (reached / product) * (reached / product) * reached / pairs
                 for i in range(pairs):
                     dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
-            elif stage == 1 and min(step, d_step) < _SHORT:
+            elif stage == 1 and min(step, d_step) < _MIN_CORRECTED_STEP:
                 for i in range(pairs):
-                    dx[i] = _CENTRE * product / pairs / s[i] - x[i]
+                    dx[i] = _CENTRING_FACTOR * product / pairs / s[i] - x[i]
             else:
                 break
         for i in range(pairs):
@@ -91,24 +96,27 @@ def interior_point(
     return gap, value
 
 
-@part
-def _imbalance(grid, masses, primal, left):
-    """The mass of each label and point that the law and the flows do not account for."""
+@compile_helper
+def _compute_imbalance(grid, masses, primal, left):
+    """The mass of each label and point that the law and the flows do not account
+    for.
+    """
     for label in range(2):
         before = 0.0
         for k in range(len(grid)):
-            share = 1 - grid[k] if label else grid[k]
+            label_rate = 1 - grid[k] if label else grid[k]
             after = 0.0
             if k < len(grid) - 1:
                 after = primal[k, 2 * label + 1] - primal[k, 2 * label + 2]
-            left[label, k] = masses[label, k] - share * primal[k, 0] + after - before
+            left[label, k] = masses[label, k] - label_rate * primal[k, 0] + after - before
             before = after
 
 
-@part
-def _eliminate(grid, primal, slack, factor):
-    """For each point, with the points before eliminated: its block's inverse (entries xx, zz, xz),
-    the springs to the next point, and what makes the change of the last slack of the right side.
+@compile_helper
+def _eliminate_points(grid, primal, slack, factor):
+    """For each point, with the points before eliminated: its block's inverse (entries
+    xx, zz, xz), the springs to the next point, and what makes the change of the last
+    slack of the right side.
     """
     a = b = c = det = 0.0  # what the points so far add: entries xx, zz, xz, the determinant
     for k in range(len(grid)):
@@ -136,9 +144,11 @@ def _eliminate(grid, primal, slack, factor):
         det = p * part * q * det
 
 
-@part
-def _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
-    """Newton's step; `d_primal` comes as the aimed change of the products over the slacks."""
+@compile_helper
+def _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
+    """Newton's step; `d_primal` comes as the aimed change of the products over the
+    slacks.
+    """
     last = len(grid) - 1
     x = z = 0.0
     for k in range(last + 1):
@@ -172,8 +182,8 @@ def _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
             d_primal[k, i] -= primal[k, i] / slack[k, i] * d_slack[k, i]
 
 
-@part
-def _longest(values, change, pairs):
+@compile_helper
+def _find_longest_step(values, change, pairs):
     """The largest step that leaves all values at least 0."""
     step = 1e300
     for i in range(pairs):
@@ -182,9 +192,10 @@ def _longest(values, change, pairs):
     return step
 
 
-@kernel
-def pool_cells(score, ones, zeros, most, starts, sums):
-    """Cells of `_distance.on_scores`: where they start, their mass, and that times the score.
+@compile_kernel
+def pool_cells(score, ones, zeros, max_cells, starts, sums):
+    """Cells of `_distance.make_score_program`: where they start, their mass, and that
+    times the score.
 
     Returns the number of cells.
     """
@@ -192,15 +203,15 @@ def pool_cells(score, ones, zeros, most, starts, sums):
     for i in range(n - 1):
         mass = (ones[i] + zeros[i]) + (ones[i + 1] + zeros[i + 1])
         whole += np.sqrt(mass * (score[i + 1] - score[i]))
-    part, cell, last = 0.0, 0, 0
+    progress, cell, last = 0.0, 0, 0
     for i in range(n):
         mass = ones[i] + zeros[i]
         if i > 0:
             both = ones[i - 1] + zeros[i - 1] + mass
-            part += np.sqrt(both * (score[i] - score[i - 1]))
-            belongs = min(int(part * (most / whole)), most - 1)
-            if belongs != last:
-                cell, last = cell + 1, belongs
+            progress += np.sqrt(both * (score[i] - score[i - 1]))
+            target = min(int(progress * (max_cells / whole)), max_cells - 1)
+            if target != last:
+                cell, last = cell + 1, target
                 starts[cell] = i
         sums[cell, 0] += mass
         sums[cell, 1] += mass * score[i]
@@ -208,14 +219,16 @@ def pool_cells(score, ones, zeros, most, starts, sums):
     return cell + 1
 
 
-@kernel
-def place_cells(score, ones, zeros, starts, place, grid, at_ones, at_zeros):
-    """Put the masses of cells where their points are; the mean distance that they move."""
+@compile_kernel
+def place_cells(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
+    """Put the masses of cells where their points are; the mean distance that they
+    move.
+    """
     moved = 0.0
     for cell in range(len(starts) - 1):
-        at = place[cell]
+        index = indices[cell]
         for i in range(starts[cell], starts[cell + 1]):
-            moved += (ones[i] + zeros[i]) * abs(score[i] - grid[at])
-            at_ones[at] += ones[i]
-            at_zeros[at] += zeros[i]
+            moved += (ones[i] + zeros[i]) * abs(score[i] - grid[index])
+            at_ones[index] += ones[i]
+            at_zeros[index] += zeros[i]
     return moved

@@ -9,30 +9,30 @@ import numpy as np
 UNIT_BITS = 1074  # a sum is a whole number of 2^-1074
 
 
-def as_floats(sums):
+def convert_to_floats(sums):
     """The nearest float64 numbers; infinity where there is none."""
-    return np.array([_as_float(number) for number in sums])
+    return np.array([_convert_to_float(number) for number in sums])
 
 
-def _as_float(number):
+def _convert_to_float(number):
     try:
         return number / (1 << UNIT_BITS)
     except OverflowError:
         return np.inf
 
 
-def as_sums(numbers):
+def convert_to_sums(numbers):
     """Float64 numbers as sums; infinite ones are 2^1024."""
-    return [_as_sum(number) for number in np.asarray(numbers, dtype=np.float64).tolist()]
+    return [_convert_to_sum(number) for number in np.asarray(numbers, dtype=np.float64).tolist()]
 
 
-def _as_sum(number):
+def _convert_to_sum(number):
     if not np.isfinite(number):
         return 1 << (1024 + UNIT_BITS)
     above, below = number.as_integer_ratio()
     return (above << UNIT_BITS) // below
 
 
-def added(sums, more):
+def add_sums(sums, more):
     """Both together."""
     return [one + other for one, other in zip(sums, more, strict=True)]

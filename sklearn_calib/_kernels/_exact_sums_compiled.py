@@ -6,33 +6,33 @@ Terms below 2^9 can be rounded to multiples of 2^-84 before: two integers hold o
 import numpy as np
 
 from .._simplex_array import LOG_LOSS_FLOOR
-from ._compile import kernel, part
-from ._exact_sums import UNIT_BITS, as_sums
+from ._compile import compile_helper, compile_kernel
+from ._exact_sums import UNIT_BITS, convert_to_sums
 
-CHUNK = 8192  # terms whose integers cannot overflow when they are added
+CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
 _HIGH_BITS, _LOW_BITS = 40, 44  # behind the point, in the first and in the second integer
-_HIGH, _LOW = 2.0**_HIGH_BITS, 2.0**_LOW_BITS
-_MAGIC = 1.5 * 2.0**52  # added, the whole part of a number stands in the last bits
-_MAGIC_BITS = np.float64(_MAGIC).view(np.int64)
-_MANTISSA = np.int64((1 << 52) - 1)
+_HIGH_SCALE, _LOW_SCALE = 2.0**_HIGH_BITS, 2.0**_LOW_BITS
+_ROUNDING_SHIFT = 1.5 * 2.0**52  # added, the whole part of a number stands in the last bits
+_ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
+_MANTISSA_MASK = np.int64((1 << 52) - 1)
 _ONE_BITS = np.float64(1.0).view(np.int64)
-_ROOT = np.int64(0x95F64) << 32  # added to a mantissa, carries where it is above sqrt(2)
-_WORD = np.int64(0xFFFFFFFF)
+_ROOT_CARRY = np.int64(0x95F64) << 32  # added to a mantissa, carries where it is above sqrt(2)
+_WORD_MASK = np.int64(0xFFFFFFFF)
 _LEVEL_BITS = 49  # of the terms, added at a time
-_LEVELS = 48  # enough for all exponents
-_LARGEST_BITS = 900  # of the terms that fit into levels
+_MAX_LEVELS = 48  # enough for all exponents
+_MAX_TERM_BITS = 900  # of the terms that fit into levels
 
 
-def n_chunks(n_rows):
-    """How many chunks of `CHUNK` rows there are."""
-    return -(-n_rows // CHUNK)
+def count_chunks(n_rows):
+    """How many chunks of `CHUNK_ROWS` rows there are."""
+    return -(-n_rows // CHUNK_ROWS)
 
 
-def sums_of(columns):
+def sum_exactly(columns):
     """The sum of each column of a float64 array of shape (n_columns, n_rows), exactly."""
-    levels = np.zeros((n_chunks(columns.shape[1]), len(columns), _LEVELS, 2), np.int64)
-    if not _add_levels(columns, np.empty(CHUNK), levels):  # huge terms
-        return [sum(as_sums(column)) for column in columns]
+    levels = np.zeros((count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64)
+    if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):  # huge terms
+        return [sum(convert_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
     for j, (shift, whole) in zip(used[1].tolist(), levels[used].tolist(), strict=True):
@@ -40,28 +40,28 @@ def sums_of(columns):
     return sums
 
 
-@kernel
+@compile_kernel
 def _add_levels(columns, rest, levels):
     """Sums of chunks, by bits that are added as integers; whether all terms are small enough."""
     for chunk in range(len(levels)):
         for j in range(len(columns)):
-            column = columns[j, chunk * CHUNK : (chunk + 1) * CHUNK]
-            top = _take(column, rest)
-            if top >> 52 >= 1022 + _LARGEST_BITS:
+            column = columns[j, chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
+            top = _copy_terms(column, rest)
+            if top >> 52 >= 1022 + _MAX_TERM_BITS:
                 return False
-            level, shift = 0, np.int64(_LARGEST_BITS)
+            level, shift = 0, np.int64(_MAX_TERM_BITS)
             while top > 0:
                 shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(np.float64)
-                whole, top = _take_level(rest[: len(column)], magic)
+                whole, top = _extract_level(rest[: len(column)], magic)
                 levels[chunk, j, level, 0] = shift + UNIT_BITS
                 levels[chunk, j, level, 1] = whole
                 level += 1
     return True
 
 
-@part
-def _take(terms, rest):
+@compile_helper
+def _copy_terms(terms, rest):
     """A copy, and the bits of the largest."""
     top = np.int64(0)
     for i in range(len(terms)):
@@ -70,8 +70,8 @@ def _take(terms, rest):
     return top
 
 
-@part
-def _take_level(rest, magic):
+@compile_helper
+def _extract_level(rest, magic):
     """The sum of the leading bits of each, and the bits of the largest of what is left."""
     whole = top = np.int64(0)
     bits = np.float64(magic).view(np.int64)
@@ -83,17 +83,17 @@ def _take_level(rest, magic):
     return whole, top
 
 
-@kernel
-def negative_logarithms(x, least, out):
+@compile_kernel
+def fill_negative_logs(x, floor, out):
     """-log(max(x, least)) of numbers from 0 on, by the same operations on every machine.
 
     As fdlibm does it: the error is below 1 in the last place. In a
     part of its own the loop would be no vector.
     """
     for i in range(len(x)):
-        bits = np.float64(max(x[i], least)).view(np.int64)
-        mantissa = bits & _MANTISSA
-        above = (mantissa + _ROOT) & (_MANTISSA + 1)
+        bits = np.float64(max(x[i], floor)).view(np.int64)
+        mantissa = bits & _MANTISSA_MASK
+        above = (mantissa + _ROOT_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
         f = np.int64(mantissa | (above ^ _ONE_BITS)).view(np.float64) - 1.0
         s = f / (2.0 + f)
@@ -107,18 +107,18 @@ def negative_logarithms(x, least, out):
         out[i] = (half - small) - f - power * 6.93147180369123816490e-01
 
 
-@part
-def whole_parts(value):
+@compile_helper
+def split_to_integers(value):
     """A number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
-    high = value * _HIGH + _MAGIC
-    low = (value * _HIGH - (high - _MAGIC)) * _LOW + _MAGIC
-    whole = np.float64(high).view(np.int64) - _MAGIC_BITS
-    return whole, np.float64(low).view(np.int64) - _MAGIC_BITS
+    high = value * _HIGH_SCALE + _ROUNDING_SHIFT
+    low = (value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)) * _LOW_SCALE + _ROUNDING_SHIFT
+    whole = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
+    return whole, np.float64(low).view(np.int64) - _ROUNDING_SHIFT_BITS
 
 
-def from_parts(parts):
-    """Sums of integers from `whole_parts`: parts of shape (n_chunks, n_sums, 2)."""
-    words = (parts >> 32).sum(axis=0).tolist(), (parts & _WORD).sum(axis=0).tolist()
+def join_integers(parts):
+    """Sums of integers from `split_to_integers`: parts of shape (n_chunks, n_sums, 2)."""
+    words = (parts >> 32).sum(axis=0).tolist(), (parts & _WORD_MASK).sum(axis=0).tolist()
     shift = UNIT_BITS - _HIGH_BITS - _LOW_BITS
     return [
         ((h1 << 32) + h0 << _LOW_BITS) + (l1 << 32) + l0 << shift
@@ -126,17 +126,17 @@ def from_parts(parts):
     ]
 
 
-TERMS = 8  # of a row: both losses, squared, expected, and their variances
+N_TERMS = 8  # of a row: both losses, squared, expected, and their variances
 
 
-def joint_terms(columns, codes):
+def compute_joint_terms(columns, y_encoded):
     """Losses of rows, and what labels drawn from the predictions would give.
 
     Parameters
     ----------
     columns : ndarray of shape (n_classes, n_samples), float64
         Columns that sum to 1.
-    codes : ndarray of shape (n_samples,)
+    y_encoded : ndarray of shape (n_samples,)
 
     Returns
     -------
@@ -148,30 +148,30 @@ def joint_terms(columns, codes):
         The first class that has the largest.
     """
     n = columns.shape[1]
-    terms = np.zeros((TERMS, n))
-    true, largest, place = np.zeros((3, n))
-    log = np.empty(CHUNK)
-    for start in range(0, n, CHUNK):
-        rows = slice(start, start + CHUNK)
-        one = [array[rows] for array in (codes, true, largest, place)]
-        found, minus = terms[:, rows], log[: len(one[0])]
+    terms = np.zeros((N_TERMS, n))
+    true, largest, argmax = np.zeros((3, n))
+    log = np.empty(CHUNK_ROWS)
+    for start in range(0, n, CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        block = [array[rows] for array in (y_encoded, true, largest, argmax)]
+        block_terms, minus = terms[:, rows], log[: len(block[0])]
         for c, column in enumerate(columns[:, rows]):
-            negative_logarithms(column, LOG_LOSS_FLOOR, minus)
-            _add_class(column, minus, c, *one, found)
-        negative_logarithms(one[1], LOG_LOSS_FLOOR, minus)
-        _finish(minus, one[1], found)
-    return terms, true, largest, place
+            fill_negative_logs(column, LOG_LOSS_FLOOR, minus)
+            _add_class(column, minus, c, *block, block_terms)
+        fill_negative_logs(block[1], LOG_LOSS_FLOOR, minus)
+        _finish_terms(minus, block[1], block_terms)
+    return terms, true, largest, argmax
 
 
-@kernel
-def _add_class(p, log, c, codes, true, largest, place, terms):
+@compile_kernel
+def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
     """Moments of one class; sums of p^2 and p^3 stand where the Brier loss will."""
     for i in range(len(p)):
         x, minus = p[i], log[i]
-        more = x > largest[i]
-        largest[i] = x if more else largest[i]
-        place[i] = c if more else place[i]
-        true[i] = x if codes[i] == c else true[i]
+        is_larger = x > largest[i]
+        largest[i] = x if is_larger else largest[i]
+        argmax[i] = c if is_larger else argmax[i]
+        true[i] = x if y_encoded[i] == c else true[i]
         square = x * x
         terms[2, i] += x * minus
         terms[3, i] += x * minus * minus
@@ -179,8 +179,8 @@ def _add_class(p, log, c, codes, true, largest, place, terms):
         terms[5, i] += square * x
 
 
-@kernel
-def _finish(own, true, terms):
+@compile_kernel
+def _finish_terms(own, true, terms):
     for i in range(len(own)):
         mean, square, cube = terms[2, i], terms[4, i], terms[5, i]
         brier = square - 2.0 * true[i] + 1.0

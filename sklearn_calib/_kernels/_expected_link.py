@@ -12,116 +12,124 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
-_Z = np.linspace(-8, 8, 81)
-_Z_WEIGHT = np.exp(-(_Z**2) / 2)
-_Z_WEIGHT /= _Z_WEIGHT.sum()
-_L = np.linspace(-32, 32, 101)
-_L_WEIGHT = expit(_L) * expit(-_L)
-_L_WEIGHT /= _L_WEIGHT.sum()
-_STEEP_SLOPE = 3.0
-_STEP, _TABLE = 0.01, 20_000  # of the table for many rows
-_REACH = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
+_NORMAL_NODES = np.linspace(-8, 8, 81)
+_NORMAL_WEIGHTS = np.exp(-(_NORMAL_NODES**2) / 2)
+_NORMAL_WEIGHTS /= _NORMAL_WEIGHTS.sum()
+_LOGISTIC_NODES = np.linspace(-32, 32, 101)
+_LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
+_LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
+_MAX_NORMAL_TAU = 3.0
+_TABLE_STEP, _MIN_TABLE_ROWS = 0.01, 20_000  # of the table for many rows
+_MAX_NODE = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
 
 
-def density(z):
+def compute_normal_density(z):
     """Of the standard normal law."""
     return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
-def in_parts(function, mu, size):
+def map_in_blocks(function, mu, size):
     """The three arrays of a function of mu, some rows at a time."""
     parts = [function(mu[i : i + size]) for i in range(0, max(1, len(mu)), size)]
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
-def logistic(mu, tau):
+def average_logistic(mu, tau):
     """For s(t) = 1 / (1 + exp(-t)); many rows are interpolated in a table, to 1e-11."""
-    if len(mu) > _TABLE and np.ptp(mu) / _STEP < len(mu):
-        return _interpolated(mu, tau)
-    return _at_nodes(mu, tau)
+    if len(mu) > _MIN_TABLE_ROWS and np.ptp(mu) / _TABLE_STEP < len(mu):
+        return _interpolate_table(mu, tau)
+    return _average_at_nodes(mu, tau)
 
 
-def _at_nodes(mu, tau):
-    return in_parts(lambda part: _logistic(part, tau), mu, 4096)
+def _average_at_nodes(mu, tau):
+    return map_in_blocks(lambda block: _sum_nodes(block, tau), mu, 4096)
 
 
-def _logistic(mu, tau):
-    if tau <= _STEEP_SLOPE:
-        value = expit(mu[:, None] + tau * _Z)
+def _sum_nodes(mu, tau):
+    if tau <= _MAX_NORMAL_TAU:
+        value = expit(mu[:, None] + tau * _NORMAL_NODES)
         slope = value * (1 - value)
-        return value @ _Z_WEIGHT, slope @ _Z_WEIGHT, slope @ (_Z_WEIGHT * _Z)
-    z = (mu[:, None] - _L) / tau
-    bell = density(z) / tau
-    return ndtr(z) @ _L_WEIGHT, bell @ _L_WEIGHT, -(bell * z) @ _L_WEIGHT
+        return (
+            value @ _NORMAL_WEIGHTS,
+            slope @ _NORMAL_WEIGHTS,
+            slope @ (_NORMAL_WEIGHTS * _NORMAL_NODES),
+        )
+    z = (mu[:, None] - _LOGISTIC_NODES) / tau
+    bell = compute_normal_density(z) / tau
+    return ndtr(z) @ _LOGISTIC_WEIGHTS, bell @ _LOGISTIC_WEIGHTS, -(bell * z) @ _LOGISTIC_WEIGHTS
 
 
-def _interpolated(mu, tau):
+def _interpolate_table(mu, tau):
     """Cubic Hermite interpolation on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
-    nodes = np.arange(low, mu.max() + 3 * _STEP, _STEP)
-    value, slope, spread = _at_nodes(nodes, tau)
-    bend = np.gradient(spread, _STEP, edge_order=2)
-    curve = spread / tau if tau > 0 else np.gradient(slope, _STEP, edge_order=2)
-    place = np.minimum(((mu - low) / _STEP).astype(np.intp), len(nodes) - 2)
-    t = (mu - nodes[place]) / _STEP
+    nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
+    value, slope, spread = _average_at_nodes(nodes, tau)
+    bend = np.gradient(spread, _TABLE_STEP, edge_order=2)
+    curve = spread / tau if tau > 0 else np.gradient(slope, _TABLE_STEP, edge_order=2)
+    index = np.minimum(((mu - low) / _TABLE_STEP).astype(np.intp), len(nodes) - 2)
+    t = (mu - nodes[index]) / _TABLE_STEP
     pairs = ((value, slope), (slope, curve), (spread, bend))
     parts = []
     for f, d in pairs:
-        left, right = f[place], f[place + 1]
-        rise, fall = _STEP * d[place], _STEP * d[place + 1]
+        left, right = f[index], f[index + 1]
+        rise, fall = _TABLE_STEP * d[index], _TABLE_STEP * d[index + 1]
         step = right - left
         curved = 3 * step - 2 * rise - fall + t * (rise + fall - 2 * step)
         parts.append(left + t * (rise + t * curved))
     return tuple(parts)
 
 
-def probit(mu, tau):
+def average_probit(mu, tau):
     """For the standard normal distribution function: closed form."""
     norm = np.hypot(1, tau)
     z = mu / norm
-    bell = density(z)
+    bell = compute_normal_density(z)
     return ndtr(z), bell / norm, -bell * mu * tau / norm**3
 
 
-def clipped(mu, tau):
+def average_clipped(mu, tau):
     """For s(t) = min(max(t, 0), 1): closed form."""
     if tau == 0:
         inside = (mu > 0) & (mu < 1)
         return np.clip(mu, 0, 1), inside.astype(float), np.zeros_like(mu)
     low, high = mu / tau, (mu - 1) / tau
     below, above = ndtr(low), ndtr(high)
-    edge = density(low) - density(high)
+    edge = compute_normal_density(low) - compute_normal_density(high)
     return mu * below - (mu - 1) * above + tau * edge, below - above, edge
 
 
-def numerical(link):
+def make_numerical_average(link):
     """The same for any function: 128 panels of 8 Gauss-Legendre nodes on +-8.3.
 
     1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 where the link has kinks.
     """
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.linspace(-_REACH, _REACH, 129)
+    edges = np.linspace(-_MAX_NODE, _MAX_NODE, 129)
     half = (edges[1] - edges[0]) / 2
     z = ((edges[:-1] + half)[:, None] + half * nodes).ravel()
-    weight = np.tile(weights, 128) * density(z)
+    weight = np.tile(weights, 128) * compute_normal_density(z)
     weight /= weight.sum()
 
-    def expected(mu, tau):
-        def part(mu):
+    def average_link(mu, tau):
+        def average_block(mu):
             t = mu[:, None] + tau * z
             slope = (link(t + 1e-5) - link(t - 1e-5)) / 2e-5
             return link(t) @ weight, slope @ weight, slope @ (weight * z)
 
-        return in_parts(part, mu, 512)
+        return map_in_blocks(average_block, mu, 512)
 
-    return expected
-
-
-LINKS = {"logit": logistic, "probit": probit, "clipped_relu": clipped}
-CENTRE = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}  # s(c + t) = 1 - s(c - t)
+    return average_link
 
 
-def log_logistic(mu, tau):
+MEAN_FUNCTIONS = {
+    "logit": average_logistic,
+    "probit": average_probit,
+    "clipped_relu": average_clipped,
+}
+LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}  # s(c + t) = 1 - s(c - t)
+
+
+def log_average_logistic(mu, tau):
     """Logarithm of the mean, exact in the lower tail, and its derivatives.
 
     Below -tau^2 / 2 by E s(mu + tau Z) = exp(mu + tau^2 / 2) E s(-mu - tau^2 + tau Z), which
@@ -129,7 +137,7 @@ def log_logistic(mu, tau):
     """
     low = mu < -(tau**2) / 2
     other = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)  # then the mean is 1
-    value, by_mu, by_tau = logistic(other, tau)
+    value, by_mu, by_tau = average_logistic(other, tau)
     value = np.maximum(value, 1e-300)
     by_mu, by_tau = by_mu / value, by_tau / value
     log = np.log(value) + np.where(low, mu + tau**2 / 2, 0.0)
@@ -137,7 +145,7 @@ def log_logistic(mu, tau):
     return log, np.where(low, 1 - by_mu, by_mu), by_tau
 
 
-def log_probit(mu, tau):
+def log_average_probit(mu, tau):
     """The same for the standard normal distribution function."""
     norm = np.hypot(1, tau)
     z = mu / norm
@@ -148,39 +156,39 @@ def log_probit(mu, tau):
     return log, ratio / norm, -ratio * z * tau / norm**2
 
 
-def _logarithm(expected, mu, tau):
+def _take_logarithm(expected, mu, tau):
     value, by_mu, by_tau = expected(mu, tau)
     value = np.maximum(value, 1e-300)
     return np.log(value), by_mu / value, by_tau / value
 
 
-_LOG_LINKS = {
-    "logit": log_logistic,
-    "probit": log_probit,
-    "clipped_relu": partial(_logarithm, clipped),
+_LOG_MEAN_FUNCTIONS = {
+    "logit": log_average_logistic,
+    "probit": log_average_probit,
+    "clipped_relu": partial(_take_logarithm, average_clipped),
 }
 
 
-def log_likelihood(link, mu, tau, positive):
+def compute_log_likelihood(link, mu, tau, positive):
     """Logarithm of the probability of each label and its derivatives in mu and tau.
 
     The links with a name are symmetric, so that both labels are lower tails.
     """
     if callable(link):
-        value, by_mu, by_tau = numerical(link)(mu, tau)
+        value, by_mu, by_tau = make_numerical_average(link)(mu, tau)
         sign = np.where(positive, 1.0, -1.0)
-        hit = np.maximum(np.where(positive, value, 1 - value), 1e-300)
-        return np.log(hit), sign * by_mu / hit, sign * by_tau / hit
-    tail = np.where(positive, mu, 2 * CENTRE[link] - mu)
-    log, by_mu, by_tau = _LOG_LINKS[link](tail, tau)
+        likelihood = np.maximum(np.where(positive, value, 1 - value), 1e-300)
+        return np.log(likelihood), sign * by_mu / likelihood, sign * by_tau / likelihood
+    tail = np.where(positive, mu, 2 * LINK_CENTRES[link] - mu)
+    log, by_mu, by_tau = _LOG_MEAN_FUNCTIONS[link](tail, tau)
     return log, np.where(positive, by_mu, -by_mu), by_tau
 
 
-def both_probabilities(link, mu, tau):
+def compute_label_proba(link, mu, tau):
     """Probabilities of the negatives and the positives, the smaller one to its last digits."""
     if callable(link):
-        value = np.clip(numerical(link)(mu, tau)[0], 0, 1)
+        value = np.clip(make_numerical_average(link)(mu, tau)[0], 0, 1)
         return 1 - value, value
-    high = mu > CENTRE[link]
-    smaller = np.exp(np.minimum(log_likelihood(link, mu, tau, ~high)[0], 0.0))
+    high = mu > LINK_CENTRES[link]
+    smaller = np.exp(np.minimum(compute_log_likelihood(link, mu, tau, ~high)[0], 0.0))
     return np.where(high, smaller, 1 - smaller), np.where(high, 1 - smaller, smaller)

@@ -10,31 +10,33 @@ from typing import Any
 
 import numpy as np
 
-_TYPES: Any = {"float64": (np.float64, np.uint64, 63), "float32": (np.float32, np.uint32, 31)}
-_MOST_AT_ONCE = 1 << 20
-MOST_DISTINCT = 2**16
+_FLOAT_TYPES: Any = {"float64": (np.float64, np.uint64, 63), "float32": (np.float32, np.uint32, 31)}
+_MAX_BLOCK_CROSSINGS = 1 << 20
+MAX_DISTINCT_VALUES = 2**16
 
 Value = Callable[[Any], Any]
 
 
-def keys_of(numbers: Any, dtype: str) -> Any:
+def encode_floats(numbers: Any, dtype: str) -> Any:
     """The place of each number among all of its type; numbers are rounded to the type."""
-    real, whole, last = _TYPES[dtype]
+    real, whole, last = _FLOAT_TYPES[dtype]
     bits = np.asarray(numbers, dtype=real).view(whole)
     sign = whole(1) << whole(last)
     return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
 
 
-def numbers_of(keys: Any, dtype: str) -> Any:
+def decode_floats(keys: Any, dtype: str) -> Any:
     """The numbers at these places, as float64."""
-    real, whole, last = _TYPES[dtype]
+    real, whole, last = _FLOAT_TYPES[dtype]
     sign = whole(1) << whole(last)
     keys = np.asarray(keys).astype(whole)
     bits = np.where(keys & sign, keys ^ sign, ~keys).astype(whole)
     return bits.view(real).astype(np.float64) + 0.0  # no -0
 
 
-def crossings(value: Value, starts: Any, stops: Any, levels: Any, dtype: str) -> tuple[Any, ...]:
+def find_crossings(
+    value: Value, starts: Any, stops: Any, levels: Any, dtype: str
+) -> tuple[Any, ...]:
     """Where a function passes levels, inside ranges of keys on each of which it is monotone.
 
     Parameters
@@ -57,18 +59,18 @@ def crossings(value: Value, starts: Any, stops: Any, levels: Any, dtype: str) ->
     last : ndarray of bool
         The same at the last key.
     """
-    first = value(numbers_of(starts, dtype))[:, None] >= levels
-    last = value(numbers_of(stops, dtype))[:, None] >= levels
+    first = value(decode_floats(starts, dtype))[:, None] >= levels
+    last = value(decode_floats(stops, dtype))[:, None] >= levels
     ranges, of_levels = np.nonzero(first != last)
     keys = np.empty(len(ranges), dtype=np.uint64)
-    for begin in range(0, len(ranges), _MOST_AT_ONCE):
-        part = slice(begin, begin + _MOST_AT_ONCE)
-        i, j = ranges[part], of_levels[part]
-        keys[part] = first_beyond(value, starts[i], stops[i], levels[j], last[i, j], dtype)
+    for begin in range(0, len(ranges), _MAX_BLOCK_CROSSINGS):
+        block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
+        i, j = ranges[block], of_levels[block]
+        keys[block] = find_first_beyond(value, starts[i], stops[i], levels[j], last[i, j], dtype)
     return ranges, of_levels, keys, first, last
 
 
-def first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
+def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
     """Between each low and high key the first one on the side of high, and none between.
 
     `side` says whether the function is at least the level at high; at low it is the opposite.
@@ -77,25 +79,25 @@ def first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype
     open_ = np.flatnonzero(high - low > 1)
     while len(open_):
         middle = low[open_] + (high[open_] - low[open_]) // np.uint64(2)
-        beyond = (value(numbers_of(middle, dtype)) >= level[open_]) == side[open_]
+        beyond = (value(decode_floats(middle, dtype)) >= level[open_]) == side[open_]
         high[open_[beyond]] = middle[beyond]
         low[open_[~beyond]] = middle[~beyond]
         open_ = open_[high[open_] - low[open_] > 1]
     return high
 
 
-def thinned(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int]:
+def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int]:
     """(values, counts, shift): of values whose keys agree but for `shift` bits the largest.
 
     `values` are sorted: numbers, dates or durations. As few bits are dropped as make them at most
-    `MOST_DISTINCT`, whatever the order in which they came; none where they are so few.
+    `MAX_DISTINCT_VALUES`, whatever the order in which they came; none where they are so few.
     """
-    numbers = values.dtype.kind == "f"
-    keys = keys_of(values + 0.0, "float64") if numbers else values.astype(np.int64)  # no -0
+    is_float = values.dtype.kind == "f"
+    keys = encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)  # no -0
     while True:
         cells = keys >> keys.dtype.type(shift)
         last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])
-        if len(last) <= MOST_DISTINCT:
+        if len(last) <= MAX_DISTINCT_VALUES:
             break
         shift += 1
     if len(last) == len(values):

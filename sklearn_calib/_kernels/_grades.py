@@ -6,27 +6,27 @@ from scipy.stats import binom
 
 from ._proportion import upper_bound
 
-_MOST_OF_NUMPY = 10**9  # rows that its hypergeometric draws take
+_MAX_NUMPY_ROWS = 10**9  # rows that its hypergeometric draws take
 
 
-def jeffreys_p(events, rows, probability):
+def compute_jeffreys_p(events, rows, probability):
     """P(rate <= probability) under Jeffreys' posterior, Beta(k + 1/2, n - k + 1/2)."""
     return betainc(events + 0.5, rows - events + 0.5, probability)
 
 
-def binomial_p(events, rows, probability):
+def compute_binomial_p(events, rows, probability):
     """P(X >= k) of a binomial law."""
     some = np.maximum(events, 1)
     return np.where(events > 0, betainc(some, rows - some + 1, probability), 1.0)
 
 
-def two_sided_p(events, rows, probability):
+def compute_two_sided_p(events, rows, probability):
     """Twice the smaller of P(X >= k) and P(X <= k), at most 1."""
     below = binom.cdf(events, rows, probability)
-    return np.minimum(1.0, 2 * np.minimum(binomial_p(events, rows, probability), below))
+    return np.minimum(1.0, 2 * np.minimum(compute_binomial_p(events, rows, probability), below))
 
 
-def portfolio_p(events, rows, probability):
+def compute_portfolio_p(events, rows, probability):
     """Return the two-sided p-value of the number of events of all grades together.
 
     Its law is the binomial one with the mean and the variance of the sum: exact for equal rates.
@@ -34,20 +34,20 @@ def portfolio_p(events, rows, probability):
     total, mean = events.sum(), rows @ probability
     if not 0 < mean < rows.sum():  # all certain
         return float(total == mean)
-    share = rows @ probability**2 / mean
-    size = max(mean / share, total)
-    above = binomial_p(total, size, share)
-    below = betainc(max(size - total, 1e-9), total + 1, 1 - share)
+    mean_rate = rows @ probability**2 / mean
+    size = max(mean / mean_rate, total)
+    above = compute_binomial_p(total, size, mean_rate)
+    below = betainc(max(size - total, 1e-9), total + 1, 1 - mean_rate)
     return float(min(1.0, 2 * min(above, below)))
 
 
-def joint_p(events, rows, probability):
+def compute_joint_p(events, rows, probability):
     """The chance that the smallest two-sided p-value of all grades is as small as the one here.
 
     Events are whole numbers: what is this rare in another grade, either tail at most half of the
     p-value, has a smaller chance than the p-value itself.
     """
-    half = np.min(two_sided_p(events, rows, probability)) / 2 * (1 + 1e-9)
+    half = np.min(compute_two_sided_p(events, rows, probability)) / 2 * (1 + 1e-9)
     if half >= 0.5:
         return 1.0
     below = binom.cdf(binom.ppf(half, rows, probability) - 1, rows, probability)
@@ -55,7 +55,7 @@ def joint_p(events, rows, probability):
     return float(abs(np.expm1(np.log1p(-below - above).sum())))
 
 
-def prudent_rates(events, rows, level):
+def compute_prudent_rates(events, rows, level):
     """Most prudent rates, from the best grade to the worst: upper bounds that do not fall.
 
     Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
@@ -64,7 +64,7 @@ def prudent_rates(events, rows, level):
     return np.maximum.accumulate(upper_bound(*worse, 1 - level))
 
 
-def isotonic_rates(events, rows):
+def fit_isotonic_rates(events, rows):
     """Rates that do not fall and fit best, of arrays whose last axis are the grades.
 
     The largest of all mean rates that begin at s <= i of the smallest that end at t >= i.
@@ -84,63 +84,67 @@ def isotonic_rates(events, rows):
     return np.moveaxis(best, 0, -1)
 
 
-def disorder(events, rows):
+def measure_disorder(events, rows):
     """Twice the log likelihood of the observed rates beyond the best ones that do not fall."""
-    rate, ordered = events / rows, isotonic_rates(events, rows)
+    rate, ordered = events / rows, fit_isotonic_rates(events, rows)
     best = xlogy(events, rate) + xlogy(rows - events, 1 - rate)
     fitted = xlogy(events, ordered) + xlogy(rows - events, 1 - np.minimum(ordered, 1.0))
     return 2 * np.maximum(best - fitted, 0.0).sum(axis=-1)
 
 
-def order_p(events, rows, n_resamples, rng):
+def compute_order_p(events, rows, n_resamples, rng):
     """The share of draws in which the rates are as far out of order as here, or farther.
 
     The events are dealt out to the rows of all grades anew, which is their law where all rates are
     equal: of all rates that do not fall, the ones that are out of order most often.
     """
-    observed = disorder(events, rows)
-    whole = rows.astype(np.int64)
+    observed = measure_disorder(events, rows)
+    integer_rows = rows.astype(np.int64)
     if len(rows) < 2 or not 0 < events.sum() < rows.sum():
         return 1.0
-    drawn = dealt_events(whole, int(events.sum()), n_resamples, rng)
-    larger = np.count_nonzero(disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12)
+    drawn = deal_events(integer_rows, int(events.sum()), n_resamples, rng)
+    larger = np.count_nonzero(
+        measure_disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12
+    )
     return float((1 + larger) / (1 + n_resamples))
 
 
-def dealt_events(rows, n_events, size, rng):
+def deal_events(rows, n_events, size, rng):
     """Events dealt out to the rows of all grades, of shape (size, n_grades): hypergeometric draws.
 
     numpy draws of fewer than 1e9 rows; of more, the binomial law of each grade in turn is narrowed
     to what the other grades make of the rest.
     """
-    if rows.sum() < _MOST_OF_NUMPY:
+    if rows.sum() < _MAX_NUMPY_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
     left = np.full(size, n_events)
     for grade in range(len(rows) - 1):
-        drawn[:, grade] = _hypergeometric(rows[grade], rows[grade + 1 :].sum(), left, rng)
+        drawn[:, grade] = _draw_hypergeometric(rows[grade], rows[grade + 1 :].sum(), left, rng)
         left = left - drawn[:, grade]
     drawn[:, -1] = left
     return drawn
 
 
-def _hypergeometric(n, n_others, events, rng):
+def _draw_hypergeometric(n, n_others, events, rng):
     """How many of the events fall on n rows, and not on the others; of shape (size,), exactly.
 
     The smaller side is drawn from its binomial law, and accepted with the probability, relative to
     the largest, with which the larger side has the rest: at least seven times in ten.
     """
     if n > n_others:
-        return events - _hypergeometric(n_others, n, events, rng)
-    found = np.zeros(len(events), dtype=np.int64)
+        return events - _draw_hypergeometric(n_others, n, events, rng)
+    drawn_events = np.zeros(len(events), dtype=np.int64)
     waiting = np.flatnonzero((events > 0) & (n > 0))
     while len(waiting):
         k = events[waiting]
-        share = k / (n + n_others)
-        drawn = rng.binomial(n, share)
-        best = np.clip(np.floor((n_others + 1) * share), 0, np.minimum(n_others, k))
-        chance = binom.pmf(k - drawn, n_others, share) / binom.pmf(best, n_others, share)
+        probability = k / (n + n_others)
+        drawn = rng.binomial(n, probability)
+        best = np.clip(np.floor((n_others + 1) * probability), 0, np.minimum(n_others, k))
+        chance = binom.pmf(k - drawn, n_others, probability) / binom.pmf(
+            best, n_others, probability
+        )
         good = rng.random(len(k)) < chance
-        found[waiting[good]] = drawn[good]
+        drawn_events[waiting[good]] = drawn[good]
         waiting = waiting[~good]
-    return found
+    return drawn_events

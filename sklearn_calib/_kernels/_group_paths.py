@@ -8,12 +8,12 @@ the events of each cell, of all its rows, and the sum of their squared weights.
 
 import math
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 DRAWS = 16  # sets of labels side by side: what a processor adds at once, many times over
 
 
-@kernel
+@compile_kernel
 def standardised_paths(residual, step, z, cells, starts, scales, work, out):
     """Range, end and tilt of each path, each divided by its standard deviation.
 
@@ -62,7 +62,7 @@ def standardised_paths(residual, step, z, cells, starts, scales, work, out):
             out[2, g, b] = work[3, b] * scales[2, g]
 
 
-@kernel
+@compile_kernel
 def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
     """Sums over each group, into `out` of shape (8, n_groups).
 
@@ -95,13 +95,13 @@ def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
         out[7, g] = square / total
 
 
-@part
+@compile_helper
 def _chance(x):
     e = math.exp(-abs(x))
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-@part
+@compile_helper
 def _excess(a, t, z, weight, squares, cells, start, end, events):
     """Events less those expected at log-odds z + a, less t of their standard deviations."""
     expected = variance = 0.0
@@ -113,7 +113,7 @@ def _excess(a, t, z, weight, squares, cells, start, end, events):
     return events - expected - t * math.sqrt(variance)
 
 
-@part
+@compile_helper
 def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
     """The shift of the log-odds where `_excess` is 0: bracketed, then regula falsi (Illinois)."""
     a, fa = guess, _excess(guess, t, z, weight, squares, cells, start, end, events)
@@ -144,7 +144,7 @@ def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
     return b
 
 
-@part
+@compile_helper
 def _line(z, hits, weight, squares, cells, start, end, out):
     """Intercept and slope by Newton's method, each step halved until the loss falls.
 
@@ -180,7 +180,7 @@ def _line(z, hits, weight, squares, cells, start, end, out):
         tried_a, tried_b = a + step_a, b + step_b
 
 
-@kernel
+@compile_kernel
 def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work, out):
     """Logistic fits of each group, into `out` of shape (8, n_groups).
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._compile import kernel
+from ._compile import compile_kernel
 
 
 def shifted_intervals(offset, cell, residual, n_cells, width):
@@ -14,7 +14,7 @@ def shifted_intervals(offset, cell, residual, n_cells, width):
     return _mean_of_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
 
 
-@kernel
+@compile_kernel
 def _mean_of_shifts(offset, cell, residual, mass, width):
     for i in range(len(cell)):
         mass[cell[i] + 1] += residual[i]
@@ -32,7 +32,7 @@ def _mean_of_shifts(offset, cell, residual, mass, width):
     return (mean + (width - last) * total) / width
 
 
-@kernel
+@compile_kernel
 def laplace_square(score, residual, bandwidth):
     """sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
     total, running = 0.0, 0.0
@@ -51,7 +51,7 @@ def linear_bins(score, residual, n_cells):
     return mass
 
 
-@kernel
+@compile_kernel
 def _share(score, residual, n_cells, mass):
     for i in range(len(score)):
         place = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
@@ -62,13 +62,13 @@ def _share(score, residual, n_cells, mass):
 
 
 def sums_of_equal_widths(score, hit, weight, n_bins):
-    """Mass and summed residuals of rows in the "uniform" bins of `bin_of_distinct`."""
+    """Mass and summed residuals of rows in the "uniform" bins of `bin_distinct_values`."""
     sums = np.zeros((2, n_bins))
     _equal_widths(score, hit, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums)
     return sums
 
 
-@kernel
+@compile_kernel
 def _equal_widths(score, hit, weight, edges, n_bins, sums):
     for i in range(len(score)):
         place = min(int(score[i] * n_bins), n_bins - 1)

@@ -6,10 +6,10 @@ no array of the table's size is made.
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 
-@part
+@compile_helper
 def _row_scale(row):
     total = 0.0
     for j in range(len(row)):
@@ -17,12 +17,12 @@ def _row_scale(row):
     return 1.0 / total
 
 
-@part
+@compile_helper
 def _level(value, scale, slack):
     return np.floor(max(np.float64(value), 0.0) * scale + slack)
 
 
-@part
+@compile_helper
 def _end(starts, g, n):
     return starts[g + 1] if g + 1 < len(starts) else n
 
@@ -34,7 +34,7 @@ def hashes(table, n_levels, slack, odd):
     return keys
 
 
-@kernel
+@compile_kernel
 def _hash_rows(table, n_levels, slack, odd, keys):
     for i in range(len(table)):
         scale = n_levels * _row_scale(table[i])
@@ -51,7 +51,7 @@ def equal_in_runs(table, n_levels, slack, order, starts):
     return _equal_in_runs(table, n_levels, slack, order, starts, np.empty(table.shape[1]))
 
 
-@kernel
+@compile_kernel
 def _equal_in_runs(table, n_levels, slack, order, starts, level):
     for g in range(len(starts)):
         end = _end(starts, g, len(order))
@@ -69,7 +69,7 @@ def _equal_in_runs(table, n_levels, slack, order, starts, level):
     return True
 
 
-@part
+@compile_helper
 def _power(value, p):
     value = abs(value)
     if p == 2.0:
@@ -92,7 +92,7 @@ def gap_powers(table, codes, weight, order, starts, p):
     return _gap_powers(table, codes, weight, order, starts, p, np.empty(table.shape[1]))
 
 
-@kernel
+@compile_kernel
 def _gap_powers(table, codes, weight, order, starts, p, gap):
     k = len(gap)
     total, own, largest = 0.0, 0.0, 0.0
@@ -127,7 +127,7 @@ def draw_labels(table, uniform):
     return codes
 
 
-@kernel
+@compile_kernel
 def _draw(table, uniform, codes):
     for i in range(len(table)):
         left = uniform[i] / _row_scale(table[i])
@@ -142,7 +142,7 @@ def _draw(table, uniform, codes):
         codes[i] = last
 
 
-@kernel
+@compile_kernel
 def confirm(table, n_levels, slack, cells, candidate, found):
     for i in range(len(table)):
         if candidate[i] < 0:

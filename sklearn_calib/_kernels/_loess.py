@@ -10,7 +10,7 @@ read as frequencies, the limit of ever more rows in these proportions.
 import numpy as np
 
 from .._count_weights import are_counts
-from ._binning import ON_EDGE, middles
+from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 
 SPAN = 0.75
 MOST_CELLS = 4096
@@ -106,7 +106,9 @@ def _cells(score, mass):
         return None
     half = MOST_CELLS // 2
     place = (score - score[0]) / (score[-1] - score[0])
-    number = np.vstack([middles(mass) * half + ON_EDGE, place * half]).astype(np.intp)
+    number = np.vstack(
+        [find_mass_midpoints(mass) * half + BIN_EDGE_TOLERANCE, place * half]
+    ).astype(np.intp)
     number = np.minimum(number, half - 1)
     return np.flatnonzero(np.append(True, (np.diff(number) > 0).any(axis=0)))
 
@@ -126,13 +128,13 @@ def _widths(score, cumulated, at, whole):
     """
     x0, last = score[at], len(score) - 1
     near = SPAN * cumulated[-1]
-    near = max(np.floor(near + ON_EDGE), 1.0) if whole else near
+    near = max(np.floor(near + BIN_EDGE_TOLERANCE), 1.0) if whole else near
 
     def is_enough(distance):
         reach = distance * (1 + 1e-12)
         end = np.searchsorted(score, x0 + reach, side="right")
         start = np.searchsorted(score, x0 - reach)
-        return cumulated[end] - cumulated[start] >= near * (1 - ON_EDGE)
+        return cumulated[end] - cumulated[start] >= near * (1 - BIN_EDGE_TOLERANCE)
 
     width = np.full(len(at), np.inf)
     for side, most in ((1, last - at), (-1, at)):
@@ -191,10 +193,10 @@ def repeated_quantile(values, mass, q):
     order = np.argsort(values)
     values, cumulated = values[order], np.cumsum(mass[order])
     if not are_counts(mass):
-        place = np.searchsorted(cumulated, q * cumulated[-1] * (1 - ON_EDGE))
+        place = np.searchsorted(cumulated, q * cumulated[-1] * (1 - BIN_EDGE_TOLERANCE))
         return float(values[min(place, len(values) - 1)])
     rank = q * (cumulated[-1] - 1)
-    below = np.floor(rank + ON_EDGE)
+    below = np.floor(rank + BIN_EDGE_TOLERANCE)
     places = np.searchsorted(cumulated, [below, min(below + 1, cumulated[-1] - 1)], side="right")
     low, high = values[places]
     return float(low + max(rank - below, 0.0) * (high - low))

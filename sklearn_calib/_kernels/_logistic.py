@@ -389,7 +389,7 @@ def covariance(columns, eta, hit, weight, squares=None):
     """Of the coefficients of `columns` at log-odds eta, by the model.
 
     By the sandwich where the sums of squared weights are given; cells have such of their own. Of
-    clusters see `_cluster_sums.jackknife`.
+    clusters see `_cluster_sums.compute_jackknife`.
     """
     bread = logistic_covariance(columns, weight, eta)
     if squares is None:

@@ -12,11 +12,11 @@ Tibshirani 2011, found the path; that it needs no updates is used here).
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 from ._range_sums import RangeSums
 
 
-@part
+@compile_helper
 def _meeting(sums, mass, flag, before, between, after, now):
     """When the groups on both sides of a boundary meet, not before now; infinity for never.
 
@@ -35,7 +35,7 @@ def _meeting(sums, mass, flag, before, between, after, now):
     return max(time, now) if time > 0 else np.inf
 
 
-@part
+@compile_helper
 def _sift(heap, place, key, i):
     """Restore the order of the heap around position i."""
     item = heap[i]
@@ -59,13 +59,13 @@ def _sift(heap, place, key, i):
     place[item] = i
 
 
-@kernel
+@compile_kernel
 def _first_meetings(sums, mass, flag, key):
     for i in range(len(flag)):
         key[i] = _meeting(sums, mass, flag, i - 1, i, i + 1, 0.0)
 
 
-@kernel
+@compile_kernel
 def _merge(sums, mass, flag, before, after, key, heap, place, found):
     """Remove the boundaries in turn; `heap` is one of the keys."""
     m = len(found)

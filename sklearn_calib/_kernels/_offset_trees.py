@@ -22,24 +22,24 @@ import math
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 CATEGORY_L2 = 3.0  # added to l2 for each category beyond two in a leaf
 LONGEST_STEP = 1.0  # of one tree in log-odds: the curvature changes by a factor e at most
 
 
-@part
+@compile_helper
 def _leaf_value(g, h, l2, low, high):
     return min(max(g / (h + l2), low), high)
 
 
-@part
+@compile_helper
 def _objective(g, h, l2, value):
     """Twice the fall of the loss to second order, G^2 / (H + l2) where the value is the best."""
     return 2.0 * g * value - (h + l2) * value * value
 
 
-@part
+@compile_helper
 def _fill(codes, rows, begin, end, g, h, weight, cells):
     """Sums of gradient, curvature and weight in the bins of every column."""
     for f in range(cells.shape[0]):
@@ -56,7 +56,7 @@ def _fill(codes, rows, begin, end, g, h, weight, cells):
             cell[2] += wr
 
 
-@part
+@compile_helper
 def _sort(cells, unordered, l2, order):
     """The bins of a column in which a leaf has rows, in the order of the cuts.
 
@@ -82,7 +82,7 @@ def _sort(cells, unordered, l2, order):
     return known, l2
 
 
-@part
+@compile_helper
 def _find(cells, total, bounds, unordered, order, rising, least, l2, best):
     """The best split of a leaf: best = (gain, feature, cut, G, H, weight of the left child).
 
@@ -114,7 +114,7 @@ def _find(cells, total, bounds, unordered, order, rising, least, l2, best):
                 best[3], best[4], best[5] = gl, hl, wl
 
 
-@part
+@compile_helper
 def _mark(cells, unordered, order, l2, cut, heavier, left):
     """Which bins go to the left child; categories without rows go to the heavier one."""
     known, _ = _sort(cells, unordered, l2, order)
@@ -125,7 +125,7 @@ def _mark(cells, unordered, order, l2, cut, heavier, left):
         left[order[k]] = k <= cut
 
 
-@part
+@compile_helper
 def _divide(codes, rows, spare, begin, end, f, left):
     """Rows of the left child first, the order kept; where the right child begins."""
     middle, others = begin, 0
@@ -142,7 +142,7 @@ def _divide(codes, rows, spare, begin, end, f, left):
     return middle
 
 
-@kernel
+@compile_kernel
 def _boost(
     codes, target, weight, offset, unordered, rate, l2, least, min_gain, rising,
     order, g, h, rows, spare, cells, total, bounds, best, span, node_of,
@@ -215,7 +215,7 @@ def _boost(
     return feature.shape[0]
 
 
-@kernel
+@compile_kernel
 def _add(codes, feature, left, child, value, out):
     for t in range(len(feature)):
         for i in range(len(codes)):

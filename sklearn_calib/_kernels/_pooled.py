@@ -8,7 +8,7 @@ score together, and no bit is lost.
 import numpy as np
 from numba import config, uint64
 
-from ._compile import kernel
+from ._compile import compile_kernel
 
 _SLOTS_BITS = 12
 _MOST = 1 << (_SLOTS_BITS - 2)  # distinct scores in the table
@@ -52,7 +52,7 @@ def _few(score, hit):
     return bits[order].view(np.float64), mass[order].sum(axis=1), mass[order, 1]
 
 
-@kernel
+@compile_kernel
 def _count(score, hit, bits, mass):
     """Whether there are at most `_MOST` scores, each with its bits set in [0, 2)."""
     filled = np.int64(0)
@@ -73,7 +73,7 @@ def _count(score, hit, bits, mass):
     return True
 
 
-@kernel
+@compile_kernel
 def _keys(score, hit, keys):
     """Score and label as one integer; whether scores rise, fall, or are outside."""
     ups = downs = strange = False
@@ -87,7 +87,7 @@ def _keys(score, hit, keys):
     return ups, downs, strange
 
 
-@kernel
+@compile_kernel
 def _runs(keys, mass, hits):
     """The runs of equal scores, without a branch: each row overwrites what its run says so far.
 

@@ -8,14 +8,14 @@ binary tree of partial sums adds only what belongs to the range, in O(log n).
 import numpy as np
 from scipy.special import expit
 
-from ._binning import ON_EDGE, invented_share
-from ._compile import kernel
+from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
+from ._compile import compile_kernel
 from ._log_odds import gap, middle
 
 _EQUAL = 1e-10  # distances that agree to 10 digits are equal
 
 
-@kernel
+@compile_kernel
 def _fill(tree):
     """Sums upwards from the leaves, which are the second half of the rows."""
     n, m = len(tree) // 2, tree.shape[1]
@@ -24,7 +24,7 @@ def _fill(tree):
             tree[i, j] = tree[2 * i, j] + tree[2 * i + 1, j]
 
 
-@kernel
+@compile_kernel
 def _add(tree, start, end, out):
     n, m = len(tree) // 2, tree.shape[1]
     for q in range(len(start)):
@@ -131,12 +131,12 @@ class WindowCells:
             end[empty] = np.where(above <= below * (1 + _EQUAL), right, left) + 1
         zeros, ones = self._sums.between(start, end)
         total = zeros + ones + self._invented
-        return (ones + self._invented * invented_share(expit(score), self._base)) / total
+        return (ones + self._invented * blend_with_base_rate(expit(score), self._base)) / total
 
     def _smallest(self, mass, part):
         """For each first score of a window its last one, and the middles of these windows."""
         before = np.append(0.0, np.cumsum(mass))
-        wanted = min(part * before[-1], before[-1]) * (1 - ON_EDGE)
+        wanted = min(part * before[-1], before[-1]) * (1 - BIN_EDGE_TOLERANCE)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

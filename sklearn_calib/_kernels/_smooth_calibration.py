@@ -13,7 +13,7 @@ bitset whose words summarise the words below. The optimum alone needs no ranks.
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 _IN_BUCKET = 8  # kinks, on average
 _BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
@@ -46,7 +46,7 @@ def smooth_of_sorted(v, residual):
     return (removed + _remaining(position, mass, last)) / 2
 
 
-@kernel
+@compile_kernel
 def _kinks(v, residual, position, mass):
     """Positions and masses in the order of insertion; C_n and the range of the positions."""
     total = low = high = 0.0
@@ -59,7 +59,7 @@ def _kinks(v, residual, position, mass):
     return total + residual[len(v) - 1], low, high
 
 
-@kernel(fastmath={"reassoc"})
+@compile_kernel(fastmath={"reassoc"})
 def _remaining(position, mass, last):
     cost = 0.0
     for t in range(len(position)):
@@ -67,7 +67,7 @@ def _remaining(position, mass, last):
     return cost
 
 
-@kernel
+@compile_kernel
 def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kinks):
     """What is removed at one end, times its distance from 0; `mass` is what is left."""
     edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_FRONT)
@@ -115,7 +115,7 @@ def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kin
     return cost
 
 
-@part
+@compile_helper
 def _push(keys, kinks, place, key, kink):
     while place > 0 and keys[(place - 1) >> 1] < key:
         above = (place - 1) >> 1
@@ -124,7 +124,7 @@ def _push(keys, kinks, place, key, kink):
     keys[place], kinks[place] = key, kink
 
 
-@part
+@compile_helper
 def _sift(keys, kinks, size, key, kink):
     """Put a kink into the place of the first, which is gone."""
     place = np.int64(0)
@@ -138,7 +138,7 @@ def _sift(keys, kinks, size, key, kink):
     keys[place], kinks[place] = key, kink
 
 
-@part
+@compile_helper
 def _spill(size, scale, first, following, listed, keys, kinks):
     """Back into lists with the kinks of a large heap that are in lower buckets than a few.
 
@@ -174,7 +174,7 @@ def smooth_maxima(ranks, position, gaps, sums):
     return maxima
 
 
-@kernel
+@compile_kernel
 def _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
     """The kink at 0 is in the heaps of both ends, neither of which ever passes it."""
     for t in range(len(ranks)):
@@ -202,7 +202,7 @@ def _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
         maxima[t] = min(max(_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
 
 
-@part
+@compile_helper
 def _add(tree, key, mass):
     key += 1
     while key < len(tree):
@@ -210,7 +210,7 @@ def _add(tree, key, mass):
         key += key & -key
 
 
-@part
+@compile_helper
 def _prefix(tree, count):
     """The mass of the first `count` ranks."""
     total = 0.0
@@ -220,7 +220,7 @@ def _prefix(tree, count):
     return total
 
 
-@kernel
+@compile_kernel
 def walk_back(w, gaps):
     """Turn the maxima into the witness w at each score, from the last to the first."""
     for t in range(len(w) - 2, -1, -1):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 
 class Problem(NamedTuple):
@@ -265,7 +265,7 @@ def _hadamard(rows, starts, X, R):
     return out
 
 
-@part
+@compile_helper
 def _cholesky(A, starts, L):
     """The lower factor of one matrix into L; whether it is positive definite."""
     for b in range(len(starts) - 1):
@@ -292,7 +292,7 @@ def _inverse(S, starts):
     return R, fine
 
 
-@kernel
+@compile_kernel
 def _invert(S, starts, L, G, R, fine):
     for c in range(len(S)):
         fine[c] = _cholesky(S[c], starts, L)
@@ -311,7 +311,7 @@ def _invert(S, starts, L, G, R, fine):
                         R[c, i, j] += G[k, i] * G[k, j]
 
 
-@kernel
+@compile_kernel
 def _shorten(X, dX, starts, L, moved, steps):
     """Shorten the steps to within 15 % of the longest that keep X positive definite."""
     for c in range(len(X)):
@@ -333,7 +333,7 @@ def _factor(A):
     return pivots, regular
 
 
-@kernel
+@compile_kernel
 def _factor_each(matrices, pivots, regular):
     n = matrices.shape[1]
     for c in range(len(matrices)):
@@ -356,7 +356,7 @@ def _factor_each(matrices, pivots, regular):
                     A[i, k] -= factor * A[j, k]
 
 
-@kernel
+@compile_kernel
 def _substitute(matrices, pivots, right):
     """Solve in place with the factors."""
     n = matrices.shape[1]

@@ -15,7 +15,7 @@ from scipy.linalg import cholesky_banded, lapack, solve_banded
 from scipy.special import expit
 
 from .._count_weights import are_counts
-from ._binning import bin_of_distinct, distinct
+from ._binning import bin_distinct_values, find_distinct
 
 LINE = np.inf  # the penalty that leaves the straight lines
 _PENALTIES = (LINE, *10.0 ** np.arange(4, -4.1, -0.5))
@@ -103,7 +103,7 @@ def cells_of(score, codes, weight):
     Of weights that are whole numbers a row weighs 1; of others what the rows of its label weigh at
     its score, the mean weighted by the weights themselves.
     """
-    values, row_value = distinct(score)
+    values, row_value = find_distinct(score)
     place, size = 2 * row_value + codes, 2 * len(values)
     mass = np.bincount(place, weight, size)
     unit = np.ones(size)
@@ -118,7 +118,7 @@ def coarser(cells, most):
     if len(cells.x) <= most:
         return cells
     total = cells.mass.sum(axis=0)
-    number = bin_of_distinct(cells.x, total, most, "quantile")
+    number = bin_distinct_values(cells.x, total, most, "quantile")
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     mass, scored = (np.add.reduceat(table, starts, axis=1) for table in cells[1:3])
     square = np.add.reduceat(cells.unit * cells.mass, starts, axis=1)

@@ -7,18 +7,18 @@ of all cells; the rows of `tables` are log-odds, mean, variance and leverage of 
 
 import math
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 _FAST = {"reassoc", "contract", "nsz"}  # sums in any order; nothing is assumed of NaN
 
 
-@part
+@compile_helper
 def _softplus(eta):
     """log(1 + e^eta)."""
     return max(eta, 0.0) + math.log1p(math.exp(-abs(eta)))
 
 
-@kernel(fastmath=_FAST)
+@compile_kernel(fastmath=_FAST)
 def evaluate(design, mass, ones, ridge, theta, tables):
     """The loss at theta without and with the penalty; the tables become what belongs to it."""
     n_cells = design.shape[1]
@@ -44,7 +44,7 @@ def evaluate(design, mass, ones, ridge, theta, tables):
     return loss, penalised
 
 
-@kernel(fastmath=_FAST)
+@compile_kernel(fastmath=_FAST)
 def curvature(design, mass, tables, row, square):
     """The lower half of the Hessian; without the copies of a product it stays in the cache."""
     free, n_cells = design.shape
@@ -59,7 +59,7 @@ def curvature(design, mass, tables, row, square):
             square[i, j] = total
 
 
-@part(fastmath=_FAST)
+@compile_helper(fastmath=_FAST)
 def _factor(square, ridge, scale):
     """The factor of the matrix scaled to a diagonal of ones, in its place; whether there is one."""
     free = len(scale)
@@ -83,7 +83,7 @@ def _factor(square, ridge, scale):
     return True
 
 
-@kernel(fastmath=_FAST)
+@compile_kernel(fastmath=_FAST)
 def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
     """Newton's step and the decrement, -1 where the Hessian is not definite; its factor."""
     free, n_cells = design.shape
@@ -112,7 +112,7 @@ def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, 
     return decrement
 
 
-@kernel
+@compile_kernel
 def left_out(scored, unit, tables):
     """Sum of the log losses of labels predicted without one row of their own, to first order.
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import uint64
 
-from ._compile import kernel, n_threads
+from ._compile import compile_kernel, count_threads
 
 _BLOCK_ROWS = 128
 _MANY_CLASSES = 32  # from here on one row by itself fills the vector units
@@ -23,7 +23,7 @@ _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
 
 
-@kernel(fastmath={"contract"})
+@compile_kernel(fastmath={"contract"})
 def exp_negative(x):
     """exp(x) for x <= 0, relative error 1e-14; unlike a library call the compiler vectorises it.
 
@@ -66,14 +66,14 @@ def temperature_sums(z, codes, weight, beta):
     def one(part):
         return kernel(z[part], codes[part], weight[part], float(beta))
 
-    threads = n_threads()
+    threads = count_threads()
     if threads == 1:
         return np.sum([one(part) for part in parts], axis=0)
     with ThreadPoolExecutor(threads) as pool:
         return np.sum(list(pool.map(one, parts)), axis=0)
 
 
-@kernel(fastmath={"contract"})
+@compile_kernel(fastmath={"contract"})
 def _few(z, codes, weight, beta):
     # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
     rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
@@ -129,7 +129,7 @@ def _few(z, codes, weight, beta):
     return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@compile_kernel(fastmath={"reassoc", "contract", "nsz"})
 def _many(z, codes, weight, beta):
     n, k = z.shape
     loss = first = second = third = at_infinity = at_zero = 0.0
@@ -160,7 +160,7 @@ def _many(z, codes, weight, beta):
     return loss, first, second, third, at_infinity, at_zero
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@compile_kernel(fastmath={"reassoc", "contract", "nsz"})
 def vector_sums(z, codes, weight, beta, coef, intercept, gradient, row):
     """The loss is returned, the gradient is added to `gradient`; `row`, (2, k), is overwritten."""
     n, k = z.shape

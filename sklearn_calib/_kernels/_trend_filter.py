@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._compile import kernel
+from ._compile import compile_kernel
 
 _SIGNS = np.array([[1.0], [-1.0]])
 
@@ -107,7 +107,7 @@ def smooth(step, y, variance, m, q):
     return values, u, change
 
 
-@kernel
+@compile_kernel
 def _filter_and_smooth(
     step, y, variance, m, q, level, slope_of, given, b, c, surprise, prior, values, u, change
 ):

@@ -10,16 +10,16 @@ slope of the common lower tangent of the hull of P_0..P_i and the hull of P_j..P
 
 import numpy as np
 
-from ._compile import kernel, part
+from ._compile import compile_helper, compile_kernel
 
 
-@part
+@compile_helper
 def _cross(ax, ay, bx, by, cx, cy):
     """Positive where c lies left of (above) the line from a to b."""
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
-@part
+@compile_helper
 def _best_right(stack, size, W, Y, label, ax, ay):
     """Position on the right hull (top = leftmost) with the smallest slope seen from (ax, ay)."""
     low, high = 0, size - 1  # the slope falls, then rises, from the top of the stack to its bottom
@@ -34,7 +34,7 @@ def _best_right(stack, size, W, Y, label, ax, ay):
     return low
 
 
-@part
+@compile_helper
 def _best_left(stack, size, W, Y, bx, by):
     """Position on the left hull (top = rightmost) with the largest slope to (bx, by)."""
     low, high = 0, size - 1
@@ -48,7 +48,7 @@ def _best_left(stack, size, W, Y, bx, by):
     return low
 
 
-@part
+@compile_helper
 def _tangent(left, n_left, right, n_right, W, Y, label, guess):
     """Slope of the common lower tangent, and its left end on the left stack.
 
@@ -85,7 +85,7 @@ def venn_abers_table(weight, positive):
     return table
 
 
-@kernel
+@compile_kernel
 def _tabulate(W, Y, right, overwritten, size_before, left, table):
     """Fill the table; the other arrays are space to work in."""
     # the hulls of all suffixes, as one stack with the changes kept so that they can be undone

@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._expected_metrics import best_actions, costs_of, expected_costs
+from .._kernels._expected_metrics import choose_best_actions, compute_expected_costs, get_costs
 from .._sklearn_compat import (
     ClassifierAround,
     clone_by_value,
@@ -252,7 +252,7 @@ default=None
             Entries of ``actions_``.
         """
         proba, table = self._believed(X, costs, "predict")
-        return self.actions_[best_actions(proba, table)]
+        return self.actions_[choose_best_actions(proba, table)]
 
     def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
         """Compute the expected cost of the best action for each row.
@@ -268,7 +268,7 @@ default=None
             min over a of sum over j of p_j costs[j, a]; right on average if the probabilities are
             calibrated. `expected_cost_test` compares it with what was paid.
         """
-        return expected_costs(*self._believed(X, costs, "expected_cost")).min(axis=1)
+        return compute_expected_costs(*self._believed(X, costs, "expected_cost")).min(axis=1)
 
     def score(
         self,
@@ -297,7 +297,7 @@ default=None
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
         return -float(
-            np.average(costs_of(table, codes, best_actions(proba, table)), weights=weight)
+            np.average(get_costs(table, codes, choose_best_actions(proba, table)), weights=weight)
         )
 
     @property

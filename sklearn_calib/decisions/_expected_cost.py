@@ -6,7 +6,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from .._argument_checks import check_level
-from .._kernels._expected_metrics import best_actions, costs_of, expected_costs, mean_of_rows
+from .._kernels._expected_metrics import (
+    choose_best_actions,
+    compute_expected_costs,
+    compute_mean_moments,
+    get_costs,
+)
 from .._typing import ArrayLike
 from .._validation import canonical_weight
 from ..metrics import validate_predictions
@@ -119,14 +124,14 @@ default=None
     if table.ndim == 3:
         table = table[given > 0]
     proba = np.asarray(predictions.proba)
-    chosen = best_actions(proba, table)
-    paid = costs_of(table, predictions.codes, chosen)
-    believed = expected_costs(proba, table).min(axis=1)
+    chosen = choose_best_actions(proba, table)
+    paid = get_costs(table, predictions.codes, chosen)
+    believed = compute_expected_costs(proba, table).min(axis=1)
     difference = predictions.mean(believed - paid)
     share = predictions.weight / predictions.weight.sum()
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
     by_class = table[:, chosen].T if table.ndim == 2 else table[np.arange(len(proba)), :, chosen]
-    statistic = _standardised(difference, mean_of_rows(proba, by_class, share)[1])
+    statistic = _standardised(difference, compute_mean_moments(proba, by_class, share)[1])
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
         realised=predictions.mean(paid),

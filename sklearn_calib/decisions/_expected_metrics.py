@@ -217,7 +217,9 @@ def expected_metrics(
     share = weight / weight.sum()
     predicted = _predicted(proba, threshold, positive)
     values = _values(proba, predicted, costs, classes)
-    found = {name: kernels.mean_of_rows(proba, rows, share) for name, rows in values.items()}
+    found = {
+        name: kernels.compute_mean_moments(proba, rows, share) for name, rows in values.items()
+    }
     realised = {}
     if codes is not None:
         own = np.arange(len(codes)), codes
@@ -293,14 +295,14 @@ def _values(proba, predicted, costs, classes):
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
         "brier_loss": BrierLoss().of_labels(proba),
         "log_loss": LogLoss().of_labels(proba),
-        "cost": table[:, kernels.best_actions(proba, table)].T,
+        "cost": table[:, kernels.choose_best_actions(proba, table)].T,
     }
 
 
 def _of_events(score, p, acts, share):
     """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
-        "precision": kernels.precision(p, acts, share),
-        "recall": kernels.recall(p, acts, share),
-        "auc": kernels.auc(score, p, share),
+        "precision": kernels.compute_precision_moments(p, acts, share),
+        "recall": kernels.compute_recall_moments(p, acts, share),
+        "auc": kernels.compute_auc_moments(score, p, share),
     }

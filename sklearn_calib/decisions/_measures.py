@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from .._count_weights import are_counts
-from .._kernels._expected_metrics import best_actions, costs_of
+from .._kernels._expected_metrics import choose_best_actions, get_costs
 from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
@@ -55,7 +55,9 @@ def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = N
     """
     table = canonical_costs(costs, predictions.classes)
     return predictions.mean(
-        costs_of(table, predictions.codes, best_actions(np.asarray(predictions.proba), table))
+        get_costs(
+            table, predictions.codes, choose_best_actions(np.asarray(predictions.proba), table)
+        )
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._float_order import first_beyond, keys_of, numbers_of
+from .._kernels._float_order import decode_floats, encode_floats, find_first_beyond
 from .._kernels._log_odds import LOG_OF_ZERO, compute_map_input
 from .._simplex_array import SMALLEST_PROBABILITY, convert_log_odds
 from .._typing import FloatArray, IntArray, Self
@@ -236,12 +236,12 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
 
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
     """
-    first, last = keys_of([low, high], "float64")
+    first, last = encode_floats([low, high], "float64")
     before = np.full(len(targets), first - np.uint64(1))
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
-    keys = first_beyond(function, before, beyond, targets, reaches, "float64")
-    return np.where(keys > last, _NEVER, numbers_of(np.minimum(keys, last), "float64"))
+    keys = find_first_beyond(function, before, beyond, targets, reaches, "float64")
+    return np.where(keys > last, _NEVER, decode_floats(np.minimum(keys, last), "float64"))
 
 
 # -- programs ---------------------------------------------------------------------------------

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._cells import LARGEST_SHIFT, cells_of, distances_of, ids_of, keys_of, least_shift
+from .._kernels._cells import (
+    MAX_SHIFT,
+    encode_cells,
+    find_cell_starts,
+    find_smallest_shift,
+    get_keys,
+    split_distance_and_side,
+)
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
@@ -87,7 +94,7 @@ def cells_of_rows(
 def _as_counted(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
     plain = np.asarray(pair)
-    t, high = distances_of(plain[:, 1], plain[:, 0])
+    t, high = split_distance_and_side(plain[:, 1], plain[:, 0])
     rest = 1.0 - t
     return np.column_stack([np.where(high, t, rest), np.where(high, rest, t)])
 
@@ -131,21 +138,21 @@ def _coarse(cells):
     """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
     if len(cells.z) <= MOST_CELLS:
         return cells
-    t, high = distances_of(cells.proba[:, 1], cells.proba[:, 0])
-    keys = keys_of(t)
+    t, high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
+    keys = get_keys(t)
 
     def number(shift):
-        ids = ids_of(cells_of(keys, high, shift), high).view(np.uint64)[by_pattern]
+        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[by_pattern]
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other)
 
-    by_pattern = np.lexsort((ids_of(keys, high).view(np.uint64), cells.pattern))
+    by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
     ordered = cells.pattern[by_pattern]
     other = ordered[1:] != ordered[:-1]
-    most = max(POOLED_CELLS, min(2 * number(LARGEST_SHIFT), _MOST_OF_MANY))
-    shift = least_shift(lambda shift: number(shift) <= most)
+    most = max(POOLED_CELLS, min(2 * number(MAX_SHIFT), _MOST_OF_MANY))
+    shift = find_smallest_shift(lambda shift: number(shift) <= most)
     if shift == 0:
         return cells
-    ids = ids_of(cells_of(keys, high, shift), high).view(np.uint64)
+    ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)
     order = np.lexsort((cells.pattern, ids))
     step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
     ordered = cells.pattern[order]

@@ -168,9 +168,9 @@ def _in_threads(function, *arguments):
 
     The kernels release the lock, so that threads use all cores.
     """
-    from .._kernels._compile import n_threads
+    from .._kernels._compile import count_threads
 
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with ThreadPoolExecutor(count_threads()) as pool:
         return list(pool.map(function, *arguments))
 
 

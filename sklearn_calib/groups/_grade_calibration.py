@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import check_between, check_count, check_level, is_number
-from .._kernels._grades import binomial_p, jeffreys_p, joint_p, order_p, portfolio_p, prudent_rates
+from .._kernels._grades import (
+    compute_binomial_p,
+    compute_jeffreys_p,
+    compute_joint_p,
+    compute_order_p,
+    compute_portfolio_p,
+    compute_prudent_rates,
+)
 from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
@@ -43,7 +50,7 @@ class GradeRow(NamedTuple):
     binomial_p : float
         P(X >= events) of a binomial law with the predicted rate, the same in another way.
     light : {"green", "amber", "red"}
-        By `jeffreys_p` and the two levels of `lights`; of this grade by itself.
+        By `compute_jeffreys_p` and the two levels of `lights`; of this grade by itself.
     prudent : float
         The most prudent rate (Pluto, Tasche): the upper bound, at `prudent_level`, of the rate of
         this grade and all worse ones together, at least that of the better grades.
@@ -316,7 +323,7 @@ def grade_calibration(
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
     given = events[some], rows[some], predicted[some]
     values = np.ones((2, k))
-    values[:, some] = jeffreys_p(*given), binomial_p(*given)
+    values[:, some] = compute_jeffreys_p(*given), compute_binomial_p(*given)
     low, high = share_interval(events, rows, level)
     shown = ["red" if p <= red else "amber" if p <= amber else "green" for p in values[0]]
     columns = (
@@ -331,13 +338,13 @@ def grade_calibration(
         np.where(some, high, 1.0).tolist(),
         *values.tolist(),
         shown,
-        prudent_rates(events, rows, prudent_level).tolist(),
+        compute_prudent_rates(events, rows, prudent_level).tolist(),
     )
     return GradeCalibration(
         [GradeRow(*row) for row in zip(*columns, strict=True)],
-        joint_p(*given),
-        order_p(events[some], rows[some], n_resamples, generator(random_state)),
-        portfolio_p(*given),
+        compute_joint_p(*given),
+        compute_order_p(events[some], rows[some], n_resamples, generator(random_state)),
+        compute_portfolio_p(*given),
         level,
         prudent_level,
         (amber, red),

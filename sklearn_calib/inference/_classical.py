@@ -7,8 +7,8 @@ import numpy as np
 
 from .._argument_checks import check_count, check_flag, check_known, check_level
 from .._kernels import _classical_tests
-from .._kernels._binning import pool
-from .._kernels._cluster_sums import score_test
+from .._kernels._binning import pool_equal_scores
+from .._kernels._cluster_sums import run_score_test
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._random import generator
@@ -82,12 +82,14 @@ def spiegelhalter_test(
     problem, predictions = _one_problem(given, groups, soft_labels, warn=False)
     p, hit, w = problem.score, problem.hit, problem.weight
     if predictions.clusters is not None:
-        found = score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters)
+        found = run_score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters)
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
     variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
-    return SignificanceResult(*_classical_tests.spiegelhalter(excess.sum(), variance, wrong))
+    return SignificanceResult(
+        *_classical_tests.run_spiegelhalter_test(excess.sum(), variance, wrong)
+    )
 
 
 def hosmer_lemeshow_test(
@@ -193,7 +195,7 @@ def hosmer_lemeshow_test(
             )
 
         def statistic(score, mass, hits, _):
-            return _classical_tests.binned_chi_square(score, mass, hits, n_bins)[0]
+            return _classical_tests.compute_binned_chi_square(score, mass, hits, n_bins)[0]
 
         return _drawn(
             problem,
@@ -204,8 +206,10 @@ def hosmer_lemeshow_test(
             random_state,
             "hosmer_lemeshow_test",
         )
-    values, _, rows, share = pool(problem.score, problem.hit, np.ones(len(problem.hit)))
-    found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
+    values, _, rows, share = pool_equal_scores(
+        problem.score, problem.hit, np.ones(len(problem.hit))
+    )
+    found = _classical_tests.run_hosmer_lemeshow_test(values, rows, rows * share, n_bins, lost)
     return SignificanceResult(*found)
 
 
@@ -275,7 +279,7 @@ def cox_test(
     if predictions.clusters is not None:
         line = ClusterLine(of_probability(p, 1 - p), hit, w, predictions.clusters)
         return SignificanceResult(*line.cox())
-    return SignificanceResult(*_classical_tests.cox(p, 1 - p, np.ones(len(p)), hit))
+    return SignificanceResult(*_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit))
 
 
 def cumulative_test(
@@ -352,7 +356,7 @@ def cumulative_test(
     >>> cumulative_test(y, proba).pvalue < 0.01
     True
     """
-    laws = _classical_tests.LAWS
+    laws = _classical_tests.SURVIVAL_FUNCTIONS
     check_known("statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples")
     given = y_true, y_proba, sample_weight, labels, pos_label
@@ -360,7 +364,7 @@ def cumulative_test(
     if predictions.clusters is not None:
 
         def size(score, mass, hits, variance):
-            return _classical_tests.path_size(score, hits - mass * score, variance, statistic)
+            return _classical_tests.measure_path(score, hits - mass * score, variance, statistic)
 
         return _drawn(
             problem,
@@ -374,7 +378,7 @@ def cumulative_test(
     p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
-    found = _classical_tests.cumulative(p[order], residual, variance, statistic)
+    found = _classical_tests.run_cumulative_test(p[order], residual, variance, statistic)
     return SignificanceResult(*found)
 
 

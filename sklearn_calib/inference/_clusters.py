@@ -16,15 +16,15 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.special import expit, gammaincinv, stdtrit
 
-from .._kernels._cells import runs_of_sorted
+from .._kernels._cells import find_cell_runs
 from .._kernels._cluster_sums import (
-    Total,
-    covariance_at_most,
-    jackknife,
-    known_over_seen,
-    law_of_sizes,
-    mean_of_clusters,
-    score_test,
+    EventTotal,
+    average_clusters,
+    bound_covariance,
+    compute_jackknife,
+    compute_variance_ratio,
+    match_student_law,
+    run_score_test,
 )
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
@@ -117,9 +117,9 @@ def stretch(weight: FloatArray, groups: IntArray, level: float) -> float:
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger by where
-    sizes differ; see `law_of_sizes`.
+    sizes differ; see `match_student_law`.
     """
-    degrees, ratio = law_of_sizes(np.bincount(groups, weight))
+    degrees, ratio = match_student_law(np.bincount(groups, weight))
     tail = (1 + level) / 2
     return float(np.sqrt(ratio) * stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
 
@@ -176,7 +176,7 @@ class ClusterSample(PooledPredictions):
         ordered = score[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         if len(starts) > most_cells:
-            starts = runs_of_sorted(ordered, 1 - ordered, most_cells)
+            starts = find_cell_runs(ordered, 1 - ordered, most_cells)
         cell = np.zeros(len(score), dtype=np.intp)
         cell[starts[1:]] = 1
         cell[order] = np.cumsum(cell)
@@ -252,7 +252,7 @@ class ClusterSample(PooledPredictions):
         of_place = np.repeat(law, 2)
         residual = np.tile([0.0, 1.0], len(law)) - of_place
         variance = of_place * (1 - of_place)
-        return np.sqrt(known_over_seen(residual, variance, self.weight.ravel()))
+        return np.sqrt(compute_variance_ratio(residual, variance, self.weight.ravel()))
 
     def voted(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
@@ -301,7 +301,7 @@ class ClusterSample(PooledPredictions):
         if self._items is not None:
             votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
         excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
-        most = covariance_at_most(p, mass, groups) / known
+        most = bound_covariance(p, mass, groups) / known
         alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > _ROUNDING else 0.0
         return cell, mass, groups, votes, alike
 
@@ -361,7 +361,7 @@ def loss_interval(
     level: float,
     limits: tuple[float, float],
 ) -> tuple[float, float]:
-    """Compute the interval of a mean loss of rows in clusters; see `mean_of_clusters`.
+    """Compute the interval of a mean loss of rows in clusters; see `average_clusters`.
 
     Student's, of the logarithm of what the mean is above the least loss: the error of a mean of
     skewed losses rises with the mean, and an interval around it misses on one side.
@@ -377,7 +377,7 @@ def loss_interval(
     totals, mass = (
         np.bincount(groups, w) for w in (weight * np.maximum(losses - limits[0], 0.0), weight)
     )
-    mean, error, degrees = mean_of_clusters(totals, mass)
+    mean, error, degrees = average_clusters(totals, mass)
     if not error > 0:
         return limits[0] + float(mean), limits[0] + float(mean)
     far = stats.t.ppf((1 + level) / 2, degrees) * error / mean
@@ -557,14 +557,16 @@ class ClusterLine:
             return np.bincount(self.groups, self.weight * expit(a + self.z))
 
         events = np.bincount(self.groups, self.weight * self.hit)
-        total = Total(events, self.weight.sum(), expected)
-        return total.ends(estimate, self.level), float(2 * stats.norm.sf(abs(total.z(0.0))))
+        total = EventTotal(events, self.weight.sum(), expected)
+        return total.find_interval(estimate, self.level), float(
+            2 * stats.norm.sf(abs(total.standardise_total(0.0)))
+        )
 
     def ends(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
         given = self.hit, self.weight, self.groups
-        errors, freedom = jackknife(columns, a + b * self.z, *given)
+        errors, freedom = compute_jackknife(columns, a + b * self.z, *given)
         half = stdtrit(freedom, (1 + self.level) / 2) * errors
         both = zip((a, b), half, strict=True)
         return [(float(value - width), float(value + width)) for value, width in both]
@@ -572,16 +574,16 @@ class ClusterLine:
     def chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""
         columns, *rows = self._score(large)
-        slope = score_test(columns[:, 1:], *rows)[0]
+        slope = run_score_test(columns[:, 1:], *rows)[0]
         return slope**2, self.cox()[0]
 
     def cox(self) -> tuple[float, float]:
         """Return (chi-square, p-value) of intercept 0 and slope 1."""
-        root, pvalue = score_test(*self._score(0.0))
+        root, pvalue = run_score_test(*self._score(0.0))
         return root**2, pvalue
 
     def _score(self, a):
-        """Return columns uncorrelated at slope 1, and the other arguments of `score_test`."""
+        """Return columns uncorrelated at slope 1, and the other arguments of `run_score_test`."""
         mean = expit(a + self.z)
         variance = mean * (1 - mean)
         mass = self.weight * variance

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from .._argument_checks import check_between, check_known, is_number, require, unknown_name
-from .._kernels._batch_measures import Batch
+from .._kernels._batch_measures import PredictionBatch
 from .._kernels._logistic import climb, log_likelihood
 from .._kernels._probability_floor import estimate_floor
 from .._show import Section, Shown, Table
@@ -220,8 +220,8 @@ class InternalValidation(Shown):
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
         hit = (self.codes == column).astype(np.float64)
-        x, y = Batch(models, hit).curves(self.weight)
-        (x0,), (y0,) = Batch(own[None], hit).curves(self.weight)
+        x, y = PredictionBatch(models, hit).smooth_curves(self.weight)
+        (x0,), (y0,) = PredictionBatch(own[None], hit).smooth_curves(self.weight)
         other = (models >= threshold) != (own >= threshold)
         return Instability(
             predicted=own,

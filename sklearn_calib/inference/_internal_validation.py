@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import indexable
 
 from .._argument_checks import check_count, check_jobs, check_known, check_level, unknown_name
-from .._kernels._batch_measures import NAMES
+from .._kernels._batch_measures import MEASURE_METHODS
 from .._random import spawned
 from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
@@ -323,8 +323,8 @@ def _measures(measures, n_classes):
             found[name] = measure
         elif isinstance(name, str) and name in known:
             found[name] = known[name]
-        elif not isinstance(name, str) or name not in NAMES:
-            raise unknown_name("measures", name, [*NAMES, *known], "See the list")
+        elif not isinstance(name, str) or name not in MEASURE_METHODS:
+            raise unknown_name("measures", name, [*MEASURE_METHODS, *known], "See the list")
         elif n_classes == 2:
             found[name] = name
         elif name in _OF_MORE:

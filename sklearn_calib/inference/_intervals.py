@@ -9,7 +9,7 @@ import numpy as np
 
 from .._argument_checks import check_count, check_known, check_level, check_progress, unknown_name
 from .._count_weights import are_counts
-from .._kernels._binning import cube_root_bins
+from .._kernels._binning import get_cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
 from .._validation import rows_per_weight
 from .._warnings import ignore_calibration_warnings
@@ -359,7 +359,7 @@ def _of_cells(summary, function, options):
     several = summary.classes is not None and len(summary.classes) > 2
     samples = summary.samples(_CELLS)
     if options.get("n_bins") == "cube_root":
-        options = {**options, "n_bins": cube_root_bins(summary.n_samples)}
+        options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
     if len(samples) > 1 or not function.spec.cells or (several and not function.has_pos_label):
         rule, got = "a measure of one two-class problem, with a summary", repr(name)
         raise invalid_input(

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 from scipy.stats import t
 
 from .._argument_checks import check_count, check_known, check_level
-from .._kernels._cluster_sums import mean_of_clusters
-from .._kernels._exact_sums import UNIT_BITS, added
+from .._kernels._cluster_sums import average_clusters
+from .._kernels._exact_sums import UNIT_BITS, add_sums
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
@@ -124,7 +124,7 @@ class PairedLosses:
             Losses that are not finite, other lengths, invalid weights, or groups of some blocks
             only. Nothing is added then.
         """
-        from .._kernels._exact_sums_compiled import sums_of
+        from .._kernels._exact_sums_compiled import sum_exactly
 
         check_indexes(first, second, sample_weight, groups)
         one, two = (
@@ -148,14 +148,14 @@ class PairedLosses:
             )
         self._add_clusters(groups, one, moved, weight)
         if weight is None:
-            sums = sums_of(np.array([one, two, np.square(moved, out=moved)]))
+            sums = sum_exactly(np.array([one, two, np.square(moved, out=moved)]))
             n = len(one) << UNIT_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
             square = weight**2
             terms = [weight, square, weight * one, weight * two, square * moved, square * moved**2]
-            sums = sums_of(np.array(terms))
-        self._sums = added(self._sums, sums)
+            sums = sum_exactly(np.array(terms))
+        self._sums = add_sums(self._sums, sums)
         self.n_samples += len(one)
         return self
 
@@ -232,7 +232,7 @@ class PairedLosses:
                 got=f"{n}",
                 hint="Pass one value for each question, say",
             )
-        _, error, degrees = mean_of_clusters(change, mass)
+        _, error, degrees = average_clusters(change, mass)
         return float(t.ppf((1 + level) / 2, degrees) * error)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._kernels._batch_measures import RANGES, batch_measures
+from .._kernels._batch_measures import MEASURE_RANGES, compute_batch_measures
 from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import read_labels, read_proba
@@ -324,7 +324,7 @@ class Judge:
         safe = [weight + ~weight.any(axis=-1, keepdims=True) for weight in weights]
         if self._quick:
             places = [[*self.named].index(name) for name in self._quick]
-            found[:, places] = batch_measures(models, self._hit, safe, self._quick)
+            found[:, places] = compute_batch_measures(models, self._hit, safe, self._quick)
         for place, what in enumerate(self.named.values()):
             if isinstance(what, Measure):
                 for model, predicted in enumerate(models):
@@ -482,7 +482,11 @@ def bootstrapped_rows(
 
 
 def _range(what):
-    return what.spec.range if isinstance(what, Measure) else RANGES.get(what, (-np.inf, np.inf))
+    return (
+        what.spec.range
+        if isinstance(what, Measure)
+        else MEASURE_RANGES.get(what, (-np.inf, np.inf))
+    )
 
 
 def _finite_mean(values):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._argument_checks import check_jobs, check_progress
-from .._kernels._cells import runs_of_sorted
+from .._kernels._cells import find_cell_runs
 from .._random import (
     RowsInCells,
     draw_labels,
@@ -318,7 +318,7 @@ def pooled_rows(
     new = (proba[1:] != proba[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) > most_cells:
-        starts = runs_of_sorted(proba[:, 1], proba[:, 0], most_cells)
+        starts = find_cell_runs(proba[:, 1], proba[:, 0], most_cells)
     if 2 * len(starts) > len(proba) and not always:
         return None
     place = order, np.broadcast_to(column, len(order))[order]

@@ -11,8 +11,8 @@ from scipy import special, stats
 
 from .._argument_checks import check_count, check_known, check_level, equals, require, unknown_name
 from .._kernels import _logistic as line
-from .._kernels._classical_tests import spiegelhalter
-from .._kernels._cluster_sums import ratio_of_totals
+from .._kernels._classical_tests import run_spiegelhalter_test
+from .._kernels._cluster_sums import compare_totals
 from .._kernels._log_odds import of_probability
 from .._kernels._proportion import share_interval
 from .._show import Section, Shown, Table
@@ -388,7 +388,7 @@ def _rates(problem, weight, level, groups=None):
         )
     if groups is not None:
         events, said = np.bincount(groups, weight * hit), np.bincount(groups, weight * p)
-        *ends, z = ratio_of_totals(events, said, total, level)
+        *ends, z = compare_totals(events, said, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         kish = total**2 / (weight @ weight)
@@ -396,7 +396,7 @@ def _rates(problem, weight, level, groups=None):
         variance = (weight**2) @ (p * (1 - p))
         # one certain prediction that is wrong is one event more, no proof
         is_impossible = variance <= 0 and observed != expected
-        pvalue = spiegelhalter(observed - expected, variance, is_impossible)[1]
+        pvalue = run_spiegelhalter_test(observed - expected, variance, is_impossible)[1]
         ends = float(low * total / expected), float(high * total / expected)
     return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
 

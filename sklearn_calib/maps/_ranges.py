@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._float_order import crossings, first_beyond, keys_of, numbers_of
+from .._kernels._float_order import decode_floats, encode_floats, find_crossings, find_first_beyond
 from .._typing import AnyArray, FloatArray
 
 #: A function from scores to numbers.
@@ -36,8 +36,8 @@ class Ranges:
     """
 
     def __init__(self, low: float, high: float, dtype: str) -> None:
-        self.starts = keys_of([low], dtype)
-        self._last = keys_of([high], dtype)
+        self.starts = encode_floats([low], dtype)
+        self._last = encode_floats([high], dtype)
         self.dtype = dtype
         self.needs_search = False  # because a part of the map may turn between the cuts
         self._jumps = self.starts[:0]
@@ -53,7 +53,7 @@ class Ranges:
     def cut_at(self, score: ScoreFunction, levels: FloatArray, *, jumps: bool = False) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
-            keys = crossings(score, self.starts, self.stops, np.asarray(levels), self.dtype)[2]
+            keys = find_crossings(score, self.starts, self.stops, np.asarray(levels), self.dtype)[2]
             self._add_cuts(keys)
             if jumps:
                 self._jumps = np.union1d(self._jumps, keys)
@@ -67,17 +67,19 @@ class Ranges:
         here, apart = self.starts[at], _JUMP_DISTANCE[self.dtype]
         low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
         high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
-        left, right = value(numbers_of(np.append(low, high), self.dtype)).reshape(2, -1)
+        left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(2, -1)
         jump = np.abs(right - left) > _SMALLEST_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
-        self.starts[at[jump]] = first_beyond(value, low[jump], high[jump], level, rises, self.dtype)
+        self.starts[at[jump]] = find_first_beyond(
+            value, low[jump], high[jump], level, rises, self.dtype
+        )
 
     def search_turns(self, value: ScoreFunction) -> None:
         """Cut where a function that is smooth between the cuts is largest or smallest."""
         number = max(9, min(_MAX_GRID_SCORES, _MAX_SEARCHED_SCORES // len(self.starts)))
         x = self._make_grid(number)
-        y = value(numbers_of(x.ravel(), self.dtype)).reshape(x.shape)
+        y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
         step[np.abs(step) <= SLOPE_ROUNDING] = 0.0
         range_number, there = np.nonzero(step)
@@ -92,7 +94,7 @@ class Ranges:
     def _make_grid(self, number):
         """Return keys of each range, in even steps and in even steps of log-odds."""
         starts, stops = self.starts[:, None], self.stops[:, None]
-        low, high = (numbers_of(ends, self.dtype) for ends in (starts, stops))
+        low, high = (decode_floats(ends, self.dtype) for ends in (starts, stops))
         share = np.linspace(0.0, 1.0, number)
         even = low + share * (high - low)
         if low.min() >= 0 and high.max() <= 1:
@@ -102,7 +104,7 @@ class Ranges:
         else:
             near = [np.clip(x, -745.0, 745.0) for x in (low, high)]
             other = near[0] + share * (near[1] - near[0])
-        keys = keys_of(np.clip(np.hstack([even, other]), low, high), self.dtype)
+        keys = encode_floats(np.clip(np.hstack([even, other]), low, high), self.dtype)
         return np.sort(np.hstack([starts, np.clip(keys, starts, stops), stops]), axis=1)
 
     def _find_extremes(self, value, low, high, sign):
@@ -110,7 +112,7 @@ class Ranges:
         while ((high - low) > 2).any():
             third = (high - low) // np.uint64(3)
             one, other = low + third, high - third
-            y = value(numbers_of(np.append(one, other), self.dtype)).reshape(2, -1)
+            y = value(decode_floats(np.append(one, other), self.dtype)).reshape(2, -1)
             beyond = sign * y[0] < sign * y[1]
             low, high = np.where(beyond, one, low), np.where(beyond, high, other)
         return low + np.uint64(1)

@@ -6,7 +6,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._argument_checks import check_flag, check_known
-from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, sums_of_runs, swept_bins
+from .._kernels._binning import (
+    bin_distinct_values,
+    find_bin_starts,
+    sum_bins,
+    sum_runs,
+    sweep_monotonic_bins,
+)
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import metric
@@ -132,22 +138,22 @@ def _bin_gaps(problem, n_bins, strategy, debias):
     else:
         cells = problem.cells
         if n_bins == "sweep":
-            bins = swept_bins(*cells, strategy)
+            bins = sweep_monotonic_bins(*cells, strategy)
             n_bins = bins[-1] + 1
         elif debias:
-            bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
+            bins = bin_distinct_values(cells.score, cells.mass, n_bins, strategy)
         residual = cells.hits - cells.mass * cells.score
         if bins is None:
-            starts = starts_of_bins(cells.mass, n_bins)
-            mass, total = sums_of_runs(starts, cells.mass, residual)
+            starts = find_bin_starts(cells.mass, n_bins)
+            mass, total = sum_runs(starts, cells.mass, residual)
         else:
-            mass, total = bin_sums(bins, n_bins, cells.mass, residual)
+            mass, total = sum_bins(bins, n_bins, cells.mass, residual)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
     variance = None
     if debias:
         if bins is None:
-            rows = bin_of_distinct(problem.score, None, n_bins, strategy)
+            rows = bin_distinct_values(problem.score, None, n_bins, strategy)
         else:
             rows = bins[problem.cell_of_row]
         variance = _variance(problem, rows, gap, mass)[filled]
@@ -161,14 +167,14 @@ def _uniform_sums(problem, n_bins):
         from .._kernels._intervals import sums_of_equal_widths
 
         return sums_of_equal_widths(score, hit, weight, n_bins)
-    bins = bin_of_distinct(score, None, n_bins, "uniform")
-    return bin_sums(bins, n_bins, weight, weight * (hit - score))
+    bins = bin_distinct_values(score, None, n_bins, "uniform")
+    return sum_bins(bins, n_bins, weight, weight * (hit - score))
 
 
 def _variance(problem, row_bin, gap, mass):
     weight = problem.weight
     residual = problem.hit - problem.score
-    spread, squares = bin_sums(
+    spread, squares = sum_bins(
         row_bin, len(gap), (weight * (residual - gap[row_bin])) ** 2, weight**2
     )
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,8 +196,8 @@ def _debiased(gap, variance, power):
 
 def _gaps_of_draws(score, mass, events, n_bins=15):
     """Compute absolute mean residuals of bins of many draws, (n_draws, n_bins), and masses."""
-    starts = starts_of_bins(mass, n_bins)
-    of_bins, total = sums_of_runs(starts, mass, events - mass * score)
+    starts = find_bin_starts(mass, n_bins)
+    of_bins, total = sum_runs(starts, mass, events - mass * score)
     filled = of_bins > 0
     return np.abs(total[:, filled]) / of_bins[filled], of_bins[filled]
 

@@ -176,12 +176,12 @@ def _distance(problem, resolution, method, bounded):
     hits, misses = cells.hits, np.maximum(cells.mass - cells.hits, 0.0)
     rows = cells.score, hits / cells.mass.sum(), misses / cells.mass.sum()
     if method == "rounded":
-        value, lower = kernel.rounded_distance(*rows, n_cells, 1 / n_cells)
+        value, lower = kernel.bracket_distance(*rows, n_cells, 1 / n_cells)
         return DistanceInterval(value, value - lower + 1 / n_cells)
     if resolution is None:
-        program = kernel.on_scores(*rows)
+        program = kernel.make_score_program(*rows)
     else:
-        program = kernel.on_uniform_grid(*rows, n_cells)
-    found = kernel.lower_distance(program)
-    bound = program.moved + kernel.loss_of_grid(program, found) if bounded else np.nan
+        program = kernel.make_uniform_program(*rows, n_cells)
+    found = kernel.solve_program(program)
+    bound = program.mean_move + kernel.bound_grid_loss(program, found) if bounded else np.nan
     return DistanceInterval(found.value, bound)

@@ -8,7 +8,13 @@ from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from .._argument_checks import check_count, check_known, check_level, is_number
-from .._kernels._binning import bin_of_rows, bin_sums, cube_root_bins, distinct, swept_bins
+from .._kernels._binning import (
+    bin_rows,
+    find_distinct,
+    get_cube_root_bins,
+    sum_bins,
+    sweep_monotonic_bins,
+)
 from .._kernels._loess import Loess
 from .._kernels._log_odds import of_probability
 from .._kernels._picture_axes import histogram as log_odds_histogram
@@ -257,8 +263,8 @@ def curve_of(
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
-        values, row_value = distinct(score)
-        mass, total = bin_sums(row_value, len(values), weight, hits)
+        values, row_value = find_distinct(score)
+        mass, total = sum_bins(row_value, len(values), weight, hits)
         points = _spread(len(values))
         predicted, observed = values[points], _pav(total, mass)[points]
         consistency = _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng)
@@ -274,13 +280,13 @@ def curve_of(
     else:
         n_bins = checked_bins(n_bins)
         if n_bins == "sweep":
-            values, row_value = distinct(score)
-            mass, total = bin_sums(row_value, len(values), weight, hits)
-            row_bin = swept_bins(values, mass, total, strategy)[row_value]
+            values, row_value = find_distinct(score)
+            mass, total = sum_bins(row_value, len(values), weight, hits)
+            row_bin = sweep_monotonic_bins(values, mass, total, strategy)[row_value]
             n_bins = row_bin.max() + 1
         else:
-            row_bin = bin_of_rows(score, weight, n_bins, strategy)
-        mass, mean, total, squares = bin_sums(
+            row_bin = bin_rows(score, weight, n_bins, strategy)
+        mass, mean, total, squares = sum_bins(
             row_bin, n_bins, weight, weight * score, hits, rows.squares
         )
         filled = mass > 0
@@ -318,8 +324,8 @@ def curve_of(
 
 def _loess(rows, level):
     """Compute scores, a local regression, the weight next to each, and Wilson's interval."""
-    values, row_value = distinct(rows.score)
-    mass, total, squares = bin_sums(row_value, len(values), rows.weight, rows.hits, rows.squares)
+    values, row_value = find_distinct(rows.score)
+    mass, total, squares = sum_bins(row_value, len(values), rows.weight, rows.hits, rows.squares)
     points = _spread(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
@@ -360,7 +366,7 @@ def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
 def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     fits = []
     for _ in range(n_resamples):
-        mass_drawn, total = bin_sums(row_value, len(mass), *rows.redrawn(rng))
+        mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
     return np.array(fits)
@@ -371,7 +377,7 @@ def checked_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
     if isinstance(n_bins, str) and n_bins == "cube_root" and predictions is not None:
-        return cube_root_bins(predictions.n_items)
+        return get_cube_root_bins(predictions.n_items)
     if (
         isinstance(n_bins, bool | str)
         or not isinstance(n_bins, int | np.integer)

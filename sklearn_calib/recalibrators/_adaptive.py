@@ -9,7 +9,7 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import pool
+from .._kernels._binning import pool_equal_scores
 from .._kernels._log_odds import compute_rank_score, interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex_array import compute_log_odds
@@ -219,7 +219,9 @@ class AdaptiveCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         intervals = getattr(self, "_intervals", None)
-        self.log_odds_, row_knot, mass, share = pool(compute_rank_score(proba), codes, weight)
+        self.log_odds_, row_knot, mass, share = pool_equal_scores(
+            compute_rank_score(proba), codes, weight
+        )
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * rows_per_weight(weight)

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._expected_link import CENTRE, both_probabilities, log_likelihood
+from .._kernels._expected_link import LINK_CENTRES, compute_label_proba, compute_log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
 from .._typing import Link
@@ -161,7 +161,7 @@ class AngularCalibration(Recalibrator):
         s = (compute_log_odds(proba) - self.center_) / self.norm_
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
-        return np.column_stack(both_probabilities(self.link, mu, tau))
+        return np.column_stack(compute_label_proba(self.link, mu, tau))
 
     def _make_map(self):
         points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
@@ -186,7 +186,7 @@ def _either_way_round(link, s, codes, share, cos_theta, slope, intercept):
     """Fit `_likeliest` with classes in a fixed order: exchanged, they give the same curve."""
     if callable(link) or codes[0] == 0:
         return _likeliest(link, s, codes, share, cos_theta, slope, intercept)
-    twice = 2 * CENTRE[link]
+    twice = 2 * LINK_CENTRES[link]
     other = None if intercept is None else twice - intercept
     theta, slope, other = _likeliest(link, -s, 1 - codes, share, cos_theta, slope, other)
     return theta, slope, twice - other
@@ -251,7 +251,9 @@ def _minimum(link, s, codes, share, split, starts, bounds):
 
     def loss(found, s, positive, share):
         (coefficient, tau, b), jacobian = split(found)
-        log, by_mu, by_tau = log_likelihood(link, coefficient * s + b, max(tau, 0.0), positive)
+        log, by_mu, by_tau = compute_log_likelihood(
+            link, coefficient * s + b, max(tau, 0.0), positive
+        )
         by_mu = share * by_mu
         return -(share @ log), -np.array([by_mu @ s, share @ by_tau, by_mu.sum()]) @ jacobian
 

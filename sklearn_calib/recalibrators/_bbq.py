@@ -6,7 +6,12 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
-from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
+from .._kernels._binning import (
+    BIN_EDGE_TOLERANCE,
+    compute_log_evidence,
+    count_rows_for_bins,
+    pool_equal_scores,
+)
 from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
@@ -87,10 +92,10 @@ class BBQ(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         data = _Sorted(proba, codes, weight)
-        rows = rows_for_bins(data.rows, len(data.knots))
+        rows = count_rows_for_bins(data.rows, len(data.knots))
         root = np.cbrt(rows)
-        least = max(1, int(root / 10 + ON_EDGE))
-        most = max(least, int(np.ceil(min(rows / 5, 10 * root) - ON_EDGE)))
+        least = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
+        most = max(least, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE)))
         models = [data.binned(n_bins, self.criterion) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
@@ -110,7 +115,7 @@ class _Sorted:
     def __init__(self, proba, codes, weight):
         from .._kernels._range_sums import RangeSums
 
-        knots, row_knot, mass, share = pool(round_second_column(proba), codes, weight)
+        knots, row_knot, mass, share = pool_equal_scores(round_second_column(proba), codes, weight)
         self.knots = np.zeros(len(knots))
         np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
         mass = mass * rows_per_weight(weight)
@@ -122,8 +127,8 @@ class _Sorted:
     def binned(self, n_bins, prior):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
-        size = np.floor(size + ON_EDGE) if size >= 1 - ON_EDGE else size
-        starts = np.searchsorted(self._before[:-1], (np.arange(n_bins) - ON_EDGE) * size)
+        size = np.floor(size + BIN_EDGE_TOLERANCE) if size >= 1 - BIN_EDGE_TOLERANCE else size
+        starts = np.searchsorted(self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE) * size)
         starts = np.unique(starts[starts < len(self.knots)])
         before, after = self.knots[starts[1:] - 1], self.knots[starts[1:]]
         cuts = (before + after) / 2
@@ -136,7 +141,7 @@ class _Sorted:
             count, mean = 2.0, np.clip(middle, 0.005, 0.995)
         else:
             count, mean = 2.0 / len(n), np.full(len(n), 0.5)
-        evidence = log_evidence(n, ones, count, mean)
+        evidence = compute_log_evidence(n, ones, count, mean)
         values = (ones + (scores + middle) / (ones + 1)) / (n + 1)
         return evidence, cuts, np.clip(values, 0.0, 1.0)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._binning import ON_EDGE, middles
+from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import entries, is_missing, named_columns, plain_dates, read_array
@@ -231,7 +231,7 @@ def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArr
     below = np.cumsum(np.bincount(place, weight[known], minlength=len(different)))
     at = np.arange(len(different) - 1)
     if len(different) > n_bins:
-        wanted = below[-1] * ((np.arange(1, n_bins) - ON_EDGE) / n_bins)
+        wanted = below[-1] * ((np.arange(1, n_bins) - BIN_EDGE_TOLERANCE) / n_bins)
         at = np.unique(np.minimum(np.searchsorted(below, wanted), len(different) - 2))
     return 0.5 * (different[at] + different[at + 1])
 
@@ -254,6 +254,6 @@ def _bins_of_categories(places: IntArray, residual, weight):
     if len(seen) <= MOST_BINS:
         bins[seen] = 1 + np.arange(len(seen))
     else:
-        middle = middles(mass[seen]) * MOST_BINS + ON_EDGE
+        middle = find_mass_midpoints(mass[seen]) * MOST_BINS + BIN_EDGE_TOLERANCE
         bins[seen] = 1 + np.minimum(middle, MOST_BINS - 1)
     return bins

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
-from .._kernels._classical_tests import rank_correlation
+from .._kernels._classical_tests import compute_rank_correlation
 from .._kernels._log_odds import compute_rank_score
 from .._simplex_array import LOG_LOSS_FLOOR, compute_log_losses, iter_row_blocks
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
@@ -96,7 +96,7 @@ def negative_rank_correlation(
         return None
     if two:
         score = compute_rank_score(proba)
-    correlation, statistic = rank_correlation(score, y_encoded, weight)
+    correlation, statistic = compute_rank_correlation(score, y_encoded, weight)
     return correlation if statistic < ndtri(TEST_LEVEL / n_tests) else None
 
 

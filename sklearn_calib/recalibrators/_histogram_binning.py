@@ -9,14 +9,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import (
-    ON_EDGE,
-    bin_sums,
-    distinct,
-    invented_share,
-    log_evidence,
-    middles,
-    pool,
-    rows_for_bins,
+    BIN_EDGE_TOLERANCE,
+    blend_with_base_rate,
+    compute_log_evidence,
+    count_rows_for_bins,
+    find_distinct,
+    find_mass_midpoints,
+    pool_equal_scores,
+    sum_bins,
 )
 from .._kernels._log_odds import compute_rank_score, middle
 from .._typing import FloatArray, Strategy
@@ -131,12 +131,12 @@ class HistogramBinning(Recalibrator):
         # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
         number = np.searchsorted(self._cuts, score, side="left")
         second = weight * np.asarray(proba)[:, 1]
-        sums = bin_sums(number, len(self._cuts) + 1, weight, weight * codes, second)
+        sums = sum_bins(number, len(self._cuts) + 1, weight, weight * codes, second)
         total, hits, scores = sums
         filled = total > 0
         invented = self.prior_weight / rows_per_weight(weight)
         mean = np.divide(scores, total, out=np.zeros_like(total), where=filled)
-        hits = hits + invented * invented_share(mean, hits.sum() / total.sum())
+        hits = hits + invented * blend_with_base_rate(mean, hits.sum() / total.sum())
         centre = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
         self.bin_values_ = np.divide(hits, total + invented, out=centre, where=filled)
         self.bin_weights_ = total
@@ -153,8 +153,10 @@ class HistogramBinning(Recalibrator):
 
 def _equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
-    values, row_value = distinct(score)
-    starts = np.unique(_starts(values, middles(np.bincount(row_value, weights=weight)), n_bins))
+    values, row_value = find_distinct(score)
+    starts = np.unique(
+        _starts(values, find_mass_midpoints(np.bincount(row_value, weights=weight)), n_bins)
+    )
     left = starts[(starts > 0) & (starts < len(values))] - 1
     return np.minimum(
         middle(values[left], values[left + 1]), np.nextafter(values[left + 1], -np.inf)
@@ -168,8 +170,8 @@ def _starts(values, place, n_bins):
     of the more certain scores: the same rows when the classes are swapped.
     """
     edge = np.arange(1, n_bins)
-    above = np.searchsorted(place, (edge - ON_EDGE) / n_bins)
-    below = np.searchsorted(place, (edge + ON_EDGE) / n_bins)
+    above = np.searchsorted(place, (edge - BIN_EDGE_TOLERANCE) / n_bins)
+    below = np.searchsorted(place, (edge + BIN_EDGE_TOLERANCE) / n_bins)
     upwards = values[np.minimum(above, len(values) - 1)] >= 0
     upwards = np.where(2 * edge == n_bins, upwards, 2 * edge < n_bins)
     return np.where(upwards, above, below)
@@ -179,18 +181,18 @@ def _best_number(score, codes, weight, strategy):
     """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 
-    knots, _, mass, share = pool(score, codes, weight)
+    knots, _, mass, share = pool_equal_scores(score, codes, weight)
     mass = mass * rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
-    place = knots if uniform else middles(mass)
-    rows = rows_for_bins(mass.sum(), len(knots))
+    place = knots if uniform else find_mass_midpoints(mass)
+    rows = count_rows_for_bins(mass.sum(), len(knots))
     evidence = []
-    for n_bins in range(1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - ON_EDGE))):
+    for n_bins in range(1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))):
         if uniform:
             cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
         else:
             cuts = _starts(knots, place, n_bins)
         zeros, ones = sums.between(np.append(0, cuts), np.append(cuts, len(knots)))
-        evidence.append(log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
+        evidence.append(compute_log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import log_evidence
+from .._kernels._binning import compute_log_evidence
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -128,4 +128,4 @@ class NearIsotonicCalibration(OnLogOdds):
         loss, total, ones = loss_of_groups(starts, value, path)
         if bic:
             return loss + bic_price(total.sum()) * len(starts)
-        return -log_evidence(total, ones, 2.0 / len(total), 0.5)
+        return -compute_log_evidence(total, ones, 2.0 / len(total), 0.5)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from .._kernels._binning import pool
+from .._kernels._binning import pool_equal_scores
 from .._kernels._log_odds import compute_rank_score
 from .._typing import AnyArray, FloatArray, IntArray
 
@@ -16,7 +16,7 @@ def pooled(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
-    knots, _, mass, share = pool(compute_rank_score(proba), codes, weight)
+    knots, _, mass, share = pool_equal_scores(compute_rank_score(proba), codes, weight)
     return knots, mass, share
 
 

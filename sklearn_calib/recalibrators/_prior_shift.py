@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import maps
 from .._argument_checks import check_level
-from .._kernels._confusion import (
-    LOG_OF_NOTHING,
-    confusion,
-    confusion_prior,
-    log_ratio,
-    moved_posterior,
-    predicted,
-    regularised_prior,
+from .._kernels._label_shift import (
+    MIN_EXPORTED_LOG,
+    compute_log_ratio,
+    estimate_confusion,
+    estimate_confusion_prior,
+    estimate_regularised_prior,
+    select_predictions,
+    shift_posterior,
 )
 from .._kernels._mean_offset import mean_offset, reachable_means
 from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
@@ -536,17 +536,17 @@ class PriorShift(Recalibrator):
             rule, cure = f"a fit with prior={self.prior!r}", "Call fit again after set_params"
             raise invalid_input(expected=rule, got="one with another prior", hint=cure)
         self._check_present(known.frequencies)
-        guess = predicted(proba, self.confusion == "hard")
+        guess = select_predictions(proba, self.confusion == "hard")
         if self.prior == "rlls":
-            self.prior_ = regularised_prior(known, guess, weight, self.penalty)
+            self.prior_ = estimate_regularised_prior(known, guess, weight, self.penalty)
             return
-        if known.spread is None:
+        if known.class_squares is None:
             rule = "predictions that tell the classes apart"
             got = "a confusion matrix without an inverse"
             raise invalid_input(
                 expected=rule, got=got, hint="Take confusion='soft', prior='em' or prior='rlls'"
             )
-        found = confusion_prior(known, guess, weight, level)
+        found = estimate_confusion_prior(known, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = found
 
     def _check_present(self, frequencies):
@@ -570,7 +570,9 @@ class PriorShift(Recalibrator):
         self._source_rows = np.inf if given else counts.sum() ** 2 / (weight @ weight)
         self._confusion = None
         if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
-            self._confusion = confusion(predicted(proba, self.confusion == "hard"), codes, weight)
+            self._confusion = estimate_confusion(
+                select_predictions(proba, self.confusion == "hard"), codes, weight
+            )
         source = observed
         if given:
             source = class_frequencies(self.training_prior, self.classes_, "training_prior")
@@ -639,17 +641,17 @@ class PriorShift(Recalibrator):
     def _added(self):
         if "offset_" in vars(self):
             return self.offset_
-        return log_ratio(self.prior_, self.training_prior_, self.strength)
+        return compute_log_ratio(self.prior_, self.training_prior_, self.strength)
 
     def _predict_proba(self, proba):
         if has_exact_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        return moved_posterior(proba, self._added())  # in which zeros stay zeros
+        return shift_posterior(proba, self._added())  # in which zeros stay zeros
 
     def _make_map(self):
         if self._changes_nothing():
             return maps.Identity()
-        intercept = np.maximum(self._added(), LOG_OF_NOTHING)
+        intercept = np.maximum(self._added(), MIN_EXPORTED_LOG)
         return maps.SoftmaxAffine(coef=1.0, intercept=intercept)

@@ -9,7 +9,7 @@ from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import bin_of_distinct, bin_sums, pool
+from .._kernels._binning import bin_distinct_values, pool_equal_scores, sum_bins
 from .._kernels._log_odds import round_second_column, round_to_36_bits
 from .._simplex_array import compute_log_odds
 from .._typing import AnyArray, FloatArray, Self
@@ -197,7 +197,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import moments
 
         score = self._score(proba)
-        knots, _, mass, share = pool(score, codes, weight)
+        knots, _, mass, share = pool_equal_scores(score, codes, weight)
         known = self._known()
         points = knots if known is None else np.union1d(knots, self._score_at(known.at))
         self.domain_ = points[[0, -1]]
@@ -457,7 +457,7 @@ def _squared_error(coef, held):
 
 def _largest_error(coef, x, share, mass):
     """Compute the largest gap of 10 bins of equal mass."""
-    bins = bin_of_distinct(x, mass, 10, "quantile")
+    bins = bin_distinct_values(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)
-    total, gaps = bin_sums(bins, 10, mass, gap)
+    total, gaps = sum_bins(bins, 10, mass, gap)
     return float((np.abs(gaps) / np.maximum(total, 1e-300)).max())

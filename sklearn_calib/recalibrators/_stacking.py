@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._count_weights import are_counts
-from .._kernels._binning import ON_EDGE
+from .._kernels._binning import BIN_EDGE_TOLERANCE
 from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
@@ -83,7 +83,7 @@ def fold_masses(
     count = unit if whole else np.ones(len(unit))
     if len(codes) > most or count.sum() > most:
         end = np.cumsum(unit)
-        at = np.searchsorted(end, (np.arange(most) + 0.5 - ON_EDGE) * (end[-1] / most))
+        at = np.searchsorted(end, (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most))
         count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(float)
         unit = np.full(len(unit), end[-1] / most)
     if whole:

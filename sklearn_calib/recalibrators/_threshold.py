@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_known, is_number
-from .._kernels._float_order import crossings, numbers_of
+from .._kernels._float_order import decode_floats, find_crossings
 from .._kernels._probability_floor import clip_to_floor
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
@@ -165,8 +165,8 @@ def _checked(target):
 
 def _thresholds(value, ranges, targets, input):
     starts, stops, dtype = ranges.starts, ranges.stops, ranges.dtype
-    of_range, of_target, keys, first, last = crossings(value, starts, stops, targets, dtype)
-    ends = value(numbers_of(np.concatenate([starts, stops]), dtype))
+    of_range, of_target, keys, first, last = find_crossings(value, starts, stops, targets, dtype)
+    ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest, highest = float(ends.min()), float(ends.max())
     found = []
     for number, target in enumerate(targets.tolist()):
@@ -178,7 +178,7 @@ def _thresholds(value, ranges, targets, input):
         high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
         low, high = _joined(low, high)
         whole = starts[0], stops[-1]
-        pairs = numbers_of(np.stack([low, high]), dtype).T.tolist()
+        pairs = decode_floats(np.stack([low, high]), dtype).T.tolist()
         score, side = None, ""
         if lowest <= target <= highest and len(low) == 1:
             if high[0] == whole[1]:

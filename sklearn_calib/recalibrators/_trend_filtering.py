@@ -9,7 +9,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._binning import ON_EDGE, middles
+from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
@@ -199,7 +199,7 @@ def _cells(x, mass):
     |F - G|(b) <= D(b) = sum w_c h_c |slope of b|. Both are strongly convex in the mean square, so
     that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f) + D(g).
     """
-    cell = np.floor((middles(mass) + x) * (_CELLS / 2) + ON_EDGE)
+    cell = np.floor((find_mass_midpoints(mass) + x) * (_CELLS / 2) + BIN_EDGE_TOLERANCE)
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 
 

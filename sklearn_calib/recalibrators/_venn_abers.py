@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import maps
-from .._kernels._binning import distinct
+from .._kernels._binning import find_distinct
 from .._kernels._log_odds import compute_rank_score, invert_rounding
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._typing import ArrayLike, FloatArray
@@ -88,7 +88,7 @@ class VennAbers(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import venn_abers_table
 
-        self.scores_, row_score = distinct(compute_rank_score(proba))
+        self.scores_, row_score = find_distinct(compute_rank_score(proba))
         mass = np.bincount(row_score, weights=weight)
         positive = np.bincount(row_score, weights=weight * codes)
         self.table_ = np.clip(venn_abers_table(mass, positive), 0.0, 1.0)

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from .._argument_checks import check_level
-from .._kernels._binning import bin_of_distinct, bin_sums
-from .._kernels._cluster_sums import jackknife
+from .._kernels._binning import bin_distinct_values, sum_bins
+from .._kernels._cluster_sums import compute_jackknife
 from .._kernels._logistic import covariance, fit_line, threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import BANDWIDTH, Errors
@@ -159,9 +159,9 @@ def evidence_of(
 def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     """Bins of equal weight with intervals that hold one by one; equal scores share a bin."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
-    place = bin_of_distinct(score, mass, n_bins, "quantile")
+    place = bin_distinct_values(score, mass, n_bins, "quantile")
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
-    sums = bin_sums(place, n_bins, mass, mass * score, sample.weight[:, 1])
+    sums = sum_bins(place, n_bins, mass, mass * score, sample.weight[:, 1])
     filled = np.flatnonzero((sums[0] > 0) & (rows > 0))
     columns = *sums, rows, *sample.share_intervals(place, n_bins, level)
     mass, expected, events, rows, low, high = (column[filled] for column in columns)
@@ -241,7 +241,7 @@ def line_of(sample: "Cells") -> Line | None:
         if groups.max() == 0:
             return None
         of = columns, columns @ (intercept, slope), sample.place[rows] % 2, sample.rows[rows]
-        errors, freedom = jackknife(*of, groups)
+        errors, freedom = compute_jackknife(*of, groups)
         errors = float(errors[1]), float(errors[0])
         return Line(*found, *errors, sample.n_clusters, float(freedom[1]))
     columns = np.column_stack([np.ones_like(both), both])

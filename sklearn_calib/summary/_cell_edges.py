@@ -8,13 +8,13 @@ from .._kernels._cells import (
     N1,
     OFFSET,
     STEP_BITS,
-    dropped_bits,
-    label_sums,
-    last_keys,
-    real,
-    start_and_side,
-    steps_of,
-    values_of,
+    count_dropped_bits,
+    decode_cells,
+    find_last_keys,
+    get_label_sums,
+    get_values,
+    round_to_steps,
+    view_as_float,
 )
 from .._typing import AnyArray
 from ._state import CellState
@@ -25,8 +25,8 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     table = state.table
     first, last = _find_end_keys(table, state.shift)
     is_high_side = table[:, ID] < 0
-    near = np.where(is_high_side, 1.0 - values_of(first), values_of(first))
-    far = np.where(is_high_side, 1.0 - values_of(last), values_of(last))
+    near = np.where(is_high_side, 1.0 - get_values(first), get_values(first))
+    far = np.where(is_high_side, 1.0 - get_values(last), get_values(last))
     edges = np.sort(edges)
     first_edge = np.searchsorted(edges, np.minimum(near, far), "right")
     last_edge = np.searchsorted(edges, np.maximum(near, far), "right")
@@ -38,13 +38,13 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
 
 def _find_end_keys(table, shift):
     """Return the first and the last key that rows of each cell may have."""
-    start, high_side = start_and_side(table[:, ID])
-    last = last_keys(start, high_side, dropped_bits(table[:, ID], np.int64(shift)))
-    offset = real(table)[:, OFFSET]
-    weight = label_sums(table)[0].sum(axis=1)
+    start, high_side = decode_cells(table[:, ID])
+    last = find_last_keys(start, high_side, count_dropped_bits(table[:, ID], np.int64(shift)))
+    offset = view_as_float(table)[:, OFFSET]
+    weight = get_label_sums(table)[0].sum(axis=1)
     # such a cell is as wide as a step: scores are kept in steps of 36 bits
     is_one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
-    middle = (steps_of(start) + np.rint(offset / weight).astype(np.int64)) << STEP_BITS
+    middle = (round_to_steps(start) + np.rint(offset / weight).astype(np.int64)) << STEP_BITS
     half = 1 << (STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)
     last = np.where(is_one_step, np.minimum(last, middle + half - 1), last)

@@ -46,7 +46,9 @@ class PatternCells:
 
     def __init__(self) -> None:
         self.shift = 0
-        self._pairs: AnyArray | None = np.zeros((0, cells.NARROW + 1), np.int64)  # None: outdated
+        self._pairs: AnyArray | None = np.zeros(
+            (0, cells.UNWEIGHTED_COLUMNS + 1), np.int64
+        )  # None: outdated
         self._slots: AnyArray | None = None
         self._filled = 0
         self._room = 0
@@ -54,10 +56,10 @@ class PatternCells:
     @property
     def pairs(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
-        from .._kernels._cells_compiled import occupied
+        from .._kernels._cells_compiled import get_occupied_cells
 
         if self._pairs is None:
-            self._pairs = _settled(occupied(self._slots))
+            self._pairs = _settled(get_occupied_cells(self._slots))
         return self._pairs
 
     def add(
@@ -69,9 +71,9 @@ class PatternCells:
         weight: FloatArray | None,
     ) -> None:
         """Add rows, which were checked; see `CellState.add`."""
-        from .._kernels._cells_compiled import add_rows, identify
+        from .._kernels._cells_compiled import add_rows, identify_cells
 
-        if weight is not None and self.pairs.shape[1] < cells.WIDE:
+        if weight is not None and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
             self._pairs, self._slots = _widened(self.pairs), None
         if self._slots is None:
             self._rebuild()
@@ -82,7 +84,7 @@ class PatternCells:
         start = 0
         while True:
             low, high, *more = (column[start:] for column in columns)
-            ids = identify(low, high, self.shift)
+            ids = identify_cells(low, high, self.shift)
             table = self._slots, self._filled, self._room, self.shift
             done, self._filled = add_rows(*table, *ids, *more)
             start += done
@@ -122,14 +124,16 @@ class PatternCells:
 
     def sums(self) -> PairSums:
         """The pairs with their mean scores."""
-        table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN])
-        start, high = cells.start_and_side(table[:, cells.ID])
-        last = cells.last_keys(start, high, cells.dropped_bits(table[:, cells.ID], self.shift))
+        table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN_COLUMN])
+        start, high = cells.decode_cells(table[:, cells.ID])
+        last = cells.find_last_keys(
+            start, high, cells.count_dropped_bits(table[:, cells.ID], self.shift)
+        )
         return PairSums(
-            self.pairs[:, cells.PATTERN],
-            cells.mean_scores(table, last),
+            self.pairs[:, cells.PATTERN_COLUMN],
+            cells.compute_mean_scores(table, last),
             table[:, [cells.N0, cells.N1]],
-            *cells.label_sums(table),
+            *cells.get_label_sums(table),
         )
 
     def _make_room(self):
@@ -139,7 +143,7 @@ class PatternCells:
 
     def _fit(self):
         """Coarser pairs, as far as that makes them few enough."""
-        if len(self.pairs) > _FINE and self.shift < cells.LARGEST_SHIFT:
+        if len(self.pairs) > _FINE and self.shift < cells.MAX_SHIFT:
             self.shift = _least_shift(self.pairs, self.shift, _FINE)
             self._pairs = _settled(_coarser(self.pairs, self.shift))
         if len(self.pairs) > _MOST:
@@ -147,14 +151,14 @@ class PatternCells:
             raise invalid_input(expected=rule, got="more", hint="Name fewer columns to group by")
 
     def _rebuild(self):
-        from .._kernels._cells_compiled import empty_slots, insert
+        from .._kernels._cells_compiled import insert_cells, make_empty_slots
 
         pairs = self.pairs
         self._filled = len(pairs)
         room = max(_ROOM, 4 * len(pairs))
         self._room = min(room, _FINE + 1) if len(pairs) <= _FINE else 2 * len(pairs)
-        self._slots = empty_slots(self._room, pairs.shape[1])
-        insert(self._slots, pairs, self.shift)
+        self._slots = make_empty_slots(self._room, pairs.shape[1])
+        insert_cells(self._slots, pairs, self.shift)
 
     def __getstate__(self) -> dict[str, object]:
         return {"shift": self.shift, "_pairs": self.pairs}
@@ -176,45 +180,51 @@ def _settled(pairs):
     if not len(pairs):
         return pairs
     ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
-    order = np.lexsort((ids, pairs[:, cells.PATTERN]))
+    order = np.lexsort((ids, pairs[:, cells.PATTERN_COLUMN]))
     pairs = pairs[order]
-    names = pairs[:, [cells.ID, cells.PATTERN]]
+    names = pairs[:, [cells.ID, cells.PATTERN_COLUMN]]
     new = (names[1:] != names[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) == len(pairs):
         return pairs
     found = pairs[starts]
-    whole, numbers = slice(cells.N0, cells.OFFSET), slice(cells.OFFSET, cells.PATTERN)
+    whole, numbers = slice(cells.N0, cells.OFFSET), slice(cells.OFFSET, cells.PATTERN_COLUMN)
     found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
-    cells.real(found)[:, numbers] = np.add.reduceat(cells.real(pairs)[:, numbers], starts)
+    cells.view_as_float(found)[:, numbers] = np.add.reduceat(
+        cells.view_as_float(pairs)[:, numbers], starts
+    )
     return found
 
 
 def _least_shift(pairs, shift, most):
     """The smallest shift from this one on that makes at most so many pairs, or the largest."""
-    start, high = cells.start_and_side(pairs[:, cells.ID])
-    other = pairs[1:, cells.PATTERN] != pairs[:-1, cells.PATTERN]
+    start, high = cells.decode_cells(pairs[:, cells.ID])
+    other = pairs[1:, cells.PATTERN_COLUMN] != pairs[:-1, cells.PATTERN_COLUMN]
 
     def fits(shift):
-        ids = cells.ids_of(cells.cells_of(start, high, shift), high)
+        ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
 
-    return cells.least_shift(fits, shift)
+    return cells.find_smallest_shift(fits, shift)
 
 
 def _coarser(pairs, shift):
     """Pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
-    start, high = cells.start_and_side(pairs[:, cells.ID])
-    first = cells.cells_of(start, high, shift)
-    pairs[:, cells.ID] = cells.ids_of(first, high)
-    moved = (cells.steps_of(start) - cells.steps_of(first)).astype(np.float64)
-    weight = cells.label_sums(np.ascontiguousarray(pairs[:, : cells.PATTERN]))[0].sum(axis=1)
-    cells.real(pairs)[:, cells.OFFSET] += weight * moved
+    start, high = cells.decode_cells(pairs[:, cells.ID])
+    first = cells.find_cell_starts(start, high, shift)
+    pairs[:, cells.ID] = cells.encode_cells(first, high)
+    moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(np.float64)
+    weight = cells.get_label_sums(np.ascontiguousarray(pairs[:, : cells.PATTERN_COLUMN]))[0].sum(
+        axis=1
+    )
+    cells.view_as_float(pairs)[:, cells.OFFSET] += weight * moved
     return pairs
 
 
 def _widened(pairs):
-    if pairs.shape[1] > cells.WIDE:
+    if pairs.shape[1] > cells.WEIGHTED_COLUMNS:
         return pairs
-    return np.column_stack([cells.widened(pairs[:, : cells.PATTERN]), pairs[:, cells.PATTERN]])
+    return np.column_stack(
+        [cells.add_weight_columns(pairs[:, : cells.PATTERN_COLUMN]), pairs[:, cells.PATTERN_COLUMN]]
+    )

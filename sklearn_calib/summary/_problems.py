@@ -8,7 +8,14 @@ import numpy as np
 
 from .._argument_checks import check_count, check_known
 from .._kernels import _classical_tests as tests
-from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
+from .._kernels._cells import (
+    N0,
+    N1,
+    TOTAL_NAMES,
+    WEIGHTED_COLUMNS,
+    compute_mean_scores,
+    get_label_sums,
+)
 from .._kernels._exact_sums import UNIT_BITS
 from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
@@ -148,13 +155,13 @@ def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
 ) -> tuple[list[int], ProblemRows]:
     """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`; its confidence."""
-    from .._kernels._exact_sums_compiled import joint_terms, sums_of
+    from .._kernels._exact_sums_compiled import compute_joint_terms, sum_exactly
 
-    terms, true, largest, place = joint_terms(np.ascontiguousarray(block.T), codes)
+    terms, true, largest, place = compute_joint_terms(np.ascontiguousarray(block.T), codes)
     hit = place == codes
     whole = ProblemRows(0, slice(None), largest, _KEPT, hit.astype(np.uint8))
     if weight is None and count is None:
-        sums = sums_of(terms)
+        sums = sum_exactly(terms)
         n, correct, wrong = (
             int(number) << UNIT_BITS for number in (len(codes), hit.sum(), (true == 0).sum())
         )
@@ -166,7 +173,7 @@ def joint_totals(
     rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
     for own, square, mean, spread in (terms[:4], terms[4:]):
         rows += [cw * own, cv * own, cv * square, cw * mean, cv * spread]
-    return sums_of(np.array(rows)), whole
+    return sum_exactly(np.array(rows)), whole
 
 
 class CellProblems:
@@ -180,7 +187,7 @@ class CellProblems:
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """As `Predictions.problems`, of the one option that the cells were made for."""
         check_kind(multiclass, self.kind)
-        masses = [label_sums(state.table)[0].sum() for state in self.states]
+        masses = [get_label_sums(state.table)[0].sum() for state in self.states]
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
@@ -210,10 +217,10 @@ def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     Both labels are at the common mean; at means of their own, isotonic regression would see them.
     """
     table = state.table
-    weight = label_sums(table)[0].ravel()
+    weight = get_label_sums(table)[0].ravel()
     kept = weight > 0
     codes = np.tile(np.arange(2), len(table))
-    return codes[kept], np.repeat(mean_scores(table), 2, axis=0)[kept], weight[kept]
+    return codes[kept], np.repeat(compute_mean_scores(table), 2, axis=0)[kept], weight[kept]
 
 
 _Result = tuple[float, float]
@@ -222,29 +229,29 @@ _Result = tuple[float, float]
 def _spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
     excess = totals["brier"] - totals["variance"]
     variance = totals["spiegelhalter_variance"]
-    return tests.spiegelhalter(excess, variance, totals["certain_and_wrong"])
+    return tests.run_spiegelhalter_test(excess, variance, totals["certain_and_wrong"])
 
 
 def _hosmer_lemeshow(table: AnyArray, totals: dict[str, float], n_bins: int = 10) -> _Result:
     n_bins = check_count(n_bins, "n_bins")
     rows, events = _unweighted(table)
-    return tests.hosmer_lemeshow(mean_scores(table)[:, 1], rows, events, n_bins, 0)
+    return tests.run_hosmer_lemeshow_test(compute_mean_scores(table)[:, 1], rows, events, n_bins, 0)
 
 
 def _cox(table: AnyArray, totals: dict[str, float]) -> _Result:
-    rest, score = mean_scores(table).T
-    return tests.cox(score, rest, *_unweighted(table))
+    rest, score = compute_mean_scores(table).T
+    return tests.run_cox_test(score, rest, *_unweighted(table))
 
 
 def _cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) -> _Result:
-    score, weight = mean_scores(table)[:, 1], label_sums(table)[0]
+    score, weight = compute_mean_scores(table)[:, 1], get_label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
-    return tests.cumulative(score, residual, totals["squared_variance"], statistic)
+    return tests.run_cumulative_test(score, residual, totals["squared_variance"], statistic)
 
 
 def _unweighted(table):
     """The numbers of rows and of events in each cell."""
-    if table.shape[1] == WIDE:
+    if table.shape[1] == WEIGHTED_COLUMNS:
         cure = "Test 'spiegelhalter', 'kuiper' or a measure"
         raise invalid_input(
             expected="rows without sample_weight for this test", got="weighted ones", hint=cure
@@ -257,7 +264,10 @@ CLASSICAL: dict[str, Callable[..., _Result]] = {
     "spiegelhalter": _spiegelhalter,
     "hosmer_lemeshow": _hosmer_lemeshow,
     "cox": _cox,
-    **{statistic: partial(_cumulative, statistic=statistic) for statistic in tests.LAWS},
+    **{
+        statistic: partial(_cumulative, statistic=statistic)
+        for statistic in tests.SURVIVAL_FUNCTIONS
+    },
 }
 
 
@@ -266,5 +276,5 @@ def classical(name: str, state: CellState, options: dict[str, Any]) -> _Result:
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
         check_known(f"options of {name!r}", option, known)
-    totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
+    totals = dict(zip(TOTAL_NAMES, state.totals.tolist(), strict=True))
     return CLASSICAL[name](state.table, totals, **options)

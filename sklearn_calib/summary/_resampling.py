@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .._kernels._binning import bin_sums
-from .._kernels._cells import N0, label_sums, mean_scores
+from .._kernels._binning import sum_bins
+from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import share_interval
 from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
@@ -83,11 +83,11 @@ class CellSample(PooledPredictions):
     @classmethod
     def of_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
         """The cells of a table, made coarser where they are more than `max_cells`."""
-        from .._kernels._cells_compiled import settled
+        from .._kernels._cells_compiled import merge_cells_to_limit
 
         if len(table) > max_cells:
-            table, _ = settled(table, shift, max_cells)
-        return cls(mean_scores(table), table[:, N0 : N0 + 2], *label_sums(table))
+            table, _ = merge_cells_to_limit(table, shift, max_cells)
+        return cls(compute_mean_scores(table), table[:, N0 : N0 + 2], *get_label_sums(table))
 
     @property
     def exchanged(self) -> bool:
@@ -129,7 +129,7 @@ class CellSample(PooledPredictions):
         level : float
         """
         sums = self.weight.sum(axis=1), self.weight[:, 1], self.squares.sum(axis=1)
-        mass, events, squares = bin_sums(cell_bin, n_bins, *sums)
+        mass, events, squares = sum_bins(cell_bin, n_bins, *sums)
         low, high = np.full((2, n_bins), np.nan)
         filled = mass > 0
         rows = mass[filled] ** 2 / squares[filled]

@@ -4,8 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._cells import NARROW, OFFSET, TOTALS, WIDE, real, widened
-from .._kernels._exact_sums import added, as_floats
+from .._kernels._cells import (
+    OFFSET,
+    TOTAL_NAMES,
+    UNWEIGHTED_COLUMNS,
+    WEIGHTED_COLUMNS,
+    add_weight_columns,
+    view_as_float,
+)
+from .._kernels._exact_sums import add_sums, convert_to_floats
 from .._typing import AnyArray, FloatArray
 
 _FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
@@ -21,9 +28,11 @@ class CellState:
 
     def __init__(self, max_cells: int) -> None:
         self.max_cells = max_cells
-        self.sums = [0] * len(TOTALS)
+        self.sums = [0] * len(TOTAL_NAMES)
         self._shift = 0
-        self._table: AnyArray | None = np.zeros((0, NARROW), dtype=np.int64)  # None: outdated
+        self._table: AnyArray | None = np.zeros(
+            (0, UNWEIGHTED_COLUMNS), dtype=np.int64
+        )  # None: outdated
         self._slots: AnyArray | None = None
         self._filled = 0
         self._room = 0
@@ -31,19 +40,19 @@ class CellState:
     @property
     def table(self) -> AnyArray:
         """The cells in the order of their scores; see `_kernels._cells` for the columns."""
-        from .._kernels._cells_compiled import occupied, settled
+        from .._kernels._cells_compiled import get_occupied_cells, merge_cells_to_limit
 
         if self._table is None:
-            cells, shift = occupied(self._slots), self._shift
-            self._table, self._shift = settled(cells, shift, self.max_cells)
+            cells, shift = get_occupied_cells(self._slots), self._shift
+            self._table, self._shift = merge_cells_to_limit(cells, shift, self.max_cells)
             if self._shift != shift:
                 self._slots = None
         return self._table
 
     @property
     def totals(self) -> FloatArray:
-        """The sums over the rows, `_kernels._cells.TOTALS`."""
-        return as_floats(self.sums)
+        """The sums over the rows, `_kernels._cells.TOTAL_NAMES`."""
+        return convert_to_floats(self.sums)
 
     @property
     def shift(self) -> int:
@@ -81,16 +90,16 @@ class CellState:
             self._rebuild(self.table, len(p))
         more = list[AnyArray]()
         if weight is None and count is None:
-            sums = kernels.losses_of_rows(p, q, y)
+            sums = kernels.sum_row_losses(p, q, y)
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
-            sums = kernels.losses_of_weighted(p, q, y, *more)
+            sums = kernels.sum_weighted_losses(p, q, y, *more)
         self._table = None
         start = 0
         while True:
             left = [column[start:] for column in (p, q, y, *more)]
-            ids = kernels.identify(left[0], left[1], self._shift)
+            ids = kernels.identify_cells(left[0], left[1], self._shift)
             table = self._slots, self._filled, self._room, self._shift
             done, self._filled = kernels.add_rows(*table, *ids, left[2], None, *left[3:])
             start += done
@@ -98,55 +107,57 @@ class CellState:
                 break
             self._make_room()
             self._table = None
-        self.sums = added(self.sums, sums)
+        self.sums = add_sums(self.sums, sums)
 
     def merge(self, other: "CellState") -> None:
         """Add the rows of another state."""
-        from .._kernels._cells_compiled import settled
+        from .._kernels._cells_compiled import merge_cells_to_limit
 
         self.max_cells = min(self.max_cells, other.max_cells)
         mine, theirs, shift = self.table, other.table, max(self.shift, other.shift)
-        if WIDE in (mine.shape[1], theirs.shape[1]):
-            mine, theirs = widened(mine), widened(theirs)
+        if WEIGHTED_COLUMNS in (mine.shape[1], theirs.shape[1]):
+            mine, theirs = add_weight_columns(mine), add_weight_columns(theirs)
         both = np.concatenate([mine, theirs])
-        self._table, self._shift = settled(both, shift, self.max_cells)
+        self._table, self._shift = merge_cells_to_limit(both, shift, self.max_cells)
         self._slots = None
-        self.sums = added(self.sums, other.sums)
+        self.sums = add_sums(self.sums, other.sums)
 
     def equals(self, other: "CellState", tolerance: float) -> bool:
         """Whether cells and counts are the same, and the other sums within a relative tolerance."""
         mine, theirs = self.table, other.table
         if mine.shape[1] != theirs.shape[1]:
-            mine, theirs = widened(mine), widened(theirs)
+            mine, theirs = add_weight_columns(mine), add_weight_columns(theirs)
         if mine.shape != theirs.shape or self.shift != other.shift:
             return False
         numbers = slice(OFFSET, None)
         return (
             np.array_equal(mine[:, :OFFSET], theirs[:, :OFFSET])
-            and np.allclose(real(mine)[:, numbers], real(theirs)[:, numbers], tolerance, 0.0)
+            and np.allclose(
+                view_as_float(mine)[:, numbers], view_as_float(theirs)[:, numbers], tolerance, 0.0
+            )
             and np.allclose(self.totals, other.totals, tolerance, 0.0)
         )
 
     def _make_room(self):
-        from .._kernels._cells_compiled import occupied
+        from .._kernels._cells_compiled import get_occupied_cells
 
         most = int(_HEADROOM * self.max_cells)
-        self._rebuild(occupied(self._slots) if self._room < most else self.table)
+        self._rebuild(get_occupied_cells(self._slots) if self._room < most else self.table)
 
     def _rebuild(self, cells, more=_FIRST_ROOM):
         """A new hash table of these cells, with room for `more`; little room for few rows."""
-        from .._kernels._cells_compiled import empty_slots, insert
+        from .._kernels._cells_compiled import insert_cells, make_empty_slots
 
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
         self._room = max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
-        self._slots = empty_slots(self._room, cells.shape[1])
+        self._slots = make_empty_slots(self._room, cells.shape[1])
         self._filled = len(cells)
-        insert(self._slots, cells, self._shift)
+        insert_cells(self._slots, cells, self._shift)
 
     def _widen(self):
-        if self.table.shape[1] == NARROW:
-            self._table = widened(self._table)
+        if self.table.shape[1] == UNWEIGHTED_COLUMNS:
+            self._table = add_weight_columns(self._table)
             self._slots = None
 
     def __deepcopy__(self, memo: Any) -> "CellState":

@@ -19,18 +19,18 @@ from .._files.checksum import ENTRY, checksum
 from .._files.opened import path_of
 from .._files.whole import write_whole
 from .._kernels._cells import (
-    CUTS,
+    CUT_KEYS,
     ID,
     N0,
     N1,
-    NARROW,
     OFFSET,
     STEP_BITS,
-    WIDE,
-    dropped_bits,
-    real,
-    start_and_side,
-    widened,
+    UNWEIGHTED_COLUMNS,
+    WEIGHTED_COLUMNS,
+    add_weight_columns,
+    count_dropped_bits,
+    decode_cells,
+    view_as_float,
 )
 from .._show import plain
 from .._typing import Self
@@ -217,10 +217,10 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
 def _to_table(summary):
     pa = require("pyarrow", "cli")
     tables = [state.table for state in summary._states]
-    wide = any(table.shape[1] == WIDE for table in tables)
-    cells = np.concatenate([table if not wide else widened(table) for table in tables])
+    wide = any(table.shape[1] == WEIGHTED_COLUMNS for table in tables)
+    cells = np.concatenate([table if not wide else add_weight_columns(table) for table in tables])
     columns = {name: cells[:, column] for name, column in zip(_WHOLE, (ID, N0, N1), strict=True)}
-    numbers = real(cells)[:, OFFSET:]
+    numbers = view_as_float(cells)[:, OFFSET:]
     columns |= dict(zip(_REAL, numbers.T, strict=False))
     if len(tables) > 1:
         problem = np.repeat(np.arange(len(tables), dtype=np.int64), [len(t) for t in tables])
@@ -321,12 +321,12 @@ def _assembled(cls, table, metadata):
     if classes is not None and labels.pos_label is not None:
         labels.positive = classes.tolist().index(labels.pos_label)
     columns = [column for column in table.column_names if column != "problem"]
-    wide = len(columns) == WIDE
+    wide = len(columns) == WEIGHTED_COLUMNS
     if tuple(columns) != (*_WHOLE, *_REAL[: len(columns) - len(_WHOLE)]):
         raise ValueError(f"the columns {columns}")
-    cells = np.zeros((len(table), WIDE if wide else NARROW), dtype=np.int64)
+    cells = np.zeros((len(table), WEIGHTED_COLUMNS if wide else UNWEIGHTED_COLUMNS), dtype=np.int64)
     for place, name in enumerate(columns):
-        target = cells if name in _WHOLE else real(cells)
+        target = cells if name in _WHOLE else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
     if metadata[ENTRY] != checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
@@ -354,7 +354,7 @@ def _middles(table):
     """The offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
     shift = _of_problems(table, "shift")
-    dropped = dropped_bits(ids, shift) - STEP_BITS
+    dropped = count_dropped_bits(ids, shift) - STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
@@ -392,12 +392,12 @@ def _with_column(table, old, new, values):
 def _common_zeros(table, shift):
     if shift:
         return STEP_BITS - 1
-    used = int(np.bitwise_or.reduce(start_and_side(table[:, ID])[0], initial=0))
+    used = int(np.bitwise_or.reduce(decode_cells(table[:, ID])[0], initial=0))
     return (used & -used).bit_length() - 1 if used else 0
 
 
 def _packed_ids(ids, table):
-    start, high = start_and_side(ids)
+    start, high = decode_cells(ids)
     coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
     at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
     code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
@@ -405,10 +405,11 @@ def _packed_ids(ids, table):
 
 
 def _unpacked_ids(packed, table):
-    code, high = start_and_side(packed)
+    code, high = decode_cells(packed)
     coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
     cut = [
-        cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)] for cuts in CUTS
+        cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)]
+        for cuts in CUT_KEYS
     ]
     start = np.where(coarse & (code & 1 == 1), np.where(high, cut[1], cut[0]), code << zeros)
     return np.where(high, ~start, start)

@@ -9,9 +9,9 @@ from sklearn.utils import Bunch
 
 from .._argument_checks import check_count, check_flag, check_known, is_number, unknown_name
 from .._atomic import restore_if_raised
-from .._kernels._binning import cube_root_bins
-from .._kernels._cells import KEPT_BITS
-from .._kernels._exact_sums import UNIT_BITS, added, as_floats
+from .._kernels._binning import get_cube_root_bins
+from .._kernels._cells import MANTISSA_BITS
+from .._kernels._exact_sums import UNIT_BITS, add_sums, convert_to_floats
 from .._random import generator, spawned
 from .._typing import (
     AnyArray,
@@ -270,7 +270,7 @@ class CalibrationSummary(Storable):
             parts = [two_class_part(codes, block, self._labels.positive)]
         else:
             sums, whole = joint_totals(codes, block, weight, count)
-            self._joint = added(self._joint, sums)
+            self._joint = add_sums(self._joint, sums)
             by_class = self.multiclass in ("top_label", "classwise")
             parts = parts_of_many(self.multiclass, codes, block) if by_class else [whole]
         for number, rows, *columns in parts:
@@ -319,7 +319,7 @@ class CalibrationSummary(Storable):
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)
         if self._joint is not None and other._joint is not None:
-            self._joint = added(self._joint, other._joint)
+            self._joint = add_sums(self._joint, other._joint)
         return self
 
     def __add__(self, other: "CalibrationSummary") -> "CalibrationSummary":
@@ -399,7 +399,7 @@ class CalibrationSummary(Storable):
 
     @property
     def _sums(self):
-        return self._states[0].totals if self._joint is None else as_floats(self._joint)
+        return self._states[0].totals if self._joint is None else convert_to_floats(self._joint)
 
     @property
     def n_samples(self) -> int:
@@ -416,11 +416,11 @@ class CalibrationSummary(Storable):
 
     @property
     def exact(self) -> bool:
-        return self.significant_bits == KEPT_BITS
+        return self.significant_bits == MANTISSA_BITS
 
     @property
     def significant_bits(self) -> int:
-        return KEPT_BITS - max(state.shift for state in self._states)
+        return MANTISSA_BITS - max(state.shift for state in self._states)
 
     def rows(self) -> Bunch:
         """Weighted rows that stand for all: at most two for each cell, one a label.
@@ -610,7 +610,7 @@ class CalibrationSummary(Storable):
             return options
         options = {"multiclass": self.multiclass, **options}
         if options.get("n_bins") == "cube_root":
-            options["n_bins"] = cube_root_bins(self.n_samples)
+            options["n_bins"] = get_cube_root_bins(self.n_samples)
         return options
 
     # -- recalibrators ------------------------------------------------------------------------
@@ -894,7 +894,7 @@ class CalibrationSummary(Storable):
         self._check_filled()
         self._check_independent()
         rng = generator(random_state)
-        n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
+        n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         titles = [problem.title for problem in self._predictions().problems()]
         curves = map(CurveOfCells, self.samples(), titles)
         options = strategy, n_bins, level, n_resamples, rng

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._files.columns import Block, raw_column
-from .._kernels._float_order import thinned
+from .._kernels._float_order import thin_values
 from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
@@ -80,7 +80,7 @@ class ColumnValues:
             values, place = np.unique(values, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.int64)
             np.add.at(counts, place, np.concatenate([part[1] for part in parts]))
-            self._numbers, self._counts, self._shift = thinned(values, counts, self._shift)
+            self._numbers, self._counts, self._shift = thin_values(values, counts, self._shift)
             self._waiting, self._n_waiting = [], 0
         return self._numbers, self._counts
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._expected_metrics import best_actions, expected_costs
+from sklearn_calib._kernels._expected_metrics import choose_best_actions, compute_expected_costs
 from sklearn_calib.decisions import CostSensitiveClassifier
 
 X, Y = load_iris(return_X_y=True)
@@ -53,13 +53,13 @@ def test_two_actions_by_the_threshold(p, four):
     """p >= t* to the last digit, where expected costs would tie but for their rounding."""
     costs = four.reshape(2, 2)
     proba = np.column_stack([1 - p, p])
-    chosen = best_actions(proba, costs)
+    chosen = choose_best_actions(proba, costs)
     against, saved = costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]
     if against > 0 and saved > 0:
         assert np.array_equal(chosen, p >= against / (against + saved))
-    table = expected_costs(proba, costs)
+    table = compute_expected_costs(proba, costs)
     assert np.allclose(table[np.arange(12), chosen], table.min(axis=1), atol=1e-12)
-    by_row = best_actions(proba, np.tile(costs, (12, 1, 1)))
+    by_row = choose_best_actions(proba, np.tile(costs, (12, 1, 1)))
     assert np.array_equal(chosen, by_row)
 
 

@@ -13,12 +13,12 @@ from scipy import stats
 
 from sklearn_calib._kernels import _grades
 from sklearn_calib._kernels._grades import (
-    binomial_p,
-    disorder,
-    isotonic_rates,
-    joint_p,
-    order_p,
-    portfolio_p,
+    compute_binomial_p,
+    compute_joint_p,
+    compute_order_p,
+    compute_portfolio_p,
+    fit_isotonic_rates,
+    measure_disorder,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
@@ -65,7 +65,7 @@ def test_binomial_tail_of_many_rows_in_sixty_digits():
         for j in range(k):
             total, term = total + term, term * (n - j) / (j + 1) * Decimal(p) / (1 - Decimal(p))
         exact = float(1 - total)
-    assert abs(float(binomial_p(k, n, p)) - exact) < 5e-12  # scipy 1.10; newer ones 1e-15
+    assert abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12  # scipy 1.10; newer ones 1e-15
 
 
 def test_counts_are_rows_and_classes_may_be_swapped():
@@ -123,7 +123,7 @@ def test_the_joint_p_value_is_the_chance_of_one_as_small_where_events_are_few():
     tables = np.stack(np.meshgrid(*(np.arange(k + 1.0) for k in n), indexing="ij"), -1)
     tables = tables.reshape(-1, 3)
     mass = stats.binom.pmf(tables, n, rates).prod(axis=1)
-    p = np.array([joint_p(k, n.astype(float), rates) for k in tables])
+    p = np.array([compute_joint_p(k, n.astype(float), rates) for k in tables])
     for value in np.unique(p.round(12)):
         assert mass[p <= value + 1e-11].sum() == pytest.approx(value, rel=1e-9)
 
@@ -156,15 +156,15 @@ def test_isotonic_rates_by_their_definition():
     for _ in range(20):
         rows = rng.integers(5, 60, 5).astype(float)
         events = rng.binomial(rows.astype(int), 0.4).astype(float)
-        fitted = isotonic_rates(events, rows)
+        fitted = fit_isotonic_rates(events, rows)
         assert (np.diff(fitted) >= -1e-12).all()
         levels = np.unique(np.round(fitted, 12))
         for level in levels:  # each block has the mean of its rows
             block = np.abs(fitted - level) < 1e-9
             assert events[block].sum() / rows[block].sum() == pytest.approx(level)
-        assert disorder(events, rows) >= 0
+        assert measure_disorder(events, rows) >= 0
     rising = np.array([1.0, 5.0, 9.0])
-    assert disorder(rising, np.full(3, 10.0)) == 0 and isotonic_rates(
+    assert measure_disorder(rising, np.full(3, 10.0)) == 0 and fit_isotonic_rates(
         rising, np.full(3, 10.0)
     ) == pytest.approx(rising / 10)
 
@@ -173,22 +173,22 @@ def test_order_p_value_is_exact_where_all_tables_can_be_counted():
     """Two grades: the hypergeometric law of the events of the first."""
     events, rows = np.array([6.0, 1.0]), np.array([10.0, 12.0])
     exact = stats.hypergeom.sf(5, 22, 10, 7)
-    drawn = order_p(events, rows, 20_000, np.random.default_rng(0))
+    drawn = compute_order_p(events, rows, 20_000, np.random.default_rng(0))
     assert abs(drawn - exact) < 4 * np.sqrt(exact / 20_000)
-    assert order_p(events[::-1], rows, 99, np.random.default_rng(0)) == 1.0
-    assert order_p(np.zeros(2), rows, 99, np.random.default_rng(0)) == 1.0
+    assert compute_order_p(events[::-1], rows, 99, np.random.default_rng(0)) == 1.0
+    assert compute_order_p(np.zeros(2), rows, 99, np.random.default_rng(0)) == 1.0
 
 
 def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
     rows, rng = np.array([5, 30, 3]), np.random.default_rng(0)
-    monkeypatch.setattr(_grades, "_MOST_OF_NUMPY", 0)
-    drawn = _grades.dealt_events(rows, 12, 20_000, rng)
+    monkeypatch.setattr(_grades, "_MAX_NUMPY_ROWS", 0)
+    drawn = _grades.deal_events(rows, 12, 20_000, rng)
     assert (drawn.sum(axis=1) == 12).all()
     for column, n in zip(drawn.T, rows, strict=True):
         law = stats.hypergeom(38, n, 12).pmf(np.arange(n + 1))
         error = np.sqrt(law * (1 - law) / 20_000)
         assert (np.abs(np.bincount(column, minlength=n + 1) / 20_000 - law) <= 4 * error).all()
-    everywhere = _grades.dealt_events(np.array([3, 0, 4]), 7, 5, rng)
+    everywhere = _grades.deal_events(np.array([3, 0, 4]), 7, 5, rng)
     assert everywhere.tolist() == [[3, 0, 4]] * 5
 
 
@@ -209,7 +209,7 @@ def test_level_of_the_order_and_of_all_grades():
     rng, sets, rows = np.random.default_rng(1), 600, np.array([200.0, 100.0, 150.0, 300.0])
     p = np.array(
         [
-            order_p(rng.binomial(rows.astype(int), 0.1).astype(float), rows, 99, rng)
+            compute_order_p(rng.binomial(rows.astype(int), 0.1).astype(float), rows, 99, rng)
             for _ in range(sets)
         ]
     )
@@ -399,11 +399,11 @@ def test_the_portfolio_finds_grades_that_are_all_a_little_too_low():
     rng = np.random.default_rng(0)
     for factor, least, most in ((1.0, 0.02, 0.05 + 3 * 0.0098), (1.15, 0.9, 1.0)):
         draws = rng.binomial(1000, factor * rates, (500, 7)).astype(float)
-        rejected = np.mean([portfolio_p(events, rows, rates) <= 0.05 for events in draws])
+        rejected = np.mean([compute_portfolio_p(events, rows, rates) <= 0.05 for events in draws])
         assert least <= rejected <= most, (factor, rejected)
     events = rng.binomial(1000, 1.15 * rates, (200, 7)).astype(float)
-    smallest = np.mean([joint_p(k, rows, rates) <= 0.05 for k in events])
-    together = np.mean([portfolio_p(k, rows, rates) <= 0.05 for k in events])
+    smallest = np.mean([compute_joint_p(k, rows, rates) <= 0.05 for k in events])
+    together = np.mean([compute_portfolio_p(k, rows, rates) <= 0.05 for k in events])
     assert together > smallest + 0.1
 
 

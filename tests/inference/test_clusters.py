@@ -6,7 +6,11 @@ from refused import refuses
 from scipy import linalg, stats
 from scipy.special import expit, logit
 
-from sklearn_calib._kernels._cluster_sums import jackknife, law_of_sizes, mean_of_clusters
+from sklearn_calib._kernels._cluster_sums import (
+    average_clusters,
+    compute_jackknife,
+    match_student_law,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     ClusterSample,
@@ -146,11 +150,11 @@ def test_rare_events_leave_few_degrees_of_freedom():
     hit = np.zeros(40)
     hit[:2] = 1
     given = np.ones((40, 1)), np.full(40, logit(0.05)), hit, np.ones(40), np.arange(40)
-    errors, degrees = jackknife(*given)
+    errors, degrees = compute_jackknife(*given)
     assert degrees == pytest.approx(2 * 40 * 0.0475 / 0.81)
     assert errors == pytest.approx(np.sqrt(1 / 1.9), rel=0.03)
     given = np.ones((40, 1)), np.zeros(40), np.arange(40) % 2, np.ones(40), np.arange(40)
-    assert jackknife(*given)[1] == pytest.approx(39)
+    assert compute_jackknife(*given)[1] == pytest.approx(39)
 
 
 def scores(x, y, p, groups):
@@ -322,7 +326,7 @@ def test_the_interval_of_a_mean_against_the_definition():
 
 
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
-    assert law_of_sizes(np.full(20, 3.0)) == pytest.approx((19.0, 1.0), rel=1e-12)
+    assert match_student_law(np.full(20, 3.0)) == pytest.approx((19.0, 1.0), rel=1e-12)
     longer = stretch(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
     assert longer == pytest.approx(stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12)
 
@@ -333,7 +337,7 @@ def test_means_of_clusters_of_unequal_sizes_cover():
     rng, held = np.random.default_rng(3), []
     for _ in range(4000):
         mass = np.ceil(np.exp(rng.normal(size=20)))
-        mean, error, degrees = mean_of_clusters(rng.normal(size=20) * mass, mass)
+        mean, error, degrees = average_clusters(rng.normal(size=20) * mass, mass)
         held.append(abs(mean) <= stats.t.ppf(0.975, degrees) * error)
     assert 0.946 <= np.mean(held) <= 0.964
 

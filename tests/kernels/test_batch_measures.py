@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sklearn_calib._kernels._batch_measures import NAMES, Batch, batch_measures
+from sklearn_calib._kernels._batch_measures import (
+    MEASURE_METHODS,
+    PredictionBatch,
+    compute_batch_measures,
+)
 from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.inference import validation_summary
 
@@ -23,14 +27,14 @@ def models():
 
 def test_numbers_of_each_model(models):
     proba, hit, weights = models
-    found = batch_measures(proba, hit, weights, [*NAMES])
+    found = compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS])
     for kind, weight in enumerate(weights):
         for model in (0, 3):
             given = weight if weight.ndim == 1 else weight[model]
             table = validation_summary(
                 hit.astype(int), proba[model], sample_weight=given, smoother="cox", n_resamples=1
             )
-            for place, name in enumerate(NAMES):
+            for place, name in enumerate(MEASURE_METHODS):
                 if name != "ICI":
                     value = found[kind, place, model]
                     assert value == pytest.approx(table[name].estimate, abs=1e-7), name
@@ -38,9 +42,11 @@ def test_numbers_of_each_model(models):
 
 def test_blocks_change_nothing(models, monkeypatch):
     proba, hit, weights = models
-    whole = batch_measures(proba, hit, weights, [*NAMES])
-    monkeypatch.setattr("sklearn_calib._kernels._batch_measures._BLOCK", 1)
-    np.testing.assert_allclose(batch_measures(proba, hit, weights, [*NAMES]), whole, atol=1e-12)
+    whole = compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS])
+    monkeypatch.setattr("sklearn_calib._kernels._batch_measures._MAX_BLOCK_ENTRIES", 1)
+    np.testing.assert_allclose(
+        compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS]), whole, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("law", ["wide", "rare", "steep"])
@@ -51,7 +57,7 @@ def test_index_is_near_the_exact_one(law):
     hit = (rng.random(400) < expit(0.7 * z + 0.3)).astype(float)
     proba, weight = expit(z)[None], rng.multinomial(400, np.full(400, 1 / 400)).astype(float)
     for one in (np.ones(400), weight):
-        (((value,),),) = batch_measures(proba, hit, [one], ["ICI"])
+        (((value,),),) = compute_batch_measures(proba, hit, [one], ["ICI"])
         exact = integrated_calibration_index(hit.astype(int), proba[0], sample_weight=one)
         assert value == pytest.approx(exact, abs=0.003)
 
@@ -62,16 +68,16 @@ def test_a_straight_curve_is_reproduced():
     hit = np.tile([0.0, 1.0], 40)
     chance = 0.1 + 0.9 * proba[0] ** 2
     weight = np.where(hit == 1, chance, 1 - chance)
-    score, frequency = Batch(proba, hit).curves(weight)
+    score, frequency = PredictionBatch(proba, hit).smooth_curves(weight)
     np.testing.assert_allclose(frequency, 0.1 + 0.9 * score**2, atol=2e-3)
 
 
 def test_what_does_not_exist():
     proba = np.array([[0.1, 0.2, 0.7, 0.9], [0.5, 0.5, 0.5, 0.5], [0.9, 0.8, 0.2, 0.1]])
     names = ["slope", "intercept", "AUC", "O/E"]
-    found = batch_measures(proba, np.array([0, 0, 1, 1]), [np.ones(4)], names)[0]
+    found = compute_batch_measures(proba, np.array([0, 0, 1, 1]), [np.ones(4)], names)[0]
     assert found[0].tolist()[::2] == [np.inf, -np.inf]
     assert np.isnan(found[0, 1]) and np.isnan(found[1]).all()
     assert found[2].tolist() == [1, 0.5, 0]
-    none = batch_measures(proba, np.zeros(4), [np.ones(4)], names)[0]
+    none = compute_batch_measures(proba, np.zeros(4), [np.ones(4)], names)[0]
     assert np.isnan(none[:3]).all() and (none[3] == 0).all()

@@ -4,18 +4,18 @@ from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
-    CUTS,
+    CUT_KEYS,
     ID,
     SHIFTS,
-    cells_of,
-    dropped_bits,
-    ids_of,
-    keys_of,
-    last_keys,
-    mean_scores,
-    start_and_side,
-    steps_of,
-    values_of,
+    compute_mean_scores,
+    count_dropped_bits,
+    decode_cells,
+    encode_cells,
+    find_cell_starts,
+    find_last_keys,
+    get_keys,
+    get_values,
+    round_to_steps,
 )
 
 GOLDEN_STEPS = {
@@ -41,30 +41,32 @@ def distances(n=20_000, seed=0):
 
 @pytest.mark.parametrize("t", GOLDEN_STEPS)
 def test_golden_steps(t):
-    assert steps_of(keys_of([t]))[0] == GOLDEN_STEPS[t]
+    assert round_to_steps(get_keys([t]))[0] == GOLDEN_STEPS[t]
 
 
 def test_keys_keep_the_order_and_all_bits():
     t = np.sort(distances())
-    assert (np.diff(keys_of(t)) >= 0).all() and np.array_equal(values_of(keys_of(t)), t)
-    assert keys_of([-0.0])[0] == 0
+    assert (np.diff(get_keys(t)) >= 0).all() and np.array_equal(get_values(get_keys(t)), t)
+    assert get_keys([-0.0])[0] == 0
     normal = t[t > 1e-300]
-    steps = values_of(steps_of(keys_of(normal)) << 16)
+    steps = get_values(round_to_steps(get_keys(normal)) << 16)
     assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
 @pytest.mark.slow
 def test_cells_are_nested_and_stay_between_cuts():
-    keys = keys_of(distances())
+    keys = get_keys(distances())
     for side in (0, 1):
         high = np.full(len(keys), side == 1)
         finer = keys
         for shift in SHIFTS:
-            cells = cells_of(keys, high, shift)
-            assert np.array_equal(cells_of(finer, high, shift), cells)  # of cells of one less
+            cells = find_cell_starts(keys, high, shift)
             assert np.array_equal(
-                np.searchsorted(CUTS[side], cells, side="right"),
-                np.searchsorted(CUTS[side], keys, side="right"),
+                find_cell_starts(finer, high, shift), cells
+            )  # of cells of one less
+            assert np.array_equal(
+                np.searchsorted(CUT_KEYS[side], cells, side="right"),
+                np.searchsorted(CUT_KEYS[side], keys, side="right"),
             )
             finer = cells
     assert len(np.unique(finer)) < 2048  # the coarsest fit, on both sides, into 4096
@@ -72,17 +74,17 @@ def test_cells_are_nested_and_stay_between_cuts():
 
 @pytest.mark.slow
 def test_compiled_cells_are_those_of_numpy():
-    from sklearn_calib._kernels._cells_compiled import identify
+    from sklearn_calib._kernels._cells_compiled import identify_cells
 
     t = distances()
     for p in (t, 1 - t):
         high = p > 0.5
-        keys = keys_of(np.where(high, 1 - p, p))
+        keys = get_keys(np.where(high, 1 - p, p))
         for shift in SHIFTS:
-            ids, distance = identify(p, np.zeros(0), shift)
-            cells = cells_of(keys, high, shift)
-            assert np.array_equal(ids, ids_of(cells, high))
-            assert np.array_equal(distance, steps_of(keys) - steps_of(cells))
+            ids, distance = identify_cells(p, np.zeros(0), shift)
+            cells = find_cell_starts(keys, high, shift)
+            assert np.array_equal(ids, encode_cells(cells, high))
+            assert np.array_equal(distance, round_to_steps(keys) - round_to_steps(cells))
 
 
 def test_mean_scores_stay_in_their_bins():
@@ -91,7 +93,7 @@ def test_mean_scores_stay_in_their_bins():
     p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
     for max_cells in (10_000, 130):
         table, _ = by_sorting(p, np.zeros(len(p)), max_cells)
-        mean = mean_scores(table)
+        mean = compute_mean_scores(table)
         assert np.array_equal(mean.sum(axis=1), np.ones(len(mean)))
         assert (np.diff(mean[:, 1]) >= 0).all()
         for n_bins in (2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
@@ -107,7 +109,7 @@ def test_mean_scores_stay_in_their_bins():
             only = by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
                 np.bincount(
-                    np.searchsorted(edges_of_bins, mean_scores(only)[:, 1]),
+                    np.searchsorted(edges_of_bins, compute_mean_scores(only)[:, 1]),
                     weights=only[:, 1],
                     minlength=n_bins + 1,
                 ),
@@ -120,35 +122,36 @@ def test_rows_lie_in_the_width_of_their_cell():
     for max_cells in (2500, 5000, 10**6):
         table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
-        ids = ids_of(cells_of(keys_of(np.where(high, 1 - p, p)), high, shift), high)
+        ids = encode_cells(find_cell_starts(get_keys(np.where(high, 1 - p, p)), high, shift), high)
         order = np.argsort(ids.view(np.uint64), kind="stable")
         group = np.cumsum(np.append(0, np.diff(ids[order].view(np.uint64)) != 0))
         t = np.where(high, 1 - p, p)[order]
         first = np.flatnonzero(np.append(True, np.diff(group) > 0))
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
-        start, side = start_and_side(table[:, ID])
-        last = last_keys(start, side, dropped_bits(table[:, ID], np.int64(shift)))
-        own = 2.0**-36 * values_of(last) + 4e-319  # what rounding to a key adds
-        assert (spread <= values_of(last) - values_of(start) + own).all()
+        start, side = decode_cells(table[:, ID])
+        last = find_last_keys(start, side, count_dropped_bits(table[:, ID], np.int64(shift)))
+        own = 2.0**-36 * get_values(last) + 4e-319  # what rounding to a key adds
+        assert (spread <= get_values(last) - get_values(start) + own).all()
 
 
 def test_the_complement_keeps_its_digits_and_the_score_its_own():
     """Which of p and 1 - p a key is made of: both are found again wherever that is possible."""
-    from sklearn_calib._kernels._cells_compiled import identify
+    from sklearn_calib._kernels._cells_compiled import identify_cells
 
     p = np.array([0.8, 0.8, 0.8, 1.0, 1.0, 0.2, 0.5])
     q = np.array([0.2, 1 - 0.8, 0.2000000001, 1e-20, 0.0, 0.8, 0.5])
-    t, high = _cells.distances_of(p, q)
+    t, high = _cells.split_distance_and_side(p, q)
     assert t.tolist() == [0.2, 1 - 0.8, 1 - 0.8, 1e-20, 0.0, 0.2, 0.5]
-    ids, _ = identify(p, q, 0)
-    assert np.array_equal(ids, ids_of(keys_of(t), high))
+    ids, _ = identify_cells(p, q, 0)
+    assert np.array_equal(ids, encode_cells(get_keys(t), high))
     near = np.arange(36, 60) / 60  # at a cut, by complements that round to it
     for rest in (1 - near, np.nextafter(1 - near, 0), np.arange(24, 0, -1) / 60):
         for shift in (16, 30, 52):
-            ids, _ = identify(1 - rest, rest, shift)
+            ids, _ = identify_cells(1 - rest, rest, shift)
             table = np.zeros((len(ids), 4), dtype=np.int64)
             table[:, ID], table[:, 1] = ids, 1
             bins = [
-                np.searchsorted(np.arange(61) / 60, x) for x in (1 - rest, mean_scores(table)[:, 1])
+                np.searchsorted(np.arange(61) / 60, x)
+                for x in (1 - rest, compute_mean_scores(table)[:, 1])
             ]
             assert np.array_equal(*bins)

@@ -60,25 +60,25 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 
 def test_own_compilation_is_announced(monkeypatch):
     numba = pytest.importorskip("numba")
-    monkeypatch.setattr(_compile, "SLOW", 0.0)
-    monkeypatch.setattr(_compile, "_say", lambda: None)
+    monkeypatch.setattr(_compile, "MAX_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(_compile, "_print_notice", lambda: None)
 
     def double(x):
         return 2 * x
 
     double.__module__ = "sklearn_calib._kernels._double"
-    listener = _compile.Announcement()
+    listener = _compile.CompilationNotice()
     numba.core.event.register("numba:compile", listener)
     try:
         assert numba.njit(double)(1) == 2
     finally:
         numba.core.event.unregister("numba:compile", listener)
-    assert listener.said and listener.spent > 0.0
+    assert listener.is_printed and listener.spent > 0.0
 
 
 def test_other_peoples_compilation_is_not_announced():
     numba = pytest.importorskip("numba")
-    listener = _compile.Announcement()
+    listener = _compile.CompilationNotice()
     numba.core.event.register("numba:compile", listener)
     try:
         numba.njit(lambda x: x + 1)(1)
@@ -88,13 +88,13 @@ def test_other_peoples_compilation_is_not_announced():
 
 
 TINY = """
-from sklearn_calib._kernels._compile import kernel
+from sklearn_calib._kernels._compile import compile_kernel
 
-@kernel(error_model="numpy")
+@compile_kernel(error_model="numpy")
 def double(x):
     return 2 * x
 
-@kernel
+@compile_kernel
 def triple(x):
     return 3 * x
 """
@@ -114,7 +114,7 @@ def kept(tmp_path, monkeypatch):
         monkeypatch.setattr(caching.CacheImpl, "_locator_classes", only)
 
     def fresh():
-        monkeypatch.setattr(_compile, "_said", False)
+        monkeypatch.setattr(_compile, "_has_warned", False)
         spec = importlib.util.spec_from_file_location("tiny", tmp_path / "tiny.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -8,15 +8,15 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
-    LINKS,
-    both_probabilities,
-    clipped,
-    log_likelihood,
-    log_logistic,
-    log_probit,
-    logistic,
-    numerical,
-    probit,
+    MEAN_FUNCTIONS,
+    average_clipped,
+    average_logistic,
+    average_probit,
+    compute_label_proba,
+    compute_log_likelihood,
+    log_average_logistic,
+    log_average_probit,
+    make_numerical_average,
 )
 
 LINK = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
@@ -34,14 +34,14 @@ def by_quadrature(link, mu, tau, kinks=(0,)):
 @pytest.mark.parametrize(
     ("link", "mu", "tau", "value"),
     [
-        (logistic, 0.7, 0.5, 0.6597195347666581),
-        (logistic, 0.7, 2.6, 0.588514682985041),
-        (logistic, 3.3, 10, 0.627314274174529),
-        (logistic, -5, 30, 0.433935562829366),
-        (clipped, 0.7, 2.6, 0.5304700776796742),
-        (clipped, 1.2, 0.3, 0.9546662494302086),
-        (clipped, 0.5, 1.5, 0.5),
-        (probit, 0.5, 1.5, 0.6092443525006433),
+        (average_logistic, 0.7, 0.5, 0.6597195347666581),
+        (average_logistic, 0.7, 2.6, 0.588514682985041),
+        (average_logistic, 3.3, 10, 0.627314274174529),
+        (average_logistic, -5, 30, 0.433935562829366),
+        (average_clipped, 0.7, 2.6, 0.5304700776796742),
+        (average_clipped, 1.2, 0.3, 0.9546662494302086),
+        (average_clipped, 0.5, 1.5, 0.5),
+        (average_probit, 0.5, 1.5, 0.6092443525006433),
     ],
 )
 def test_reference_values(link, mu, tau, value):
@@ -50,7 +50,7 @@ def test_reference_values(link, mu, tau, value):
 
 @pytest.mark.parametrize("name", ["logit", "probit", "clipped_relu"])
 def test_error_below_one_in_a_billion(name):
-    link, expected = LINK[name], LINKS[name]
+    link, expected = LINK[name], MEAN_FUNCTIONS[name]
     rng = np.random.default_rng(0)
     for tau in (0.05, 0.7, 2.9, 2.9999, 3.0001, 7.0, 30.0):
         mu = np.concatenate([rng.normal(0, 2 + tau, 12), [-40.0, 40.0]])
@@ -58,7 +58,7 @@ def test_error_below_one_in_a_billion(name):
         assert_allclose(expected(mu, tau)[0], exact, atol=1e-9)
 
 
-@pytest.mark.parametrize("expected", [*LINKS.values(), numerical(expit)])
+@pytest.mark.parametrize("expected", [*MEAN_FUNCTIONS.values(), make_numerical_average(expit)])
 @pytest.mark.parametrize("tau", [0.4, 2.0, 7.0])
 def test_derivatives(expected, tau):
     mu, step = np.array([0.3, -2.0, 4.0]), 1e-5
@@ -71,26 +71,28 @@ def test_derivatives(expected, tau):
 
 def test_without_noise_it_is_the_link():
     mu = np.linspace(-3, 3, 7)
-    for name, expected in LINKS.items():
+    for name, expected in MEAN_FUNCTIONS.items():
         assert_allclose(expected(mu, 0.0)[0], LINK[name](mu), atol=1e-15)
-    assert_allclose(numerical(np.tanh)(mu, 0.0)[0], np.tanh(mu), atol=1e-14)
+    assert_allclose(make_numerical_average(np.tanh)(mu, 0.0)[0], np.tanh(mu), atol=1e-14)
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3, 2.9, 3.1, 50.0])
 def test_many_rows_are_interpolated(tau, monkeypatch):
     mu = np.linspace(-20, 20, 30_000)
-    table = logistic(mu, tau)
-    monkeypatch.setattr(_expected_link, "_TABLE", 10**9)
-    direct = logistic(mu, tau)
+    table = average_logistic(mu, tau)
+    monkeypatch.setattr(_expected_link, "_MIN_TABLE_ROWS", 10**9)
+    direct = average_logistic(mu, tau)
     for found, exact, tolerance in zip(table, direct, (1e-11, 5e-9, 5e-9), strict=True):
         assert_allclose(found, exact, atol=tolerance)
 
 
 def test_any_link():
     mu = np.linspace(-3, 3, 7)
-    assert_allclose(numerical(expit)(mu, 2.0)[0], logistic(mu, 2.0)[0], atol=1e-13)
-    kinked = numerical(lambda t: np.clip(t, 0, 1))
-    assert_allclose(kinked(mu, 2.0)[0], clipped(mu, 2.0)[0], atol=1e-4)
+    assert_allclose(
+        make_numerical_average(expit)(mu, 2.0)[0], average_logistic(mu, 2.0)[0], atol=1e-13
+    )
+    kinked = make_numerical_average(lambda t: np.clip(t, 0, 1))
+    assert_allclose(kinked(mu, 2.0)[0], average_clipped(mu, 2.0)[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])
@@ -99,9 +101,9 @@ def test_logarithms_of_the_lower_tail(mu, tau):
     """Beside sums of logarithms over 60,000 nodes; a subtraction has a floor at 1e-16."""
     z = np.linspace(-15, 45, 60_001)  # the mode of the integrand lies between 0 and tau
     exact = logsumexp(log_expit(mu + tau * z) - z**2 / 2 + np.log(1e-3 / np.sqrt(2 * np.pi)))
-    assert_allclose(log_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7)
+    assert_allclose(log_average_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7)
     exact = log_ndtr(mu / np.hypot(1, tau))
-    assert_allclose(log_probit(np.array([mu]), tau)[0], exact, rtol=1e-11)
+    assert_allclose(log_average_probit(np.array([mu]), tau)[0], exact, rtol=1e-11)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit", "clipped_relu", expit], ids=str)
@@ -109,21 +111,21 @@ def test_logarithms_of_the_lower_tail(mu, tau):
 def test_log_likelihood_derivatives(link, tau):
     mu = np.array([0.3, 0.8, -2.0, 4.0, -30.0 if link in ("logit", "probit") else -1.0])
     for positive in (mu > -99, mu < -99):
-        _, by_mu, by_tau = log_likelihood(link, mu, tau, positive)
+        _, by_mu, by_tau = compute_log_likelihood(link, mu, tau, positive)
         step = 1e-5
-        up, down = (log_likelihood(link, mu + d, tau, positive)[0] for d in (step, -step))
+        up, down = (compute_log_likelihood(link, mu + d, tau, positive)[0] for d in (step, -step))
         assert_allclose(by_mu, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
-        up, down = (log_likelihood(link, mu, tau + d, positive)[0] for d in (step, -step))
+        up, down = (compute_log_likelihood(link, mu, tau + d, positive)[0] for d in (step, -step))
         assert_allclose(by_tau, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
 
 
 def test_both_ends_keep_their_digits():
     mu = np.array([-60.0, 60.0])
-    first, second = both_probabilities("logit", mu, 0.0)
+    first, second = compute_label_proba("logit", mu, 0.0)
     assert_allclose(second, [np.exp(-60), 1.0], rtol=1e-12)
     assert_allclose(first, [1.0, np.exp(-60)], rtol=1e-12)
     for link in ("probit", "clipped_relu", expit):
-        first, second = both_probabilities(link, np.linspace(-3, 4, 29), 0.7)
+        first, second = compute_label_proba(link, np.linspace(-3, 4, 29), 0.7)
         assert_allclose(first + second, 1, atol=1e-15)
-        expected = LINKS.get(link, numerical(expit))
+        expected = MEAN_FUNCTIONS.get(link, make_numerical_average(expit))
         assert_allclose(second, expected(np.linspace(-3, 4, 29), 0.7)[0], atol=1e-14)

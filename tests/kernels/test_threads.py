@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numba
 
-from sklearn_calib._kernels._compile import n_threads
+from sklearn_calib._kernels._compile import count_threads
 
 
 def test_torch_keeps_its_number_of_threads(monkeypatch):
@@ -20,9 +20,9 @@ def test_torch_keeps_its_number_of_threads(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(numba, "get_num_threads", start)
-    assert n_threads() == 3 and number == [1]
+    assert count_threads() == 3 and number == [1]
 
 
 def test_without_torch(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert n_threads() == numba.get_num_threads()
+    assert count_threads() == numba.get_num_threads()

@@ -8,7 +8,7 @@ from golden_sets import golden_set
 from refused import refuses
 
 from sklearn_calib._kernels import _binning
-from sklearn_calib._kernels._binning import cube_root_bins, swept_bins
+from sklearn_calib._kernels._binning import get_cube_root_bins, sweep_monotonic_bins
 from sklearn_calib.displays import CalibratingFunctionDisplay, ReliabilityDisplay
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import (
@@ -63,7 +63,7 @@ def test_sweep_is_that_of_the_definition(strategy, seed):
     values, place = np.unique(p, return_inverse=True)
     for unit in (1.0, 1 / 7):
         sums = np.bincount(place) * unit, np.bincount(place, y) * unit
-        found = swept_bins(values, *sums, strategy)[place]
+        found = sweep_monotonic_bins(values, *sums, strategy)[place]
         assert found.tolist() == by_hand(p, y, strategy).tolist()
     error = calibration_error(y, p, n_bins="sweep", strategy=strategy, labels=[0, 1])
     gaps = np.bincount(found, y - p)
@@ -78,7 +78,7 @@ def test_sweep_ends_where_nothing_falls():
     p = np.linspace(0, 1, 5000)
     y = (p > 0.6).astype(int)
     error = expected_calibration_error(y, p, n_bins="sweep")
-    assert error == expected_calibration_error(y, p, n_bins=_binning.MOST_SWEPT)
+    assert error == expected_calibration_error(y, p, n_bins=_binning.MAX_SWEPT_BINS)
     assert error == pytest.approx(np.abs(y - p).mean(), abs=1e-3)
     assert expected_calibration_error([1, 0], [0.5, 0.5], n_bins="sweep") == 0
     assert expected_calibration_error([0, 1], [0.2, 0.6], n_bins="sweep") == pytest.approx(0.3)
@@ -94,7 +94,7 @@ def test_each_problem_has_its_own_sweep():
 
 @pytest.mark.parametrize(("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)])
 def test_cube_root_is_rounded_up(n, bins):
-    assert cube_root_bins(n) == bins
+    assert get_cube_root_bins(n) == bins
 
 
 def test_cube_root():

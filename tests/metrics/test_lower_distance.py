@@ -7,10 +7,10 @@ from scipy.special import expit
 from sklearn_calib._kernels import _distance
 from sklearn_calib._kernels._distance import (
     DistanceProgram,
-    loss_of_grid,
-    lower_distance,
-    on_scores,
-    rounded_distance,
+    bound_grid_loss,
+    bracket_distance,
+    make_score_program,
+    solve_program,
 )
 from sklearn_calib.metrics import (
     lower_distance_interval,
@@ -54,7 +54,7 @@ def test_equals_the_transport_program():
             np.bincount(place, w * y, len(grid)),
             np.bincount(place, w * (1 - y), len(grid)),
         )
-        value, law, _ = lower_distance(DistanceProgram(grid, ones, zeros, 0.0))
+        value, law, _ = solve_program(DistanceProgram(grid, ones, zeros, 0.0))
         assert value == pytest.approx(transport(grid, v, y, w), abs=1e-9)
         assert law.sum() == pytest.approx(1, abs=1e-6)
         assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
@@ -73,7 +73,7 @@ def test_equals_the_least_cost_flow():
         w = counts / counts.sum()
         place = np.rint(v * 10).astype(int)
         ones, zeros = np.bincount(place, w * y, 11), np.bincount(place, w * (1 - y), 11)
-        value, law, _ = lower_distance(DistanceProgram(grid, ones, zeros, 0.0))
+        value, law, _ = solve_program(DistanceProgram(grid, ones, zeros, 0.0))
         flow_cost = 0.0
         for have, want in ((ones, law * grid), (zeros, law * (1 - grid))):
             have = np.round(have * 1e7).astype(int)
@@ -98,8 +98,8 @@ def test_the_gap_of_the_solution_is_what_it_says():
             for n in (3, 400):
                 v = np.sort(rng.random(n)) * scale
                 mass = rng.dirichlet(np.full(n, 0.2))
-                program = on_scores(v, mass * share, mass * (1 - share))
-                value, law, (x, z) = lower_distance(program)
+                program = make_score_program(v, mass * share, mass * (1 - share))
+                value, law, (x, z) = solve_program(program)
                 grid = program.grid
                 assert (np.abs(np.diff([x, z])) <= np.diff(grid) + 1e-12).all()
                 assert (grid * x + (1 - grid) * z <= 1e-12).all()
@@ -112,12 +112,12 @@ def test_the_grid_and_what_it_costs():
     """Ones at .2 and zeros at .8: all want to go to 1/2, and half the square of the gap is lost."""
     ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
     program = DistanceProgram(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
-    found = lower_distance(program)
+    found = solve_program(program)
     assert found.value == pytest.approx(0.48, abs=1e-9)
-    assert loss_of_grid(program, found) == pytest.approx(0.18, abs=1e-6)
+    assert bound_grid_loss(program, found) == pytest.approx(0.18, abs=1e-6)
     grid = np.arange(11) / 10
     at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
-    assert lower_distance(DistanceProgram(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
+    assert solve_program(DistanceProgram(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
     assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(0.3, abs=1e-9)
 
 
@@ -165,14 +165,14 @@ def test_pooling_to_160_cells_changes_little(scale):
         y[:3] = 1
     mass = np.full(len(v), 1 / len(v))
     order = np.argsort(v)
-    program = on_scores(v[order], (mass * y)[order], (mass * (1 - y))[order])
-    assert program.moved < 2e-3 * scale
-    value = lower_distance(program).value
+    program = make_score_program(v[order], (mass * y)[order], (mass * (1 - y))[order])
+    assert program.mean_move < 2e-3 * scale
+    value = solve_program(program).value
     fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
     place = np.rint(v / scale * 4096).astype(int)
     sums = [np.bincount(place, part, len(fine)) for part in (mass * y, mass * (1 - y))]
     assert value == pytest.approx(
-        lower_distance(DistanceProgram(fine, *sums, 0.0)).value, abs=3e-6 * scale
+        solve_program(DistanceProgram(fine, *sums, 0.0)).value, abs=3e-6 * scale
     )
 
 
@@ -186,7 +186,7 @@ def test_close_and_equal_scores_are_one_point():
 @pytest.mark.slow
 def test_rounded_is_certified():
     for v, y, w in cases(40):
-        upper, lower = rounded_distance(v, w * y, w * (1 - y), 50, 0.005)
+        upper, lower = bracket_distance(v, w * y, w * (1 - y), 50, 0.005)
         exact = transport(np.linspace(0, 1, 51), v, y, w)
         assert lower - 1e-9 <= exact <= upper + 1e-9
         assert upper - lower <= 0.005
@@ -264,9 +264,11 @@ def test_exactly_calibrated_predictions():
         n = int(rng.choice([1, 2, 3, 20, 300]))
         v = np.unique(rng.choice([1.0, 1e-6]) * rng.random(n))
         mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
-        found = lower_distance(on_scores(v, mass * v, mass * (1 - v)))
+        found = solve_program(make_score_program(v, mass * v, mass * (1 - v)))
         assert found.value <= 1e-10
-        assert found.law @ on_scores(v, mass, 0 * mass).grid == pytest.approx(mass @ v, abs=1e-6)
+        assert found.distribution @ make_score_program(v, mass, 0 * mass).grid == pytest.approx(
+            mass @ v, abs=1e-6
+        )
 
 
 def test_blocked_steps_are_centred():
@@ -274,13 +276,13 @@ def test_blocked_steps_are_centred():
     z = np.random.default_rng([119, 200, 7, 778]).normal(size=200) * 1.5 - 0.5
     drawn = int("40100010200042300861381e11fa10464a5544bdbffbfffff", 16)
     y = np.array([int(digit) for digit in f"{drawn:0200b}"])
-    program = on_scores(np.sort(expit(z)), y / 200, (1 - y) / 200)
+    program = make_score_program(np.sort(expit(z)), y / 200, (1 - y) / 200)
     masses = np.stack([program.ones, program.zeros])
-    prices, law = _distance._interior_point(program.grid, masses)
-    value = _distance._cost(program, law)
+    prices, law = _distance._solve_interior_point(program.grid, masses)
+    value = _distance._compute_move_cost(program, law)
     assert value == pytest.approx((masses * prices).sum(), abs=1e-9)
     assert value == pytest.approx(
-        _distance._cost(program, _distance._by_highs(program.grid, masses)[1])
+        _distance._compute_move_cost(program, _distance._solve_highs(program.grid, masses)[1])
     )
 
 
@@ -289,16 +291,16 @@ def test_where_the_interior_point_stalls(stalls, monkeypatch):
     """The mirrored program and HiGHS give the same value, law and bound."""
     score = np.sort(np.random.default_rng(0).random(150))
     ones = np.where(np.random.default_rng(1).random(150) < score**2, 1 / 150, 0.0)
-    program = on_scores(score, ones, 1 / 150 - ones)
-    expected = lower_distance(program)
-    solve = _distance._interior_point
+    program = make_score_program(score, ones, 1 / 150 - ones)
+    expected = solve_program(program)
+    solve = _distance._solve_interior_point
     answers = iter(stalls)
     monkeypatch.setattr(
-        _distance, "_interior_point", lambda *given: None if next(answers) else solve(*given)
+        _distance, "_solve_interior_point", lambda *given: None if next(answers) else solve(*given)
     )
-    found = lower_distance(program)
+    found = solve_program(program)
     assert next(answers, "all were asked") == "all were asked"
     assert found.value == pytest.approx(expected.value, abs=1e-9)
     assert (masses := np.stack([program.ones, program.zeros])).shape == found.prices.shape
     assert (masses * found.prices).sum() == pytest.approx(expected.value, abs=1e-9)
-    assert loss_of_grid(program, found) < loss_of_grid(program, expected) + 1e-4
+    assert bound_grid_loss(program, found) < bound_grid_loss(program, expected) + 1e-4

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._classical_tests import rank_correlation
+from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
@@ -125,7 +125,7 @@ def test_against_scipy():
     rng = np.random.default_rng(0)
     score = np.round(rng.normal(size=80), 1)
     outcome = (rng.random(80) < 0.3).astype(int)
-    correlation, z = rank_correlation(score, outcome, np.ones(80))
+    correlation, z = compute_rank_correlation(score, outcome, np.ones(80))
     assert correlation == pytest.approx(stats.spearmanr(score, outcome).statistic)
     test = stats.mannwhitneyu(
         score[outcome == 1], score[outcome == 0], use_continuity=False, method="asymptotic"
@@ -133,24 +133,26 @@ def test_against_scipy():
     assert 2 * stats.norm.sf(abs(z)) == pytest.approx(test.pvalue)
     grades = rng.integers(0, 5, 80)
     expected = np.corrcoef(stats.rankdata(score), grades)[0, 1]
-    assert rank_correlation(score, grades, np.ones(80))[0] == pytest.approx(expected)
+    assert compute_rank_correlation(score, grades, np.ones(80))[0] == pytest.approx(expected)
 
 
 def test_weights_of_the_statistic():
     rng = np.random.default_rng(0)
     score, outcome = np.round(rng.normal(size=50), 1), rng.integers(0, 2, 50)
     counts = rng.integers(1, 5, 50)
-    whole = rank_correlation(score, outcome, counts.astype(float))
-    again = rank_correlation(
+    whole = compute_rank_correlation(score, outcome, counts.astype(float))
+    again = compute_rank_correlation(
         np.repeat(score, counts), np.repeat(outcome, counts), np.ones(counts.sum())
     )
     assert whole[0] == pytest.approx(again[0]) and abs(whole[1]) <= abs(again[1])
     weight = rng.random(50)
-    found = rank_correlation(score, outcome, weight)
+    found = compute_rank_correlation(score, outcome, weight)
     for factor in (1e-200, 3.7, 1e200):
-        assert rank_correlation(score, outcome, factor * weight) == pytest.approx(found, rel=1e-9)
-    assert rank_correlation(np.ones(5), np.arange(5), np.ones(5)) == (0.0, 0.0)
-    assert rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (0.0, 0.0)
+        assert compute_rank_correlation(score, outcome, factor * weight) == pytest.approx(
+            found, rel=1e-9
+        )
+    assert compute_rank_correlation(np.ones(5), np.arange(5), np.ones(5)) == (0.0, 0.0)
+    assert compute_rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (0.0, 0.0)
 
 
 def simulated(kind, repetitions):
@@ -168,7 +170,7 @@ def simulated(kind, repetitions):
         weight = ones
         if kind in ("weights", "counts"):
             weight = 0.5 + rng.random(n) if kind == "weights" else rng.integers(1, 4, n) * 1.0
-        statistics[i] = rank_correlation(p, y, weight)[1]
+        statistics[i] = compute_rank_correlation(p, y, weight)[1]
         if statistics[i] < -3.5:
             fired += negative_rank_correlation(np.column_stack([1 - p, p]), y, weight) is not None
     return statistics, fired

@@ -3,7 +3,7 @@
 import numpy as np
 from cells_by_sorting import by_sorting
 
-from sklearn_calib._kernels._cells import ID, ids_of, keys_of, mean_scores
+from sklearn_calib._kernels._cells import ID, compute_mean_scores, encode_cells, get_keys
 
 LAWS = {
     "uniform": lambda rng, n: rng.random(n),
@@ -37,6 +37,6 @@ def kept_bits(p):
     flat = p.ravel()
     table, _ = by_sorting(flat, np.zeros(len(flat)), 10**9)
     high = flat > 0.5
-    ids = ids_of(keys_of(np.where(high, 1 - flat, flat)), high).view(np.uint64)
+    ids = encode_cells(get_keys(np.where(high, 1 - flat, flat)), high).view(np.uint64)
     place = np.searchsorted(table[:, ID].view(np.uint64), ids)
-    return mean_scores(table)[place, 1].reshape(p.shape)
+    return compute_mean_scores(table)[place, 1].reshape(p.shape)

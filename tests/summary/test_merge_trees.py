@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_calib._kernels._exact_sums import as_floats, as_sums
-from sklearn_calib._kernels._exact_sums_compiled import CHUNK, negative_logarithms, sums_of
+from sklearn_calib._kernels._exact_sums import convert_to_floats, convert_to_sums
+from sklearn_calib._kernels._exact_sums_compiled import CHUNK_ROWS, fill_negative_logs, sum_exactly
 from sklearn_calib.summary import CalibrationSummary, _summary
 
 
@@ -78,14 +78,14 @@ def test_sums_are_exact(exponents):
     rng = np.random.default_rng(0)
     terms = np.ldexp(rng.normal(size=(2, 9000)), rng.integers(*exponents, size=(2, 9000)))
     exact = [sum(map(Fraction, row)) for row in terms.tolist()]
-    found = sums_of(terms)
+    found = sum_exactly(terms)
     assert found == [number * 2**1074 for number in exact]
-    assert as_floats(found).tolist() == [float(number) for number in exact]
+    assert convert_to_floats(found).tolist() == [float(number) for number in exact]
 
 
 def test_sums_of_what_is_too_large():
-    assert as_floats(sums_of(np.array([[1e308, 1e308, 1.0]]))).tolist() == [np.inf]
-    assert as_floats(as_sums([np.inf, 2.5, 0.0])).tolist() == [np.inf, 2.5, 0.0]
+    assert convert_to_floats(sum_exactly(np.array([[1e308, 1e308, 1.0]]))).tolist() == [np.inf]
+    assert convert_to_floats(convert_to_sums([np.inf, 2.5, 0.0])).tolist() == [np.inf, 2.5, 0.0]
 
 
 def test_logarithms_are_right_to_the_last_place():
@@ -93,7 +93,7 @@ def test_logarithms_are_right_to_the_last_place():
     x = np.concatenate([rng.random(5000), 10.0 ** -rng.uniform(0, 300, 5000)])
     x = np.concatenate([x, [1.0, 0.5, 1 - 2.0**-53, 0.0, 2.0**-52, np.nextafter(0.5**0.5, 1)]])
     out = np.empty(len(x))
-    negative_logarithms(x, 2.0**-1000, out)
+    fill_negative_logs(x, 2.0**-1000, out)
     expected = -np.log(np.maximum(x, 2.0**-1000))
     assert (np.abs(out - expected) <= np.spacing(expected)).all()
 
@@ -104,4 +104,4 @@ def test_totals_of_rows_are_fine_enough():
     totals = CalibrationSummary().update(np.zeros(len(p), int), p).totals
     assert totals.log_loss == pytest.approx(-1e5 * np.log(1 - 1e-12), rel=1e-11)
     assert totals.variance == pytest.approx(1e-7, rel=1e-11)
-    assert len(p) > CHUNK
+    assert len(p) > CHUNK_ROWS

@@ -7,7 +7,7 @@ from laws import LAWS, kept_bits, sample
 from refused import refuses
 
 from sklearn_calib import metrics
-from sklearn_calib._kernels._cells import N0, OFFSET, real
+from sklearn_calib._kernels._cells import N0, OFFSET, view_as_float
 from sklearn_calib.decomposition import isotonic_refinement_brier
 from sklearn_calib.inference import spiegelhalter_test
 from sklearn_calib.summary import CalibrationSummary
@@ -28,7 +28,7 @@ def test_golden_values():
         (coarse, 2482, 7, 26146760298397),
     ):
         assert (summary.n_cells, summary.significant_bits, summary.exact) == (cells, bits, False)
-        assert real(summary._states[0].table)[:, OFFSET].sum() == offsets
+        assert view_as_float(summary._states[0].table)[:, OFFSET].sum() == offsets
         assert summary.measure("brier_loss") == pytest.approx(0.1620546470555, abs=1e-13)
         assert summary.measure("log_loss") == pytest.approx(0.4883312380901, abs=1e-13)
         for strategy in ("uniform", "quantile"):
@@ -64,7 +64,9 @@ def test_equal_to_sorting(law, max_cells):
             found = summary._states[0].table
             assert summary._states[0].shift == shift
             assert np.array_equal(found[:, :OFFSET], table[:, :OFFSET])
-            assert np.allclose(real(found)[:, OFFSET:], real(table)[:, OFFSET:], 1e-12, 0)
+            assert np.allclose(
+                view_as_float(found)[:, OFFSET:], view_as_float(table)[:, OFFSET:], 1e-12, 0
+            )
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -439,7 +441,7 @@ def try_partitions(n_cases, seed):
         (merged,) = parts
         assert merged == once
         assert merged._states[0].shift == once._states[0].shift
-        mine, theirs = (real(s._states[0].table) for s in (merged, once))
+        mine, theirs = (view_as_float(s._states[0].table) for s in (merged, once))
         columns = min(mine.shape[1], theirs.shape[1])
         assert mine[:, :columns].tobytes() == theirs[:, :columns].tobytes()
         kept = np.ones(len(p)) if counts is None else counts
@@ -448,7 +450,10 @@ def try_partitions(n_cases, seed):
             p[kept], y[kept], max_cells, *(c if c is None else c[kept] for c in (weight, counts))
         )
         assert shift == once._states[0].shift
-        assert real(table).tobytes() == real(once._states[0].table)[:, : table.shape[1]].tobytes()
+        assert (
+            view_as_float(table).tobytes()
+            == view_as_float(once._states[0].table)[:, : table.shape[1]].tobytes()
+        )
 
 
 @pytest.mark.slow

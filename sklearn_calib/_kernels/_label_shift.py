@@ -1,0 +1,181 @@
+"""Class frequencies of unlabelled rows from what predictions say on labelled ones."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, nnls
+from scipy.special import ndtri, softmax
+
+from .._simplex_array import has_exact_log, log_proba
+from .._typing import FloatArray, IntArray
+
+_MAX_CONDITION = 1e10
+
+
+class ConfusionTable(NamedTuple):
+    """What labelled rows say of the predictions.
+
+    `class_means` : mean predictions of the rows of each class, one column per class;
+    `class_squares` : entry (k, j) is the mean over rows of class j of the squared k-th
+    entry of given^-1 @ prediction, or None where `class_means` has no inverse;
+    `frequencies` : of the classes; `rows` : of each class.
+    """
+
+    class_means: FloatArray
+    class_squares: FloatArray | None
+    frequencies: FloatArray
+    rows: FloatArray
+
+
+def select_predictions(proba: FloatArray, hard: bool) -> FloatArray:
+    """The predictions that are compared: probabilities, or 1 for the largest of
+    them.
+    """
+    plain_proba = np.asarray(proba)
+    return np.eye(plain_proba.shape[1])[plain_proba.argmax(axis=1)] if hard else plain_proba
+
+
+def estimate_confusion(
+    proba: FloatArray, y_encoded: IntArray, weight: FloatArray
+) -> ConfusionTable:
+    """`ConfusionTable` of labelled rows; columns of classes without a row are 0."""
+    k = proba.shape[1]
+    mass = np.bincount(y_encoded, weight, k)
+    class_weight = weight / np.where(mass > 0, mass, 1.0)[y_encoded]
+
+    def average_by_class(columns):
+        return np.array([np.bincount(y_encoded, class_weight * column, k) for column in columns])
+
+    class_means, class_squares = average_by_class(proba.T), None
+    if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION:
+        class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
+    total = np.bincount(y_encoded, class_weight**2, k)
+    rows = np.divide(1.0, total, out=np.zeros(k), where=total > 0)
+    return ConfusionTable(class_means, class_squares, mass / mass.sum(), rows)
+
+
+def clip_to_simplex(raw: FloatArray) -> FloatArray:
+    """Negative entries become 0, and the rest is divided by its sum."""
+    kept = np.maximum(raw, 0.0)
+    return kept / kept.sum()
+
+
+def estimate_confusion_prior(
+    confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Frequencies b with given @ b = mean prediction; their standard errors and
+    intervals.
+
+    The standard errors are those of the delta method, from the rows of both samples.
+    The interval of a class holds each t with (raw estimate - t)^2 <= z^2 V(t), where
+    V(t) is the variance if the frequency is t and the others keep their proportions:
+    Wilson's interval where the predictions are perfect.
+    """
+    assert confusion.class_squares is not None
+    weight_fraction = weight / weight.sum()
+    estimates = np.linalg.inv(confusion.class_means) @ proba.T
+    raw = estimates @ weight_fraction
+    prior = clip_to_simplex(raw)
+    k = len(prior)
+    noise = confusion.class_squares - np.eye(
+        k
+    )  # variances of the labelled rows' part, per squared frequency
+    noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
+    se = np.sqrt((estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2)
+    kept, z2 = weight_fraction @ weight_fraction, ndtri((1 - level) / 2) ** 2
+
+    def compute_variance(c, t):
+        others = np.delete(np.arange(k), c)
+        rest = prior[others].sum()
+        b = np.empty(k)
+        b[others] = (1 - t) * (prior[others] / rest if rest > 0 else 1.0 / (k - 1))
+        b[c] = t
+        return kept * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2
+
+    interval = np.empty((k, 2))
+    for c in range(k):
+        v0, v1, v_half = (
+            compute_variance(c, 0.0),
+            compute_variance(c, 1.0),
+            compute_variance(c, 0.5),
+        )
+        bend = 2 * v0 + 2 * v1 - 4 * v_half
+        quadratic = 1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
+        interval[c] = _solve_between_roots(*quadratic)
+    low, high = np.clip(interval, 0.0, 1.0).T
+    return prior, se, np.column_stack([np.minimum(low, prior), np.maximum(high, prior)])
+
+
+def _solve_between_roots(a, b, c):
+    """Where a t^2 + b t + c <= 0 around its minimum; everything where it has none."""
+    root = b * b - 4 * a * c
+    if a <= 0 or root < 0:
+        return (-np.inf, np.inf) if a <= 0 else (-b / (2 * a), -b / (2 * a))
+    return (-b - np.sqrt(root)) / (2 * a), (-b + np.sqrt(root)) / (2 * a)
+
+
+def estimate_regularised_prior(
+    confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, penalty: float
+) -> FloatArray:
+    """Frequencies by the weights w >= 0 of smallest ||C w - mu|| + rho ||w - 1||.
+
+    C is the joint table of predictions and classes, mu the mean prediction, and rho =
+    `penalty` times the deviation of C that its number of rows n allows, 3 (2 log(2 k /
+    .05) / (3 n) + sqrt(2 log(2 k / .05) / n)).
+    """
+    k = len(confusion.frequencies)
+    joint = confusion.class_means * confusion.frequencies
+    miss = (weight / weight.sum()) @ proba - joint.sum(axis=1)
+    few = np.log(2 * k / 0.05) / confusion.rows.sum()
+    rho = penalty * 3 * (2 * few / 3 + np.sqrt(2 * few))
+
+    def fit_change(log_ridge):
+        """The minimum of ||C theta - miss||^2 + ridge ||theta||^2 with theta >= -1."""
+        ridge = np.sqrt(np.exp(log_ridge))
+        table = np.vstack([joint, ridge * np.eye(k)])
+        wanted = np.concatenate([miss + joint.sum(axis=1), np.full(k, ridge)])
+        return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
+
+    def measure_slack(log_ridge):
+        """Zero where the ridge is what the norms, without squares, ask for."""
+        theta = fit_change(log_ridge)
+        left = np.linalg.norm(joint @ theta - miss)
+        return np.exp(log_ridge) * np.linalg.norm(theta) - rho * left
+
+    low, high = -60.0, 30.0
+    if not miss.any() or rho == 0 or measure_slack(low) > 0:
+        theta = fit_change(low) if miss.any() else np.zeros(k)
+    elif measure_slack(high) < 0:  # the penalty keeps all weights at 1
+        theta = np.zeros(k)
+    else:
+        theta = fit_change(brentq(measure_slack, low, high, xtol=1e-13))
+    return clip_to_simplex((1.0 + theta) * confusion.frequencies)
+
+
+MIN_EXPORTED_LOG = -1e30  # for exports, which hold finite numbers; its exponential is 0
+
+
+def compute_log_ratio(prior: FloatArray, source: FloatArray, strength: float) -> FloatArray:
+    """What is added to the logarithms: strength log(prior / source), -inf where prior
+    is 0.
+    """
+    with np.errstate(divide="ignore"):
+        return strength * (np.log(prior) - np.log(source))
+
+
+def shift_posterior(proba: FloatArray, added: FloatArray) -> FloatArray:
+    """Rows proportional to p exp(added).
+
+    A probability of 0 stays 0. Where nothing would be left of a row, because all that
+    it has is on classes whose factor is 0, the classes that it calls impossible are
+    equally so.
+    """
+    if has_exact_log(proba):
+        log_shifted = log_proba(proba) + added
+    else:
+        with np.errstate(divide="ignore"):
+            log_shifted = np.log(np.asarray(proba)) + added
+        lost = np.isneginf(log_shifted.max(axis=1))
+        if lost.any():
+            log_shifted[lost] = log_proba(proba[lost]) + added
+    return softmax(log_shifted, axis=1)
