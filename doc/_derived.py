@@ -230,9 +230,9 @@ def _recalibrator_table():
     ]
     header = (
         "class and name",
-        "what it does",
+        "description",
         "several classes",
-        "the map is",
+        "properties of the map",
         "cost",
         "arena, two classes",
         "arena, several",
@@ -257,7 +257,7 @@ def _measure_table():
         )
         for name, function in metrics.all_metrics().items()
     ]
-    header = ("measure", "what it is", "scorer", "range", "proper", "multiclass options")
+    header = ("measure", "description", "scorer", "range", "proper", "multiclass options")
     return _table(header, rows)
 
 

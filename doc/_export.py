@@ -61,7 +61,7 @@ def _nodes(table):
             for field, entry in node["properties"].items()
             if field != "node" and (said := entry.get("description"))
         ]
-        lines += [table(("field", "what it holds"), rows, widths="20 80"), ""] if rows else []
+        lines += [table(("field", "meaning"), rows, widths="20 80"), ""] if rows else []
     return "\n".join(lines)
 
 
