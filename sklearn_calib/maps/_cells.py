@@ -15,17 +15,18 @@ from ._ranges import Ranges
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(CalibrationMap):
-    """One result for all rows of a cell: of equal levels, which are floor(n_levels p + slack).
+    """One result for all rows of a cell, which share the levels floor(n_levels p + slack).
 
-    A row of no cell keeps p where `keep`; otherwise it gets (levels + r / k) / n_levels, where r is
-    what the levels miss to n_levels. Rows are divided by their sums; a row of zeros keeps p.
+    A row outside all cells keeps p if `keep` is true. Otherwise it becomes
+    (levels + r / k) / n_levels, where r is n_levels minus the sum of the levels. Rows are
+    divided by their sums; a row of zeros keeps p.
     """
 
-    n_levels: int = schema_field(Number("Levels of a probability.", 1, 5000, whole=True))
-    slack: float = schema_field(Number("What rounding may take from n_levels p.", 0.0, 0.5))
+    n_levels: int = schema_field(Number("Number of levels of a probability.", 1, 5000, whole=True))
+    slack: float = schema_field(Number("Allowance for the rounding of n_levels p.", 0.0, 0.5))
     keys: IntArray = schema_field(
         Numbers(
-            "The levels of each cell, k numbers, in the order of the alphabet.",
+            "The levels of each cell, k numbers, in lexicographic order.",
             0,
             whole=True,
             shapes=(2,),
@@ -34,7 +35,7 @@ class Cells(CalibrationMap):
     rows: FloatArray = schema_field(
         Numbers("The result of each cell, k numbers.", 0.0, 1.0, shapes=(2,))
     )
-    keep: bool = schema_field(Flag("Whether rows of no cell stay as they are."))
+    keep: bool = schema_field(Flag("Whether rows outside all cells stay as they are."))
 
     def check(self, k: int, at: str) -> None:
         for name in ("keys", "rows"):

@@ -25,10 +25,10 @@ Operand = TypeVar("Operand")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mixture(CalibrationMap):
-    """The weighted mean of what the parts give."""
+    """The weighted mean of the results of the parts."""
 
     weights: FloatArray = schema_field(
-        Numbers("At least 0, with sum 1, one for each part.", 0.0, 1.0)
+        Numbers("One weight per part, at least 0, with sum 1.", 0.0, 1.0)
     )
     parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
     supports_array_api: ClassVar[bool] = True
@@ -69,7 +69,7 @@ class Mixture(CalibrationMap):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain(CalibrationMap):
-    """The parts one after the other: each gets what the one before it gives."""
+    """The parts in their order: each is applied to the result of the one before it."""
 
     parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
     supports_array_api: ClassVar[bool] = True

@@ -18,12 +18,13 @@ from ._ranges import Ranges
 class CumulativeAffine(CalibrationMap):
     """For ordered classes: "above class c" gets the log-odds slope z_c + shifts_c, c = 0 .. k - 2.
 
-    z_c is the logarithm of the sum of exp(l) over the classes above c, less that over the others.
+    z_c is the logarithm of the sum of exp(l) over the classes above c, minus that over
+    the others.
     """
 
     slope: float = schema_field(Number("Factor of the log-odds.", 0.0))
     shifts: FloatArray = schema_field(
-        Numbers("One for each class but the last, none above the one before.")
+        Numbers("One per class except the last, none larger than the one before.")
     )
 
     def check(self, k: int, at: str) -> None:

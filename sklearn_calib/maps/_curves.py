@@ -26,18 +26,19 @@ RowFunction = Callable[[FloatArray], FloatArray]
 #: A function from log-odds to the numbers of the pieces that they are in.
 PieceFunction = Callable[[FloatArray], AnyArray]
 DOMAIN = Numbers(
-    "Two numbers a <= b: x is first moved into [a, b]. Null: x stays, and beyond the knots the "
-    "curve goes on as a straight line.",
+    "Two numbers a <= b: x is first clipped to [a, b]. If null, x is not clipped, and the "
+    "curve continues beyond the knots as a straight line.",
     length=2,
     optional=True,
 )
 SCALE = Choice(
-    'What lengths are measured in: "input", the length from a to b is b - a, or "proba", with x '
-    "and knots that are log-odds, sigmoid(b) - sigmoid(a).",
+    'How lengths are measured. With "input", the length from a to b is b - a. With "proba", '
+    "where x and the knots are log-odds, it is sigmoid(b) - sigmoid(a).",
     ("input", "proba"),
 )
 LINK = Choice(
-    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid", None)
+    'If null, P_1 is the value, clipped to [0, 1]. With "sigmoid", it is its sigmoid.',
+    ("sigmoid", None),
 )
 
 
@@ -45,8 +46,8 @@ LINK = Choice(
 class Steps(FunctionOfScore):
     """P_1 = values_j where edges_(j-1) <= x < edges_j."""
 
-    edges: FloatArray = schema_field(Numbers("Increasing; none for a constant.", increasing=True))
-    values: FloatArray = schema_field(Numbers("One more than edges.", 0.0, 1.0))
+    edges: FloatArray = schema_field(Numbers("Increasing; empty for a constant.", increasing=True))
+    values: FloatArray = schema_field(Numbers("One number more than edges.", 0.0, 1.0))
     has_jumps: ClassVar[bool] = True
 
     def check(self, k: int, at: str) -> None:
@@ -78,7 +79,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     knots: FloatArray = schema_field(Numbers("Increasing, at least two.", least=2, increasing=True))
     values: FloatArray = schema_field(
-        Numbers("The values at the knots; without a link and with a domain, in [0, 1].")
+        Numbers("The values at the knots. With a domain and no link, they are in [0, 1].")
     )
     domain: FloatArray | None = schema_field(DOMAIN)
     scale: str = schema_field(SCALE, "input")
@@ -185,7 +186,7 @@ class PiecewiseLinear(CurveBetweenKnots):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseCubic(CurveBetweenKnots):
-    """Cubic between knots, with the given slopes there.
+    """Cubic between knots, with the given slopes at the knots.
 
     On [knot_j, knot_(j+1)] of length w, with t as in `piecewise_linear` and s = 1 - t:
     s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).

@@ -64,7 +64,7 @@ class Uniform(CalibrationMap):
 class Raised(CalibrationMap):
     """Probabilities below `floor` become `floor`, and their row is divided by its sum.
 
-    Rows without such a probability, and rows that carry exact logarithms, stay as they are.
+    Rows without such a probability, and rows with exact logarithms, stay as they are.
     """
 
     floor: float = schema_field(Number("The smallest probability.", 0.0, 1.0))
@@ -97,7 +97,7 @@ class Raised(CalibrationMap):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Squeezed(CalibrationMap):
-    """P_c in proportion to 1 / (1 + m - l_c), m the largest entry of l: tails become short."""
+    """P_c proportional to 1 / (1 + m - l_c), where m = max(l): this shortens the tails."""
 
     supports_array_api: ClassVar[bool] = True
 

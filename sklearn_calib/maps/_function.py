@@ -16,15 +16,16 @@ from ._fields import Choice, Flag, schema_field
 from ._ranges import Ranges
 
 TIES = Flag(
-    "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
-    "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
+    "Whether x is first rounded to 36 significant bits, halves to even. Log-odds below 1 in "
+    "absolute value are rounded to multiples of 2^-36. Rows that differ only by rounding "
+    "noise then get the same result."
 )
 SCORE = Choice(
-    'What x is: "proba", p_1; "logit", l_1 - l_0; or "rank", the same with l = log p down to the '
-    "smallest float64 and -745.1332191019412, which is -1075 log 2, for a zero.",
+    'Meaning of x: "proba" is p_1, "logit" is l_1 - l_0, and "rank" is the same with l = log p '
+    "down to the smallest float64, and -745.1332191019412, which is -1075 log 2, for zero.",
     ("proba", "logit", "rank"),
 )
-LOGIT = Choice('What x is: "proba" or "logit", as in `steps`.', ("proba", "logit"))
+LOGIT = Choice('Meaning of x: "proba" or "logit", as in `steps`.', ("proba", "logit"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,14 +17,14 @@ from ._rows import Rows
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneVsRest(CalibrationMap):
-    """A part for each class c, given two classes (all others, c); rows are divided by their sums.
+    """One part per class c, applied to two classes: all others, and c.
 
-    p of the others is the sum of their probabilities, l the logarithm of the sum of exp(l). A row
-    for which every part gives 0 keeps p.
+    The p of the others is the sum of their probabilities, and their l is the logarithm of the
+    sum of exp(l). Rows are divided by their sums. A row for which every part gives 0 keeps p.
     """
 
     parts: tuple[CalibrationMap, ...] = schema_field(
-        Parts("One node for each class, or one for all of them.")
+        Parts("One node per class, or one for all classes.")
     )
     splits: ClassVar[bool] = True
     supports_array_api: ClassVar[bool] = True

@@ -21,9 +21,9 @@ class SigmoidPoly(FunctionOfScore):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
 
     input: str = schema_field(LOGIT)
-    coef: FloatArray = schema_field(Numbers("The constant first.", least=1))
-    centre: float = schema_field(Number("Subtracted from x."), 0.0)
-    spread: float = schema_field(Number("Divides x."), 1.0)
+    coef: FloatArray = schema_field(Numbers("Coefficients, the constant first.", least=1))
+    centre: float = schema_field(Number("Number that is subtracted from x."), 0.0)
+    spread: float = schema_field(Number("Number that x is divided by."), 1.0)
     link: ClassVar[str] = "sigmoid"
     supports_array_api: ClassVar[bool] = True
 
@@ -51,9 +51,9 @@ class SigmoidPoly(FunctionOfScore):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClippedChebyshev(FunctionOfScore):
-    """P_1 = sum_j coef_j T_j(z), moved into [0, 1].
+    """P_1 = sum_j coef_j T_j(z), clipped to [0, 1].
 
-    z = 2 (x - a) / (b - a) - 1, moved into [-1, 1].
+    z = 2 (x - a) / (b - a) - 1, clipped to [-1, 1].
     """
 
     domain: FloatArray = schema_field(Numbers("Two numbers a < b.", length=2, increasing=True))

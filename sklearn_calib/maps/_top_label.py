@@ -16,14 +16,16 @@ from ._rows import Rows
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopLabel(CalibrationMap):
-    """A new probability for the class t with the largest p, the first of equals.
+    """A new probability for the class t with the largest p, the first one in case of ties.
 
-    The part is given the two classes (all others, t), as in `one_vs_rest`. The others share
-    what it leaves, in proportion to exp(rest l).
+    The part is applied to two classes, all others and t, as in `one_vs_rest`. The others share
+    the remaining probability in proportion to exp(rest l).
     """
 
     parts: tuple[CalibrationMap | None, ...] = schema_field(
-        Parts("One node for each class t, null where the row keeps p; or one for all.", gaps=True)
+        Parts(
+            "One node per class t, null if the row keeps p; or one node for all classes.", gaps=True
+        )
     )
     rest: float = schema_field(Number("Exponent of the probabilities of the other classes."))
     splits: ClassVar[bool] = True
