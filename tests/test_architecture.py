@@ -23,7 +23,12 @@ FLOORS = (
     ("_atomic", "_show", "_spelling", "_typing", "exceptions"),
     (
         "_argument_checks",
+        "_base_meta_classifier",
+        "_blas_threads",
+        "_callbacks",
+        "_clone",
         "_count_weights",
+        "_group_folds",
         "_random",
         "_simplex_array",
         "_sklearn_compat",

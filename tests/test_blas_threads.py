@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sklearn_calib._sklearn_compat import one_thread, threads_for
+from sklearn_calib._blas_threads import limit_blas_threads, single_blas_thread
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import metric
 from sklearn_calib.recalibrators import Identity
@@ -30,9 +30,9 @@ def test_by_the_number_of_classes():
     with threadpool_limits(2, user_api="blas"):
         cases = {(5, 2): {2}, (2000, 10): {1}, (5_000_000, 2): {1}, (9, 199): {2}, (50, 199): {1}}
         for shape, wanted in (cases | {(2000, 200): {2}}).items():
-            with threads_for(*shape):
+            with limit_blas_threads(*shape):
                 assert threads() == wanted
-        with one_thread, one_thread:
+        with single_blas_thread, single_blas_thread:
             pass
         assert threads() == {2}
 
@@ -64,7 +64,7 @@ def test_measures_and_predictions_too(monkeypatch):
     seen = []
 
     @metric()
-    def looking(case):
+    def looking(predictions):
         seen.append(threads())
         return 0.0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedGroupKFold
 
-from sklearn_calib._sklearn_compat import StratifiedGroups
+from sklearn_calib._group_folds import FastStratifiedGroupKFold
 
 
 def rows(n_groups, rng):
@@ -17,15 +17,15 @@ def rows(n_groups, rng):
 
 def test_many_groups_are_dealt_by_their_rarest_class():
     codes, groups = rows(6000, np.random.default_rng(0))
-    folds = [*StratifiedGroups(5, shuffle=True, random_state=1).split(codes, codes, groups)]
+    folds = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(codes, codes, groups)]
     assert (np.sort(np.concatenate([test for _, test in folds])) == np.arange(len(codes))).all()
     for train, test in folds:
         assert len(train) + len(test) == len(codes)
         assert not set(groups[train]) & set(groups[test])
         assert (codes[test] == 2).sum() == 2  # one group of the five
         assert abs((codes[test] == 1).sum() - (codes == 1).sum() / 5) <= 4
-    again = [*StratifiedGroups(5, shuffle=True, random_state=1).split(codes, codes, groups)]
-    other = [*StratifiedGroups(5, shuffle=True, random_state=2).split(codes, codes, groups)]
+    again = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(codes, codes, groups)]
+    other = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=2).split(codes, codes, groups)]
     assert (again[0][1] == folds[0][1]).all()
     assert set(other[0][1]) != set(folds[0][1])
 
@@ -37,7 +37,7 @@ def test_few_groups_are_those_of_scikit_learn(named):
     groups = groups.astype(str) if named else groups
     ours, theirs = (
         [*kind(5, shuffle=True, random_state=1).split(codes, codes, groups)]
-        for kind in (StratifiedGroups, StratifiedGroupKFold)
+        for kind in (FastStratifiedGroupKFold, StratifiedGroupKFold)
     )
     for one, other in zip(ours, theirs, strict=True):
         assert (one[1] == other[1]).all()

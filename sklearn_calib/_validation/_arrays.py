@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._show import quoted
-from .._sklearn_compat import array_namespace, host_array
+from .._sklearn_compat import get_array_namespace, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 
@@ -45,8 +45,8 @@ def read_array(values: object, what: str) -> AnyArray:
                 expected=f"{what} without masked entries", got="a masked entry", hint=cure, row=row
             )
     try:
-        xp = array_namespace(values)
-        raw = np.asarray(values) if xp is None else host_array(values, xp)
+        xp = get_array_namespace(values)
+        raw = np.asarray(values) if xp is None else to_numpy(values, xp)
     except Exception as error:  # each library of arrays raises its own kinds
         said = str(error).partition("\n")[0].rstrip(".")[:120]
         cure = "Turn it into a numpy array first"

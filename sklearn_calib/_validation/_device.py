@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._simplex_array import iter_row_blocks
-from .._sklearn_compat import array_namespace, host_array, widest_float
+from .._sklearn_compat import get_array_namespace, get_widest_float, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import BRAIN_SLACK, SLACK, half_slack
@@ -84,7 +84,7 @@ class DeviceScores:
             ) from error
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
             check(first, kind=kind)  # says what is wrong with it
-        wide = widest_float(xp, self.device)
+        wide = get_widest_float(xp, self.device)
         narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
         self.dtype = xp.float32 if narrow else wide
 
@@ -96,7 +96,7 @@ class DeviceScores:
 
     def __getitem__(self, rows: slice) -> AnyArray:
         """Copy some rows unchanged to a numpy array on the host."""
-        return host_array(self._part(rows), self.xp)
+        return to_numpy(self._part(rows), self.xp)
 
     def _part(self, rows):
         start, stop, _ = rows.indices(len(self))
@@ -137,7 +137,7 @@ class DeviceScores:
             return None
         if self.shape[1] == 1:
             return part
-        total = xp.sum(plain, axis=1, keepdims=True, dtype=widest_float(xp, self.device))
+        total = xp.sum(plain, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device))
         if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
             return None
         return part / xp.astype(total, self.dtype, copy=False)
@@ -149,5 +149,5 @@ def device_scores(
     """Return scores that stay on their device; None for what is read as a numpy array."""
     if isinstance(scores, DeviceScores):
         return scores
-    xp = array_namespace(scores)
+    xp = get_array_namespace(scores)
     return None if xp is None else DeviceScores(scores, kind, xp, check, tolerance)

@@ -8,12 +8,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from .._base_meta_classifier import BaseMetaClassifier
+from .._clone import clone_by_value
 from .._kernels._expected_metrics import choose_best_actions, compute_expected_costs, get_costs
-from .._sklearn_compat import (
-    ClassifierAround,
-    clone_by_value,
-    routing_enabled,
-)
+from .._sklearn_compat import routing_enabled
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from .._validation import (
     align_columns,
@@ -27,7 +25,7 @@ from ..exceptions import invalid_input
 from ._costs import canonical_actions, canonical_costs
 
 
-class DecidingClassifier(ClassifierAround):
+class DecidingClassifier(BaseMetaClassifier):
     """A classifier that acts on the probabilities of another one, ``estimator``."""
 
     estimator_: Estimator
@@ -94,7 +92,7 @@ class DecidingClassifier(ClassifierAround):
     def _remember(self, estimator, classes):
         """Set what the fitted classifier tells; `classes` are those of the labels and costs."""
         self.estimator_, self.classes_ = estimator, classes
-        self._remember_features(estimator)
+        self._copy_feature_names(estimator)
 
 
 class CostSensitiveClassifier(DecidingClassifier):

@@ -196,7 +196,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
                 classes=job.classes,
             )
             new.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
-            new._remember_features(estimator)
+            new._copy_feature_names(estimator)
             return self
 
     def predict_proba(self, X: Features) -> FloatArray:

@@ -14,8 +14,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._clone import clone_by_value
+from .._group_folds import FastStratifiedGroupKFold
 from .._kernels._batch_measures import MEASURE_RANGES, compute_batch_measures
-from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
+from .._sklearn_compat import routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import read_labels, read_proba
 from .._warnings import emit_warning, warn_calibration
@@ -176,7 +178,7 @@ class Refits:
 
     def _partition(self, rng):
         seed = int(rng.integers(2**32))
-        kind = StratifiedKFold if self.groups is None else StratifiedGroups
+        kind = StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
         folds = kind(self.n_folds, shuffle=True, random_state=seed)
         return folds.split(self.codes, self.codes, self.groups)
 
@@ -272,7 +274,7 @@ def _folds_of_copies(estimator, codes, groups):
     n_folds = 5 if given[name] is None else given[name]
     if not isinstance(n_folds, int | np.integer):
         return None
-    kind = StratifiedKFold if groups is None else StratifiedGroups
+    kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
     fold = np.zeros(len(codes), dtype=np.intp)
     least = int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
     splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(codes, codes, groups)

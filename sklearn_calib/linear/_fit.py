@@ -20,7 +20,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
 from .._kernels._newton import damped_newton
-from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
 from .._validation import canonical_weight, check_indexes, read_labels, read_numbers
 from .._warnings import warn_calibration
@@ -187,11 +186,30 @@ def _intercept(model, penalised=False):
     return {"intercept_kind": kind if model.fit_intercept else ABSENT}
 
 
+def split_penalty(penalty: str | None, strength: float, l1_ratio: float | None) -> dict[str, float]:
+    """Return the l2 and l1 strength of a penalty by its name, as a dict."""
+    if penalty in (None, "none"):
+        return {"l2": 0.0, "l1": 0.0}
+    ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, l1_ratio or 0.0)
+    return {"l2": strength * (1 - ratio), "l1": strength * ratio}
+
+
+def get_logistic_penalties(model: Any) -> dict[str, float]:
+    """Return the l2 and l1 strength of a LogisticRegression, as a dict.
+
+    From scikit-learn 1.8 on they follow from l1_ratio and C.
+    """
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty == "deprecated":
+        penalty = "elasticnet" if float("inf") > model.C else None
+    return split_penalty(penalty, 1 / model.C, getattr(model, "l1_ratio", None))
+
+
 def _read_logistic(model, n):
     liblinear = model.solver == "liblinear"
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
-    found = logistic_penalties(model)
+    found = get_logistic_penalties(model)
     if multinomial and found["l1"] > 0:
         raise invalid_input(
             expected="a multinomial model without l1 penalty",
@@ -219,7 +237,7 @@ def _read_svc(model, n):
             got=f"loss={model.loss!r}, multi_class={model.multi_class!r}",
             hint="Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
-    penalties = mixed_penalties(model.penalty, 1 / model.C, 0.0)
+    penalties = split_penalty(model.penalty, 1 / model.C, 0.0)
     return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}
 
 
@@ -236,7 +254,7 @@ def _read_sgd(model, n):
             got=f"loss={model.loss!r}, early_stopping={model.early_stopping}",
             hint="Choose one of them, with early_stopping=False and a small tol",
         )
-    found = mixed_penalties(model.penalty, n * model.alpha, model.l1_ratio)
+    found = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
     return {"loss": names[model.loss], **found, **_intercept(model)}
 
 

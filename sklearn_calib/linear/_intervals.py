@@ -6,10 +6,10 @@ from scipy.stats import norm
 
 from .._argument_checks import check_level
 from .._kernels._logistic import logistic_covariance, standard_error
-from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
 from .._validation import canonical_weight, check_indexes, read_numbers
 from ..exceptions import invalid_input
+from ._fit import get_logistic_penalties
 
 
 def logistic_intervals(
@@ -88,8 +88,9 @@ def logistic_intervals(
     z = model.decision_function(X_train)
     train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
     ridge = np.zeros(train.shape[1])
-    if penalties(model)["l1"] == 0:
-        ridge[: coef.shape[1]] = penalties(model)["l2"]
+    penalties = get_logistic_penalties(model)
+    if penalties["l1"] == 0:
+        ridge[: coef.shape[1]] = penalties["l2"]
     error = standard_error(rows, logistic_covariance(train, weight, z, ridge))
     half = norm.ppf((1 + level) / 2) * error
     z = model.decision_function(X)

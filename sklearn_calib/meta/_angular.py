@@ -211,7 +211,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 "intercept": recalibrator.link_intercept_,
             }
             new.method_, new.diagnostics_ = angle.method, angle.diagnostics
-            new._remember_features(estimator)
+            new._copy_feature_names(estimator)
             return self
 
     @property

@@ -19,18 +19,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_sizes
+from .._base_meta_classifier import BaseMetaClassifier
+from .._callbacks import CallbackSupportMixin
+from .._clone import clone_from_copied_params
+from .._group_folds import FastStratifiedGroupKFold
 from .._simplex_array import stack_rows
 from .._sklearn_compat import (
-    CallbackSupportMixin,
-    ClassifierAround,
-    StratifiedGroups,
-    array_namespace,
-    beside,
     check_method_params,
-    rebuilt,
+    get_array_namespace,
     routing_enabled,
     safe_indexing,
     safe_split,
+    to_namespace_of,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from .._validation import (
@@ -151,7 +151,7 @@ class Job(AnyJob):
         if isinstance(cv, Integral):
             check_fold_count(int(cv), self.codes)
         if (cv is None or isinstance(cv, Integral)) and self.groups is not None:
-            return StratifiedGroups(5 if cv is None else int(cv))
+            return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.codes, classifier=True)
 
     @property
@@ -173,7 +173,7 @@ class Job(AnyJob):
         check_early_stopping(estimator, params)
         # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
         # libraries of tensors have numbers alone
-        kinds_to_code = "S" if array_namespace(part) is None else "SUO"
+        kinds_to_code = "S" if get_array_namespace(part) is None else "SUO"
         coded = not isinstance(estimator, FrozenEstimator) and (
             is_boosted(estimator, "xgboost") or self.classes.dtype.kind in kinds_to_code
         )
@@ -181,7 +181,7 @@ class Job(AnyJob):
         if params:
             labelling = Labelling(self.classes, present, coded)
             params = with_own_labels(estimator, params, labelling)
-        fit(part, beside(local if coded else self.classes[codes], part), **params)
+        fit(part, to_namespace_of(local if coded else self.classes[codes], part), **params)
         if coded:
             return estimator, present
         if np.array_equal(estimator.classes_, self.classes[present]):
@@ -268,7 +268,7 @@ def labels_predicted(proba: FloatArray | list[FloatArray]) -> IntArray:
     return (proba > 0.5).astype(np.intp)
 
 
-class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
+class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     """A classifier made of ``calibrated_pairs_``; subclasses fit them.
 
     Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and ``cv``.
@@ -364,7 +364,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         try:
             return super().__sklearn_clone__()
         except RuntimeError:  # the estimator's constructor copies what it is given
-            return rebuilt(self)
+            return clone_from_copied_params(self)
 
     def _only_pair(self, name):
         if len(getattr(self, "calibrated_pairs_", ())) != 1:

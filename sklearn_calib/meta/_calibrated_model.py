@@ -13,12 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._argument_checks import check_flag, equals
 from .._atomic import atomic_fit
-from .._sklearn_compat import (
-    callback_fit,
-    callback_task,
-    callback_tasks,
-    with_callbacks,
-)
+from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from .._validation import (
     check_indexes,
@@ -259,17 +254,17 @@ class CalibratedModel(CalibratedClassifier):
                 job, folds = new._split(job)
                 ensemble = ensemble and new._can_fit_each(job, folds)
                 n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
-                with callback_fit(new, n_tasks, job.X, job.codes) as context:
-                    tasks = callback_tasks(context, n_tasks, "fold")
+                with report_fit(new, n_tasks, job.X, job.codes) as context:
+                    tasks = make_task_contexts(context, n_tasks, "fold")
                     pairs = Parallel(n_jobs=new.n_jobs)(
                         delayed(_fit_fold)(job, *fold, ensemble, task, new, watch=number == 0)
                         for number, (fold, task) in enumerate(zip(folds, tasks, strict=False))
                     )
                     if not ensemble:  # what the folds gave are scores and rows
-                        with callback_task(tasks[-1], new, None, job.X, job.codes):
+                        with report_task(tasks[-1], new, None, job.X, job.codes):
                             pairs = [_pair_of_folds(job, pairs)]
             new.calibrated_pairs_ = pairs
-            new._remember_features(pairs[0].estimator)
+            new._copy_feature_names(pairs[0].estimator)
         return self
 
     _proba_of_labels = labels_proba  # what `predict_proba` says after a fit to many labels
@@ -328,9 +323,9 @@ class CalibratedModel(CalibratedClassifier):
 
     def _fit_once(self, job, task_name, pair_of):
         """The one pair of all rows, without folds."""
-        with callback_fit(self, 1, job.X, job.codes) as context:
-            (task,) = callback_tasks(context, 1, task_name)
-            with callback_task(task, self, None, job.X, job.codes):
+        with report_fit(self, 1, job.X, job.codes) as context:
+            (task,) = make_task_contexts(context, 1, task_name)
+            with report_task(task, self, None, job.X, job.codes):
                 return [pair_of(job)]
 
     def _split(self, job):
@@ -381,7 +376,7 @@ class CalibratedModel(CalibratedClassifier):
 def _fit_fold(job, train, test, ensemble, task, caller, watch):
     """A fitted pair, or the out-of-fold scores and their rows."""
     estimator = clone_or_raise(job.estimator)
-    with callback_task(task, caller, estimator, job.X, job.codes):
+    with report_task(task, caller, estimator, job.X, job.codes):
         estimator, columns = job.fit_estimator(train, estimator)
         rows, part = job.test_part(estimator, columns, train, test)
         scores = job.scores(estimator, columns, part)

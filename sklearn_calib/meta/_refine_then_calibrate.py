@@ -16,14 +16,9 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._atomic import atomic_fit
+from .._callbacks import make_task_contexts, report_fit, report_task, with_callbacks
 from .._random import legacy_generator
 from .._simplex_array import stack_rows
-from .._sklearn_compat import (
-    callback_fit,
-    callback_task,
-    callback_tasks,
-    with_callbacks,
-)
 from .._typing import (
     CV,
     ArrayLike,
@@ -284,8 +279,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             new.n_splits_ = len(splits)
             wanted = _checked_stages(new.stages)
             n_fits = len(candidates) * len(splits)
-            with callback_fit(new, n_fits + 1, job.X, job.codes) as context:
-                tasks = callback_tasks(context, n_fits + 1, "fit")
+            with report_fit(new, n_fits + 1, job.X, job.codes) as context:
+                tasks = make_task_contexts(context, n_fits + 1, "fit")
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
@@ -296,7 +291,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 )
                 table, winner, failures = new._search(job, candidates, fits, wanted)
                 new._report(table, winner, failures, n_fits)
-                with callback_task(tasks[-1], new, None, job.X, job.codes):
+                with report_task(tasks[-1], new, None, job.X, job.codes):
                     new._finish(job, winner)
             return self
 
@@ -466,7 +461,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self.calibrated_pairs_ = [
             CalibratedPair(estimator, self.recalibrator_, columns) for estimator, columns in kept
         ]
-        self._remember_features(kept[0][0] if kept else folds[0].estimator)
+        self._copy_feature_names(kept[0][0] if kept else folds[0].estimator)
 
 
 class _Winner(NamedTuple):

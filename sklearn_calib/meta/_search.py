@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel
 
+from .._callbacks import report_task
 from .._simplex_array import stack_rows
-from .._sklearn_compat import callback_task
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..staging import staging_of
@@ -58,7 +58,7 @@ def fit_fold(
 ) -> SearchFold:
     estimator, (train, test) = job.estimator, split
     start = time.perf_counter()
-    with callback_task(task, caller, None, job.X, job.codes):
+    with report_task(task, caller, None, job.X, job.codes):
         if isinstance(estimator, FrozenEstimator):
             columns = np.arange(len(job.classes))
             return SearchFold(unwrap_frozen(estimator), columns, test, job.X, 0.0)

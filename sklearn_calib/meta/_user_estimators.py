@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import clone_by_value
+from .._clone import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import invalid_input
 from ._classifier_scores import is_boosted

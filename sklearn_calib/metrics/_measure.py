@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .._argument_checks import check_flag, equals
-from .._sklearn_compat import threads_for
+from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function
 from .._validation import get_category_order, hint_at_survival, is_label_table
@@ -237,7 +237,7 @@ class Measure:
         value : float
         """
         self.check_options(options)
-        with threads_for(len(getattr(predictions, "codes", ())), len(predictions.classes)):
+        with limit_blas_threads(len(getattr(predictions, "codes", ())), len(predictions.classes)):
             if not self.is_binary:
                 return float(self._function(predictions, **options))
             multiclass = options.pop("multiclass", "auto")

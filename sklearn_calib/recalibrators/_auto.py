@@ -10,15 +10,15 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._argument_checks import equals, require
-from .._show import quoted
-from .._simplex_array import compute_log_losses, compute_log_odds, convert_log_odds, get_absent_mask
-from .._sklearn_compat import (
+from .._callbacks import (
     CallbackSupportMixin,
-    callback_fit,
-    callback_task,
-    callback_tasks,
+    make_task_contexts,
+    report_fit,
+    report_task,
     with_callbacks,
 )
+from .._show import quoted
+from .._simplex_array import compute_log_losses, compute_log_odds, convert_log_odds, get_absent_mask
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from .._validation import canonical_weight, rows_per_weight
 from .._warnings import warn_calibration
@@ -338,14 +338,14 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 hint="The weights are those of the prior; pass more rows",
                 estimator=self,
             )
-        with callback_fit(self, len(folds) + 1, proba, codes) as context:
-            *tasks, last = callback_tasks(context, len(folds) + 1, "fold")
+        with report_fit(self, len(folds) + 1, proba, codes) as context:
+            *tasks, last = make_task_contexts(context, len(folds) + 1, "fold")
             calls = (
                 delayed(_likelihoods)(task, self, chains, proba, codes, *masses)
                 for task, masses in zip(tasks, folds, strict=True)
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
-            with callback_task(last, self, None, proba, codes):
+            with report_task(last, self, None, proba, codes):
                 self._weigh(self._without_failures(chains, outside), outside, per_weight)
                 self._refit(chains, proba, codes, weight, n_rows)
 
@@ -517,7 +517,7 @@ def _falling(fitted, proba):
 
 def _likelihoods(task, caller, chains, proba, codes, mass, left):
     """Compute held-out probabilities of the true classes for each candidate, or its error."""
-    with callback_task(task, caller, None, proba, codes):
+    with report_task(task, caller, None, proba, codes):
         test = left > 0
         fitted, found = fit_chains(chains, proba, codes, mass)
         share = 1 / (mass.sum() + 1)

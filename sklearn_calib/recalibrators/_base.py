@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
+from .._blas_threads import MAX_UNSHARED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import smoothed_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import get_absent_mask
-from .._sklearn_compat import NEVER_SHARED, check_feature_names, threads_for
+from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
     canonical_weight,
@@ -412,9 +413,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if not of_numpy and (on_device := device_map(self, X, method)) is not None:
             return on_device.proba()
         proba = self._check_predict(X, method)
-        if proba.size < NEVER_SHARED:
+        if proba.size < MAX_UNSHARED_ENTRIES:
             return self._predict_canonical(proba)
-        with threads_for(*proba.shape):
+        with limit_blas_threads(*proba.shape):
             return self._predict_canonical(proba)
 
     def _validate_params(self):
@@ -461,7 +462,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             warn_absent_classes(self, absent)
             if self._completes_rows:
                 completed = complete_with_absent(proba, y_encoded, weight, absent)
-        with threads_for(*proba.shape):
+        with limit_blas_threads(*proba.shape):
             if proba.shape[1] > 2 and self.capabilities.multiclass != "native":
                 self._fit_one_vs_rest(*completed)
                 return

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from .._group_folds import FastStratifiedGroupKFold
 from .._random import check_seed, legacy_generator
-from .._sklearn_compat import StratifiedGroups
 from .._typing import CV, ArrayLike, FloatArray, IntArray, RandomStateLike, RecalibratorLike
 from .._validation import (
     canonical_weight,
@@ -167,14 +167,14 @@ def make_folds(
             raise invalid_input(
                 expected=f"at least {cv} groups, one for each fold", got=f"{found}", hint=cure
             )
-        kind = StratifiedKFold if groups is None else StratifiedGroups
+        kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
         parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
         for _, test in parts:
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
-        if isinstance(cv, StratifiedKFold | StratifiedGroups):
+        if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
             raise  # of the labels, in scikit-learn's words
         raise invalid_input(
             expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_line(error)})"

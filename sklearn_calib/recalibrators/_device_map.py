@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import host_array
+from .._sklearn_compat import to_numpy
 from .._typing import AnyArray
 from .._validation import DeviceScores, device_scores, read_proba
 from ..exceptions import invalid_input
@@ -47,7 +47,7 @@ class DeviceMap:
         xp = self._xp
         found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._results()])
         if classes.dtype.kind not in "biuf":
-            return classes[host_array(found, xp)]
+            return classes[to_numpy(found, xp)]
         return xp.take(xp.asarray(np.array(classes), device=self._scores.device), found, axis=0)
 
     def _results(self) -> Iterator[tuple[slice, Any]]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import require
+from .._group_folds import FastStratifiedGroupKFold
 from .._random import generator
 from .._simplex_array import get_absent_mask
-from .._sklearn_compat import StratifiedGroups
 from .._typing import DataFrame, FloatArray, Progress
 from .._warnings import ignore_calibration_warnings
 from ..inference import sum_error
@@ -287,7 +287,9 @@ class _OfClusters(_Source):
             return False
         self.n_rows = self._predictions.n_items
         self._whole = len(kept) == len(groups)
-        splitter = StratifiedGroups(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+        splitter = FastStratifiedGroupKFold(
+            _FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
+        )
         given = self._predictions.codes, self._predictions.codes, self._predictions.clusters
         self._folds = [*splitter.split(*given)]
         return all(len(test) for _, test in self._folds)

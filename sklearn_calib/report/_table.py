@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._argument_checks import check_count, check_known
+from .._blas_threads import limit_blas_threads
 from .._random import generator
 from .._show import plain
-from .._sklearn_compat import threads_for
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
 from ..inference import (
@@ -135,7 +135,8 @@ def report_rows(
             for draws, seed in zip(part.draws, seeds, strict=True):
                 step = None if progress is None else partial(_shifted, progress, done, total)
                 given = partial(_evaluate, part.functions), part.n_resamples, seed
-                with threads_for(model.n_samples, len(model.classes)):  # once for all of them
+                # once for all of them
+                with limit_blas_threads(model.n_samples, len(model.classes)):
                     values.append(draws(*given, progress=step))
                 done += part.n_resamples
             found |= _of_draws(name, model, part, values, level)

@@ -1,0 +1,54 @@
+"""Clones of estimators whose constructors copy what they are given."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+
+def clone_by_value(estimator: Any) -> Any:
+    """Clone an estimator, also if its constructor copies what it is given.
+
+    scikit-learn asks that a parameter is the same object afterwards; CatBoost copies
+    ``cat_features``. Here equal parameters will do, at any depth. RuntimeError if they differ.
+    """
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        return clone_from_copied_params(estimator)
+
+
+def clone_from_copied_params(estimator: Any) -> Any:
+    """Build the same estimator from copies of its parameters."""
+    params = {}
+    for name, value in estimator.get_params(deep=False).items():
+        params[name] = _copy_param(value)
+    cloned = type(estimator)(**params)
+    kept = cloned.get_params(deep=False)
+    for name in params:
+        if name not in kept or not _is_equal(kept[name], params[name]):
+            raise RuntimeError(f"the constructor of {type(estimator).__name__} changes {name}")
+    for name in ("_metadata_request", "_skl_callbacks", "_sklearn_output_config"):
+        if hasattr(estimator, name):
+            setattr(cloned, name, copy.copy(getattr(estimator, name)))
+    return cloned
+
+
+def _copy_param(value):
+    if type(value) in (list, tuple):
+        return type(value)(map(_copy_param, value))
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return copy.deepcopy(value)
+    own_clone = getattr(type(value), "__sklearn_clone__", None)
+    if own_clone in (None, BaseEstimator.__sklearn_clone__):
+        return clone_from_copied_params(value)
+    return clone(value)  # a FrozenEstimator returns itself
+
+
+def _is_equal(one, other):
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return type(one) is type(other) and bool(one == other)
