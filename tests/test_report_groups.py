@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from refused import refuses
 from sklearn_calib._cli import main
 from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.groups import group_calibration
-from sklearn_calib.report import calibration_report
+from sklearn_calib.report import CalibrationReport, calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 HOSTILE = "<b>$x_1$|west"
@@ -105,6 +106,81 @@ def test_summaries_have_no_rows_to_group():
         calibration_report(CalibrationSummary().update(y, p), by=table)
     with refuses(ValueError, expected=".*one value for each of the 100 rows"):
         calibration_report(y, p, by=table[:50])
+
+
+ADDED = {
+    "by": (CalibrationReport.add_groups, {"site": np.repeat(["north", "south"], 60)}),
+    "features": (CalibrationReport.add_features, np.arange(120)[:, None] % 7),
+    "grades": (CalibrationReport.add_grades, {"edges": [0.3, 0.6], "names": ["A", "B", "C"]}),
+}
+
+
+def few_rows():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.1, 0.9, 120)
+    return (rng.random(120) < p).astype(int), {"a": p, "b": np.sqrt(p)}
+
+
+@pytest.mark.parametrize(
+    "argument", ["by", "grades", pytest.param("features", marks=pytest.mark.slow)]
+)
+def test_what_is_added_later_is_what_the_argument_adds(argument, tmp_path):
+    add, table = ADDED[argument]
+    y, models = few_rows()
+    models = models if argument == "grades" else models["a"]
+    later = calibration_report(y, models, n_resamples=2)
+    before = {name: str(verdict) for name, verdict in later.verdicts.items()}
+    assert add(later, table) is getattr(later, {"by": "groups"}.get(argument, argument))
+    at_once = calibration_report(y, models, n_resamples=2, **{argument: table})
+    assert later.to_json() == at_once.to_json()
+    assert later.to_markdown() == at_once.to_markdown()
+    pages = [Path(one.to_html(tmp_path / f"{id(one)}.html")) for one in (later, at_once)]
+    assert pages[0].read_text(encoding="utf-8") == pages[1].read_text(encoding="utf-8")
+    mentioned = any(str(verdict) != before[name] for name, verdict in later.verdicts.items())
+    assert mentioned == (argument == "features")  # these groups are right
+
+
+def test_the_verdict_has_groups_that_are_added_later(report):
+    y, p, table = rows()
+    later = calibration_report(y, p, n_resamples=4)
+    assert "groups" not in [one.topic for one in later.verdict.sentences]
+    later.add_groups(table)
+    assert later.verdict == report.verdict
+
+
+WRONG = {
+    "by of other rows": ("by", {"site": ["north"] * 7}, {}),
+    "features of other rows": ("features", np.zeros((7, 1)), {}),
+    "edges that fall": ("grades", [0.5, 0.2], {}),
+    "grades of weights": ("grades", [0.5], {"sample_weight": np.full(120, 0.5)}),
+    **{
+        f"{argument} of clusters": (argument, table, {"groups": np.arange(120) // 2})
+        for argument, (_, table) in ADDED.items()
+    },
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_later_raises_the_error_of_the_argument(case):
+    argument, wrong, options = WRONG[case]
+    y, models = few_rows()
+    with pytest.raises(ValueError, match="expected") as at_once:
+        calibration_report(y, models["a"], n_resamples=0, **options, **{argument: wrong})
+    later = calibration_report(y, models["a"], n_resamples=0, **options)
+    with pytest.raises(ValueError, match="expected") as error:
+        ADDED[argument][0](later, wrong)
+    assert str(error.value) == str(at_once.value)
+    content = later.to_dict()["models"][0]
+    assert [content[key] for key in ("groups", "features", "grades")] == [None, None, None]
+
+
+@pytest.mark.parametrize("argument", ["by", "features"])
+def test_nothing_that_needs_rows_is_added_to_summaries(argument):
+    y, models = few_rows()
+    summary = CalibrationSummary().update(y, models["a"])
+    add, table = ADDED[argument]
+    with refuses(ValueError, expected=f".*of each row, for {argument}", value="summaries"):
+        add(calibration_report(summary, n_resamples=0), table)
 
 
 @pytest.fixture

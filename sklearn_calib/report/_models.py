@@ -1,21 +1,14 @@
 """The models of a report: what it asks of predictions, whether their rows are there or not."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._show import plain
 from .._simplex_array import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, get_absent_mask, has_exact_log
-from ..decomposition import (
-    LossDecomposition,
-    decompose_by_features,
-    decompose_predictions,
-    enough_for_features,
-)
+from ..decomposition import LossDecomposition, decompose_predictions
 from ..exceptions import invalid_input
-from ..groups import GradeCalibration, Grades, grade_calibration, grades_of
+from ..groups import GradeCalibration, Grades, grade_calibration
 from ..inference import ClusterSample
 from ..metrics import LogLoss
 from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
@@ -208,76 +201,3 @@ def summarised(predictions: "Predictions") -> CalibrationSummary:
     return summary.update(
         predictions.codes, np.asarray(predictions.proba), _unequal(predictions.weight)
     )
-
-
-def models_of_summaries(summaries: object, name: str, more: bool) -> dict[str, Model]:
-    """Models of summaries alone."""
-    named: Mapping[str, Any]
-    named = summaries if isinstance(summaries, dict) else {name: summaries}
-    if not named or not all(isinstance(s, CalibrationSummary) for s in named.values()):
-        rule, cure = "labels and probabilities, or summaries alone", "Pass y_proba"
-        raise invalid_input(expected=rule, got="no y_proba", hint=cure, error=TypeError)
-    if more:
-        rule, cure = "summaries alone", "Give weights and labels to CalibrationSummary"
-        raise invalid_input(expected=rule, got="also sample_weight, labels or pos_label", hint=cure)
-    models = {key: Model(summary) for key, summary in named.items()}
-    for key, model in models.items():
-        if not model.two_classes and model.summary.multiclass not in ("auto", "confidence"):
-            rule = "summaries of the confidence, where there are more than two classes"
-            got = f"multiclass={model.summary.multiclass!r} for {plain(key)}"
-            raise invalid_input(expected=rule, got=got, hint="Summarise with multiclass='auto'")
-    return models
-
-
-def grades_of_models(models: Mapping[str, Model], grades: Any) -> dict[str, GradeCalibration]:
-    """The rating grades of each model."""
-    bands = grades_of(grades)
-    for model in models.values():
-        if not model.two_classes:
-            got = f"{len(model.classes)}"
-            cure = "Leave grades out, or pass the probability of one class and y == label"
-            raise invalid_input(
-                expected="two classes, whose probability has grades", got=got, hint=cure
-            )
-    return {name: model.graded(bands) for name, model in models.items()}
-
-
-def require_predictions(
-    models: Mapping[str, Model], cure: str, what: str
-) -> "dict[str, Predictions]":
-    """The rows of all models, which `what` needs."""
-    all_predictions = {
-        name: model.predictions for name, model in models.items() if model.predictions is not None
-    }
-    if len(all_predictions) < len(models):
-        raise invalid_input(
-            expected=f"labels and probabilities of each row, for {what}", got="summaries", hint=cure
-        )
-    return all_predictions
-
-
-def features_of(models: Mapping[str, Model], features: Any) -> dict[str, LossDecomposition | None]:
-    """What a better use of the features gains, for each model; None where the rows are too few."""
-    all_predictions = require_predictions(models, "Pass y_proba, or leave features out", "features")
-    return {
-        name: decompose_by_features(predictions, features)
-        if enough_for_features(predictions)
-        else None
-        for name, predictions in all_predictions.items()
-    }
-
-
-def loss_of_scikit_learn(predictions: "Predictions", given: object) -> float | None:
-    """`sklearn.metrics.log_loss` of the probabilities as given, where it differs from ours.
-
-    It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in
-    float16.
-    """
-    kind = getattr(given, "dtype", None)  # of a table the one of all its columns
-    kinds = set(getattr(given, "dtypes", [kind]) if kind is None else [kind])
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind not in (np.float16, np.float32):
-        return None
-    own = LogLoss().of_rows(predictions.proba, predictions.codes)
-    theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
-    return predictions.mean(theirs) if (theirs < own).any() else None

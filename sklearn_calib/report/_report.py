@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import check_count, require, unknown_name
+from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import html_of, in_notebook, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
-from ..decomposition import LossDecomposition
+from ..decomposition import LossDecomposition, decompose_by_features, enough_for_features
 from ..exceptions import invalid_input
-from ..groups import GradeCalibration, GroupCalibration
+from ..groups import GradeCalibration, GroupCalibration, audit_predictions, grades_of
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
 from ._models import Model
@@ -59,12 +60,12 @@ class CalibrationReport(WrittenReport):
         "Would recalibration help?", for each model; None before `advise` has been called, and
         where some class has fewer than five rows.
     groups : dict of str to GroupCalibration
-        The audit of the groups of each model at level 0.95, where ``by=`` was given; else empty.
+        The audit of the groups of each model at level 0.95, after `add_groups`; else empty.
     features : dict of str to LossDecomposition or None
-        Of the log loss, with what a better use of the features gains, where ``features=`` was
-        given; None where the rows are too few to say.
+        Of the log loss, with what a better use of the features gains, after `add_features`; None
+        if the rows are too few to say.
     grades : dict of str to GradeCalibration
-        The rating grades of each model, where ``grades=`` was given; else empty. What you put here,
+        The rating grades of each model, after `add_grades`; else empty. What you put here,
         ``report.grades[model] = grade_calibration(...)`` with options of your own, is shown too.
     n_clusters : int or None
         Clusters of rows, where ``groups=`` was given: intervals, p-values, verdict and advice count
@@ -90,6 +91,7 @@ class CalibrationReport(WrittenReport):
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
     _seed: int = field(repr=False, default=0)
+    _clustered_by: str | None = field(repr=False, default=None)
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
@@ -154,8 +156,149 @@ class CalibrationReport(WrittenReport):
         for number, name in enumerate(missing):
             step = progress and partial(_part_of, progress, number, len(missing))
             self.advice[name] = advise(self._models[name], self._seed, self._codes[name], step)
-        self.__dict__.pop("verdicts", None)
+        self._discard_verdicts()
         return self.advice
+
+    def add_groups(self, by: Any) -> dict[str, GroupCalibration]:
+        """Audit groups of the rows, and what any two of them have in common.
+
+        Parameters
+        ----------
+        by : table, dict of columns or list of masks
+            A row for each row of `y_true`, as `group_calibration` takes it with ``depth=2``.
+
+        Returns
+        -------
+        groups : dict of str to GroupCalibration
+            The attribute `groups`, which replaces groups that were added before. The verdict and
+            all that is written have them from now on, as with ``calibration_report(by=)``.
+
+        Raises
+        ------
+        ValueError
+            A report on summaries or on clusters of rows, or groups of other rows.
+
+        Examples
+        --------
+        >>> from sklearn_calib.report import calibration_report
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> proba, y = make_overconfident(2, 500)
+        >>> report = calibration_report(y, proba, n_resamples=20)
+        >>> groups = report.add_groups({"site": ["north", "south"] * 250})
+        >>> [row.group for row in groups["model"].rows]
+        ['all rows', 'site = north', 'site = south']
+        """
+        rows = self._require_rows("by", "Pass y_proba, or summarise with by=")
+        self.groups = {
+            name: audit_predictions(predictions, by, depth=2, level=1 - SIGNIFICANCE)
+            for name, predictions in rows.items()
+        }
+        self._discard_verdicts()
+        return self.groups
+
+    def add_features(self, features: Any) -> dict[str, LossDecomposition | None]:
+        """Find out whether a better use of the features would help.
+
+        Parameters
+        ----------
+        features : table of shape (n_samples, n_features)
+            A row for each row of `y_true`, as `decompose_loss` takes it, which has the cost.
+
+        Returns
+        -------
+        features : dict of str to LossDecomposition or None
+            The attribute `features`, which replaces features that were added before. The verdict
+            says from now on whether to recalibrate or to retrain, as with
+            ``calibration_report(features=)``.
+
+        Raises
+        ------
+        ValueError
+            A report on summaries or on clusters of rows, or features of other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_calib.report import calibration_report
+        >>> y, proba = np.tile([0, 0, 1, 1], 50), np.tile([0.4, 0.6], 100)
+        >>> report = calibration_report(y, proba, n_resamples=20)
+        >>> report.add_features(y[:, None])["model"].action
+        'retrain'
+        """
+        rows = self._require_rows("features", "Pass y_proba, or leave features out")
+        found: dict[str, LossDecomposition | None] = dict.fromkeys(rows)
+        for name, predictions in rows.items():
+            if enough_for_features(predictions):
+                found[name] = decompose_by_features(predictions, features)
+        self.features = found
+        self._discard_verdicts()
+        return self.features
+
+    def add_grades(self, grades: Any) -> dict[str, GradeCalibration]:
+        """Test rating grades of two classes, as `grade_calibration` does.
+
+        Parameters
+        ----------
+        grades : Grades, sequence of edges, or dict
+            A dict has "edges" and "names".
+
+        Returns
+        -------
+        grades : dict of str to GradeCalibration
+            The attribute `grades`, which replaces grades that were added before. All that is
+            written has them from now on, as with ``calibration_report(grades=)``.
+
+        Raises
+        ------
+        ValueError
+            A report on clusters of rows or on more than two classes, weights that are not numbers
+            of rows, or edges that do not increase.
+
+        Examples
+        --------
+        >>> from sklearn_calib.report import calibration_report
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> proba, y = make_overconfident(2, 500)
+        >>> report = calibration_report(y, proba, n_resamples=20)
+        >>> len(report.add_grades([0.2, 0.5, 0.8])["model"].rows)
+        4
+        """
+        self._check_independent("grades")
+        bands = grades_of(grades)
+        for model in self._models.values():
+            if not model.two_classes:
+                raise invalid_input(
+                    expected="two classes, whose probability has grades",
+                    got=f"{len(model.classes)}",
+                    hint="Leave grades out, or pass the probability of one class and y == label",
+                )
+        self.grades = {name: model.graded(bands) for name, model in self._models.items()}
+        return self.grades
+
+    def _check_independent(self, argument):
+        """Raise ValueError for clusters, which what `argument` adds would not allow for."""
+        if self._clustered_by is not None:
+            raise invalid_input(
+                expected=f"{self._clustered_by} without by, features, grades",
+                got=f"also {argument}",
+                hint="Its intervals would take the rows for independent: leave one of the two out",
+            )
+
+    def _require_rows(self, argument, hint):
+        """Return the predictions of each model; raise ValueError for clusters and summaries."""
+        self._check_independent(argument)
+        rows = {name: model.predictions for name, model in self._models.items()}
+        if any(predictions is None for predictions in rows.values()):
+            raise invalid_input(
+                expected=f"labels and probabilities of each row, for {argument}",
+                got="summaries",
+                hint=hint,
+            )
+        return rows
+
+    def _discard_verdicts(self):
+        """Have the verdicts computed again, as soon as they are asked for."""
+        self.__dict__.pop("verdicts", None)
 
     def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
         """Bins of equal mass: counts, mean prediction, frequency, its interval, and their ratio.
