@@ -281,8 +281,8 @@ def test_the_metric_checks_can_fail():
     from sklearn_calib.metrics import brier_loss, metric
 
     @metric(range=(0, 1))
-    def unweighted(case):
-        return brier_loss.evaluate(case.with_weight(np.ones(len(case.codes))))
+    def unweighted(predictions):
+        return brier_loss.evaluate(predictions.with_weight(np.ones(len(predictions.codes))))
 
     with pytest.raises(AssertionError, match="check_"):
         check_contract(unweighted)

@@ -297,9 +297,9 @@ def test_a_calibrated_model_is_not_marked_and_another_is(tmp_path):
 
 def test_the_mark_knows_which_way_is_better(monkeypatch):
     @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
-    def skill(case):
+    def skill(predictions):
         """One less the Brier loss."""
-        return 1 - brier_loss.evaluate(case)
+        return 1 - brier_loss.evaluate(predictions)
 
     monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 1000)
