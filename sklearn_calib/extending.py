@@ -22,13 +22,24 @@ from .maps import (
     invalid_field,
     schema_field,
 )
-from .metrics import BinaryProblem, Measure, Predictions, ProperLoss, all_losses, metric
+from .metrics import (
+    BinaryOptions,
+    BinaryProblem,
+    Measure,
+    Predictions,
+    ProperLoss,
+    SharedOptions,
+    all_losses,
+    binary_measure,
+    measure,
+)
 from .recalibrators import Capabilities, Recalibrator
 from .staging import Staging, register_staging, staging_of
 from .testing import check_contract, contract_checks
 
 __all__ = [
     "LOGIT",
+    "BinaryOptions",
     "BinaryProblem",
     "CalibrationMap",
     "Capabilities",
@@ -41,15 +52,17 @@ __all__ = [
     "Predictions",
     "ProperLoss",
     "Recalibrator",
+    "SharedOptions",
     "SoftmaxAffine",
     "Staging",
     "all_losses",
+    "binary_measure",
     "check_contract",
     "check_same_length",
     "contract_checks",
     "invalid_field",
     "invalid_input",
-    "metric",
+    "measure",
     "read_labels",
     "read_proba",
     "register_staging",

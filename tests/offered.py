@@ -29,10 +29,11 @@ RETURNED = {
     "null_distribution",
     "linear": "AngleEstimate",
     "meta": "CalibratedPair",
-    "metrics": "BinaryProblem BrierLoss CalibrationWitness Predictions Cells CumulativeDifferences "
-    "CurveRows DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec ProbabilityScorer "
-    "ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss all_losses validate_predictions "
-    "curve_of validate_multilabel",
+    "metrics": "BinaryProblem BrierLoss CalibrationWitness Cells CumulativeDifferences CurveRows "
+    "DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec Predictions "
+    "ProbabilityScorer ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss "
+    "all_losses binary_measure curve_of measure validate_multilabel "
+    "validate_predictions",
     "monitoring": "Alarm Diagnosis MonitorHistory SafeTestResult ShiftRegion",
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "

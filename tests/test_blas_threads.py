@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_calib._blas_threads import limit_blas_threads, single_blas_thread
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.metrics import metric
+from sklearn_calib.metrics import measure
 from sklearn_calib.recalibrators import Identity
 
 
@@ -63,7 +63,7 @@ def test_the_number_comes_back_after_an_error_and_after_fits_at_once():
 def test_measures_and_predictions_too(monkeypatch):
     seen = []
 
-    @metric()
+    @measure()
     def looking(predictions):
         seen.append(threads())
         return 0.0

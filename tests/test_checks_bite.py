@@ -21,9 +21,10 @@ from sklearn_calib.metrics import (
     LogLoss,
     Measure,
     ProperLoss,
+    binary_measure,
     brier_loss,
     calibration_error,
-    metric,
+    measure,
 )
 from sklearn_calib.recalibrators import (
     Capabilities,
@@ -328,11 +329,11 @@ class UndocumentedParameter(PlattScaling):
 # -- measures -------------------------------------------------------------------------------------
 
 
-def measure(check, **declared):
+def planted_measure(check, decorator=measure, **declared):
     """Make a measure of a function and register it as wrong."""
 
     def register(function):
-        planted = metric(**declared)(function)
+        planted = decorator(**declared)(function)
         assert isinstance(planted, Measure)
         MEASURES.append(pytest.param(planted, check, id=function.__name__))
         return planted
@@ -343,58 +344,58 @@ def measure(check, **declared):
 BINARY = ("confidence", "top_label", "classwise")
 
 
-@measure("check_weights_repeat", range=(0, 2))
-def ignores_weights(case):
-    return brier_loss.evaluate(case.with_weight(np.ones(len(case.codes))))
+@planted_measure("check_weights_repeat", range=(0, 2))
+def ignores_weights(predictions):
+    return brier_loss.evaluate(predictions.with_weight(np.ones(len(predictions.codes))))
 
 
-@measure("check_range", range=(0, 0.5))
-def leaves_its_range(case):
-    return brier_loss.evaluate(case)
+@planted_measure("check_range", range=(0, 0.5))
+def leaves_its_range(predictions):
+    return brier_loss.evaluate(predictions)
 
 
-@measure("check_range", range=(0, 2), greater_is_better=True)
-def has_the_wrong_sign(case):
-    return brier_loss.evaluate(case)
+@planted_measure("check_range", range=(0, 2), greater_is_better=True)
+def has_the_wrong_sign(predictions):
+    return brier_loss.evaluate(predictions)
 
 
-@measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
-def has_no_top_label(case, *, multiclass="auto"):
+@planted_measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
+def has_no_top_label(predictions, *, multiclass="auto"):
     if multiclass == "top_label":
         raise ValueError("has_no_top_label: expected another option, got 'top_label'. Choose one.")
-    return calibration_error.evaluate(case, multiclass=multiclass)
+    return calibration_error.evaluate(predictions, multiclass=multiclass)
 
 
-@measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
-def treats_all_options_alike(case, *, multiclass="auto"):
-    calibration_error.evaluate(case, multiclass=multiclass)
-    return calibration_error.evaluate(case)
+@planted_measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
+def treats_all_options_alike(predictions, *, multiclass="auto"):
+    calibration_error.evaluate(predictions, multiclass=multiclass)
+    return calibration_error.evaluate(predictions)
 
 
-@measure("check_proper", range=(0, 2), proper=True)
-def is_not_proper(case):
-    true = np.asarray(case.proba)[np.arange(len(case.codes)), case.codes]
-    return case.mean(1 - true)
+@planted_measure("check_proper", range=(0, 2), proper=True)
+def is_not_proper(predictions):
+    true = np.asarray(predictions.proba)[np.arange(len(predictions.codes)), predictions.codes]
+    return predictions.mean(1 - true)
 
 
-@measure("check_argument_in_errors", range=(0, 1))
-def ignores_a_wrong_option(case, *, power=1):
-    return brier_loss.evaluate(case)
+@planted_measure("check_argument_in_errors", range=(0, 1))
+def ignores_a_wrong_option(predictions, *, power=1):
+    return brier_loss.evaluate(predictions)
 
 
-@measure("check_cells", range=(0, 1), multiclass=BINARY, cells=True)
+@planted_measure("check_cells", binary_measure, range=(0, 1), cells=True)
 def reads_the_rows(problem):
     return float(np.mean(np.abs(problem.hit - problem.score)))
 
 
-@measure("check_perfect_value", range=(0, 2), perfect=1.0)
-def is_not_perfect(case):
-    return brier_loss.evaluate(case)
+@planted_measure("check_perfect_value", range=(0, 2), perfect=1.0)
+def is_not_perfect(predictions):
+    return brier_loss.evaluate(predictions)
 
 
-@measure("check_order", range=(0, 2))
-def depends_on_the_order(case):
-    return brier_loss.evaluate(case.take(slice(None, None, 2)))
+@planted_measure("check_order", range=(0, 2))
+def depends_on_the_order(predictions):
+    return brier_loss.evaluate(predictions.take(slice(None, None, 2)))
 
 
 # -- losses ---------------------------------------------------------------------------------------
@@ -747,8 +748,8 @@ IMPOSTORS = {
 @pytest.mark.parametrize("check", IMPOSTORS)
 def test_wrong_calls_of_a_measure(check):
     """Each check by itself, of two and of four classes; and the right measure passes it."""
-    for measure, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):
-        checks = [each for each in contract_checks(measure) if each[0].startswith(check + "[")]
+    for one, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):
+        checks = [each for each in contract_checks(one) if each[0].startswith(check + "[")]
         assert len(checks) == 2
         assert len(failures(checks)) == 2 * fails
 

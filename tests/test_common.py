@@ -278,9 +278,9 @@ def test_the_checks_can_fail():
 
 
 def test_the_metric_checks_can_fail():
-    from sklearn_calib.metrics import brier_loss, metric
+    from sklearn_calib.metrics import brier_loss, measure
 
-    @metric(range=(0, 1))
+    @measure(range=(0, 1))
     def unweighted(predictions):
         return brier_loss.evaluate(predictions.with_weight(np.ones(len(predictions.codes))))
 

@@ -39,7 +39,7 @@ ELSEWHERE = {
     **dict.fromkeys(("to_code", "to_sql", "to_onnx", "to_json", "to_dict"), "text: tests/export"),
     **dict.fromkeys(("from_dict", "from_json", "simplify"), "documents: tests/export"),
     **dict.fromkeys(("summarize", "find_classes"), "tables: tests/summary"),
-    "as_eval_metric": "gives a function",
+    **dict.fromkeys(("as_eval_metric", "measure", "binary_measure"), "give a function"),
     **dict.fromkeys(("get_loss", "get_scorer", "get_recalibrator"), "give an object"),
     "lower_distance_to_calibration": "its interval has the same options",
     **dict.fromkeys(("calibration_report", "multilabel_report"), "tests/test_report*.py"),

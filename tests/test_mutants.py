@@ -353,7 +353,7 @@ MUTANTS = {
     ),
     "confidence_interval: a debiased measure as the value of infinitely many rows": Mutant(
         "inference._intervals",
-        "partial(function.evaluate_all_labels, **options)",
+        "partial(evaluate_population, function, **options)",
         "partial(function.evaluate, **options)",
         "inference/test_inversion.py::test_an_unbiased_estimate_below_zero_has_an_upper_end",
     ),

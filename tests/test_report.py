@@ -9,7 +9,7 @@ from scipy.stats import norm, sem
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import bootstrap_distribution, null_distribution
-from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, metric, validate_predictions
+from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, measure, validate_predictions
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._table import interval_of_draws
 from sklearn_calib.summary import CalibrationSummary
@@ -81,7 +81,7 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
 
 
 def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
-    @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
+    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
     def skill(predictions):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)
@@ -125,12 +125,12 @@ def test_auto_resamples_shrink_with_the_data(monkeypatch):
         """A measure that needs the rows: nothing says that they may be pooled."""
         return float(case.second.std())
 
-    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "spread", metric()(spread))
+    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "spread", measure()(spread))
     proba, y = make_overconfident(2, 200_000)
-    for measure, total in (("spread", 200), ("brier_loss", 400)):
+    for name, total in (("spread", 200), ("brier_loss", 400)):
         seen = []
         calibration_report(
-            y, proba, measures=[measure], progress=lambda done, total, seen=seen: seen.append(total)
+            y, proba, measures=[name], progress=lambda done, total, seen=seen: seen.append(total)
         )
         assert set(seen) == {total}  # half of each kind
 

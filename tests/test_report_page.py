@@ -14,7 +14,7 @@ from sklearn_calib import displays
 from sklearn_calib._kernels._picture_axes import LogitAxis
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
-from sklearn_calib.metrics import brier_loss, metric, reliability_curve
+from sklearn_calib.metrics import brier_loss, measure, reliability_curve
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._pictures import binned_error, classes_to_show, curves_of, rare
 from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
@@ -296,7 +296,7 @@ def test_a_calibrated_model_is_not_marked_and_another_is(tmp_path):
 
 
 def test_the_mark_knows_which_way_is_better(monkeypatch):
-    @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
+    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
     def skill(predictions):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)

@@ -828,7 +828,7 @@ def studies():
 
 @known("MetricSpec", "BetaFamilyLoss", "ProperLoss", "LogLoss")
 def measures_and_losses():
-    @metrics.metric(
+    @metrics.measure(
         greater_is_better=True, range=(0.25, 3.0), perfect=2.0, in_report=False, cells=True
     )
     def share_of_certain(predictions):

@@ -1,5 +1,7 @@
 """What decisions cost, and how confidence orders errors, as measures with scorers."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
@@ -8,19 +10,30 @@ from .._kernels._expected_metrics import choose_best_actions, get_costs
 from .._kernels._net_benefit import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
-from ..metrics import BinaryProblem, Predictions, metric
+from ..metrics import (
+    BinaryOptions,
+    BinaryProblem,
+    Predictions,
+    SharedOptions,
+    binary_measure,
+    measure,
+)
 from ._costs import canonical_costs
 from ._risk_coverage import levels_of
 
-_BINARY = ("confidence", "top_label", "classwise")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-@metric(range=(-np.inf, np.inf), in_report=False, cells=True)
-def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = None) -> float:
+@measure(range=(-np.inf, np.inf), in_report=False, cells=True)
+def expected_cost_score(
+    predictions: Predictions, *, costs: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute the mean cost per row of the actions that look cheapest by the probabilities.
 
     Parameters
     ----------
+    {shared_parameters}
     costs : array-like of shape (n_classes, n_actions), default=None
         ``costs[j, a]`` is the cost of action a where class j is true, as in
         `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
@@ -61,9 +74,13 @@ def expected_cost_score(predictions: Predictions, *, costs: ArrayLike | None = N
     )
 
 
-@metric(range=(0.0, 1.0), in_report=False, cells=True)
-def area_under_risk_coverage(predictions: Predictions) -> float:
+@measure(range=(0.0, 1.0), in_report=False, cells=True)
+def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedOptions]") -> float:
     """Compute the area under the risk-coverage curve (AURC), a mean of error rates.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------
@@ -92,14 +109,18 @@ def area_under_risk_coverage(predictions: Predictions) -> float:
     return area(mass, errors, are_counts(predictions.weight))
 
 
-@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
-def calibration_decision_loss(problem: BinaryProblem) -> float:
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+def calibration_decision_loss(problem: BinaryProblem, **shared: "Unpack[BinaryOptions]") -> float:
     """Compute the calibration decision loss (CDL): the largest loss by miscalibration.
 
     A user who acts on calibrated probabilities instead of the given ones gains something per row.
     How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the
     largest gain over all proper losses whose values for either label span at most 1. The calibrated
     probabilities are those of isotonic calibration on the same rows.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------

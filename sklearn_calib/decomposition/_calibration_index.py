@@ -8,11 +8,13 @@ from .._argument_checks import check_known, equals, unknown_name
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
-from ..metrics import BINARY, metric, validate_predictions
+from ..metrics import BinaryOptions, binary_measure, validate_predictions
 from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
 from ._in_sample import mapped
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..metrics import BinaryProblem
 
 _SUMMARIES = {"mean": "ici", "median": "e50", "q90": "e90", "max": "emax"}
@@ -140,12 +142,13 @@ def calibration_indices(
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def integrated_calibration_index(
     problem: "BinaryProblem",
     *,
     smoother: RecalibratorLike = "loess",
     summary: Literal["mean", "median", "q90", "max"] = "mean",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Compute the mean distance between the predictions and a smoothed calibration curve: ICI.
 
@@ -155,6 +158,7 @@ def integrated_calibration_index(
 
     Parameters
     ----------
+    {shared_parameters}
     smoother : str or recalibrator, default="loess"
         What estimates the frequency c(p). "loess": local quadratic regression with span 0.75,
         as published and as R's ``loess(y ~ p)``. "cox": logistic regression on the log-odds
@@ -220,14 +224,18 @@ def integrated_calibration_index(
     return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def e50_calibration_index(
-    problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
+    problem: "BinaryProblem",
+    *,
+    smoother: RecalibratorLike = "loess",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Compute the median distance between the predictions and a smoothed calibration curve: E50.
 
     Parameters
     ----------
+    {shared_parameters}
     smoother : str or recalibrator, default="loess"
         As in `integrated_calibration_index`.
 
@@ -251,14 +259,18 @@ def e50_calibration_index(
     return indices_of_problem(problem, smoother).e50
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def e90_calibration_index(
-    problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
+    problem: "BinaryProblem",
+    *,
+    smoother: RecalibratorLike = "loess",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Compute the 90 % quantile of the distances from a smoothed calibration curve: E90.
 
     Parameters
     ----------
+    {shared_parameters}
     smoother : str or recalibrator, default="loess"
         As in `integrated_calibration_index`.
 
@@ -282,9 +294,12 @@ def e90_calibration_index(
     return indices_of_problem(problem, smoother).e90
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def emax_calibration_index(
-    problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
+    problem: "BinaryProblem",
+    *,
+    smoother: RecalibratorLike = "loess",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Compute the largest distance between the predictions and a smoothed calibration curve: Emax.
 
@@ -292,6 +307,7 @@ def emax_calibration_index(
 
     Parameters
     ----------
+    {shared_parameters}
     smoother : str or recalibrator, default="loess"
         As in `integrated_calibration_index`.
 

@@ -3,21 +3,28 @@
 from typing import TYPE_CHECKING
 
 from .._typing import CV
-from ..metrics import BrierLoss, LogLoss, metric
+from ..metrics import BrierLoss, LogLoss, SharedOptions, measure
 from ._decompose import _refinement
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..metrics import Predictions
 
 
-@metric(in_report=False, cells=True)
+@measure(in_report=False, cells=True)
 def temperature_refinement_log_loss(
-    predictions: "Predictions", *, cv: CV = None, label_smoothing: bool = False
+    predictions: "Predictions",
+    *,
+    cv: CV = None,
+    label_smoothing: bool = False,
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the log loss after temperature scaling of the predictions.
 
     Parameters
     ----------
+    {shared_parameters}
     cv, label_smoothing
         As in `refinement_error`.
 
@@ -40,12 +47,15 @@ def temperature_refinement_log_loss(
     return _refinement(predictions, LogLoss(), cv=cv, smooth=label_smoothing)
 
 
-@metric(range=(0.0, 2.0), in_report=False, cells=True)
-def temperature_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
+@measure(range=(0.0, 2.0), in_report=False, cells=True)
+def temperature_refinement_brier(
+    predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute the Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
     ----------
+    {shared_parameters}
     cv : int, splitter or iterable, default=None
         As in `refinement_error`.
 
@@ -67,12 +77,15 @@ def temperature_refinement_brier(predictions: "Predictions", *, cv: CV = None) -
     return _refinement(predictions, BrierLoss(), cv=cv)
 
 
-@metric(in_report=False, cells=True)
-def isotonic_refinement_log_loss(predictions: "Predictions", *, cv: CV = None) -> float:
+@measure(in_report=False, cells=True)
+def isotonic_refinement_log_loss(
+    predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute the log loss after isotonic calibration of the predictions.
 
     Parameters
     ----------
+    {shared_parameters}
     cv : int, splitter or iterable, default=None
         As in `refinement_error`.
 
@@ -95,12 +108,15 @@ def isotonic_refinement_log_loss(predictions: "Predictions", *, cv: CV = None) -
     return _refinement(predictions, LogLoss(), "isotonic", cv)
 
 
-@metric(range=(0.0, 2.0), in_report=False, cells=True)
-def isotonic_refinement_brier(predictions: "Predictions", *, cv: CV = None) -> float:
+@measure(range=(0.0, 2.0), in_report=False, cells=True)
+def isotonic_refinement_brier(
+    predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute the Brier loss after isotonic calibration of the predictions.
 
     Parameters
     ----------
+    {shared_parameters}
     cv : int, splitter or iterable, default=None
         As in `refinement_error`.
 

@@ -9,12 +9,14 @@ from .._argument_checks import check_count, check_level, equals, is_number, unkn
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from .._validation import rows_per_weight
 from ..exceptions import invalid_input
-from ..metrics import BINARY, metric, validate_predictions
+from ..metrics import BINARY, JointOptions, binary_measure, validate_predictions
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
 from ._in_sample import mapped
 from ._intervals import mean_law
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..metrics import BinaryProblem, Predictions
 
 _MULTICLASS = (*BINARY, "canonical")
@@ -205,13 +207,7 @@ def _canonical(
     return _estimate(_of_vectors(predictions), norm, recalibrator, cv, direction)
 
 
-@metric(
-    range=(-2.0, 2.0),
-    multiclass=_MULTICLASS,
-    in_report=False,
-    canonical=_canonical,
-    plugin={"cv": 5},  # rows of one prediction in one fold
-)
+@binary_measure(range=(-2.0, 2.0), in_report=False, joint=_canonical)
 def variational_calibration_error(
     problem: "BinaryProblem",
     *,
@@ -219,6 +215,7 @@ def variational_calibration_error(
     recalibrator: RecalibratorLike | None = None,
     cv: CV = 5,
     direction: Literal["over", "under"] | None = None,
+    **shared: "Unpack[JointOptions]",
 ) -> float:
     """Compute a calibration error without bins: the mean distance from recalibrated scores.
 
@@ -231,6 +228,7 @@ def variational_calibration_error(
 
     Parameters
     ----------
+    {shared_parameters}
     norm : float, default=1
         From 1 to infinity: the norm of f - C, with ``multiclass="canonical"``. Of a two-class
         problem all norms are the same absolute difference.

@@ -24,6 +24,7 @@ from ._clusters import (
     reads_residuals,
     stretch,
 )
+from ._measure_forms import EVALUATE_DRAWS, evaluate_population
 from ._monte_carlo import missing_scores
 from ._resampling import (
     bootstrap_distribution,
@@ -291,9 +292,8 @@ def confidence_interval(
     else:
         law = _recalibrated(seen, recalibrator, unit, predictions)
         observed, simulate = _simulation(predictions, function, options, sample, draws)
-        line = partial(
-            _Line, predictions, partial(function.evaluate_all_labels, **options), simulate
-        )
+        whole = partial(evaluate_population, function, **options)
+        line = partial(_Line, predictions, whole, simulate)
         found = _inverted(line, predictions, law, observed, (1 - level) / 2, progress)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
@@ -408,21 +408,23 @@ def _simulation(predictions, function, options, sample, settings):
             return distribution_of_draws(draw, evaluate, **settings)
 
         return evaluate(predictions), of_cells
-    at_once = not options and function.of_events is not None
-    pooled = pooled_rows(predictions, _CELLS_OF_ROWS, always=True) if at_once else None
+    evaluate_draws = None if options else EVALUATE_DRAWS.get(function.spec.name)
+    pooled = None
+    if evaluate_draws is not None:
+        pooled = pooled_rows(predictions, _CELLS_OF_ROWS, always=True)
     if pooled is None:
         draw = partial(null_distribution, predictions, evaluate, **settings)
         return evaluate(predictions), lambda truth: draw(law=truth)
 
-    def of_events(truth):
+    def draw_events(truth):
         rows, cells = pooled.of_law(truth), (pooled.score, pooled.mass)
 
         def batch(size, rng):
-            return function.of_events(*cells, rows.events(size, rng))
+            return evaluate_draws(*cells, rows.events(size, rng))
 
         return values_of_batches(batch, **settings)
 
-    return evaluate(pooled.predictions), of_events
+    return evaluate(pooled.predictions), draw_events
 
 
 def _inverted(line, predictions, law, observed, tail, progress):
@@ -483,8 +485,8 @@ def _shifted(predictions, size):
 class _Line:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
-    def __init__(self, predictions, evaluate_all_labels, simulate, law):
-        self.predictions, self.evaluate_all_labels = predictions, evaluate_all_labels
+    def __init__(self, predictions, evaluate_population, simulate, law):
+        self.predictions, self.evaluate_population = predictions, evaluate_population
         self.plain = np.asarray(predictions.proba)
         self.step = law - self.plain
         self.simulated = cache(lambda t: simulate(self.truth(t)))
@@ -503,7 +505,7 @@ class _Line:
             self.predictions.classes,
         )
         everything.items = np.tile(np.arange(len(self.plain)), k)  # copies are no further rows
-        value = self.evaluate_all_labels(everything)
+        value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
     def first(self, too_small):

@@ -30,14 +30,17 @@ from ._lower_distance import lower_distance_to_calibration as lower_distance_to_
 from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
 from ._lp_calibration import lp_calibration_error as lp_calibration_error
 from ._lp_calibration import lp_calibration_test
+from ._measure import BinaryOptions as BinaryOptions
+from ._measure import JointOptions as JointOptions
 from ._measure import Measure as Measure
 from ._measure import MetricSpec as MetricSpec
-from ._measure import metric
-from ._pooled_predictions import CurveOfCells as CurveOfCells
-from ._pooled_predictions import PooledPredictions as PooledPredictions
+from ._measure import SharedOptions as SharedOptions
+from ._measure import binary_measure as binary_measure
+from ._measure import measure as measure
 from ._predictions import BINARY as BINARY
 from ._predictions import BinaryProblem as BinaryProblem
 from ._predictions import Cells as Cells
+from ._predictions import PooledPredictions as PooledPredictions
 from ._predictions import Predictions as Predictions
 from ._predictions import validate_multilabel as validate_multilabel
 from ._predictions import validate_predictions as validate_predictions
@@ -48,6 +51,7 @@ from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss
 from ._proper import ranked_probability_score as ranked_probability_score
 from ._proper import spherical_loss as spherical_loss
+from ._reliability import CurveOfCells as CurveOfCells
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import ReliabilityCurves as ReliabilityCurves
@@ -79,7 +83,7 @@ def _import_measures() -> None:
 
 
 def register(things: _Iterable[object]) -> list[str]:
-    """Add the measures among `things` (what `metric` decorated) to the registry.
+    """Add the measures among `things` to the registry.
 
     Returns their names, sorted. A sub-package calls it once with what its import lines brought; it
     has a module `_measures`, by which it is found.
@@ -202,7 +206,6 @@ __all__ = [
     "get_scorer",
     "lower_distance_interval",
     "lp_calibration_test",
-    "metric",
     "reliability_curve",
     *_OWN,
 ]

@@ -15,11 +15,13 @@ from .._kernels._binning import (
 )
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
-from ._measure import metric
+from ._measure import SharedOptions, measure
 from ._predictions import BINARY, MANY_ROWS
 from ._reliability import checked_bins
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import Predictions
 
 OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
@@ -30,7 +32,7 @@ _OPTIONS = {
 }
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False})
+@measure(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def calibration_error(
     predictions: "Predictions",
     *,
@@ -40,11 +42,13 @@ def calibration_error(
     multiclass: Multiclass = "auto",
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the distance between predicted probabilities and frequencies over bins.
 
     Parameters
     ----------
+    {shared_parameters}
     norm : {"l1", "l2", "max"}, default="l1"
         Mean, root mean square or maximum of the bins' gaps.
     strategy : {"quantile", "uniform"}, default="quantile"
@@ -194,30 +198,7 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-def _gaps_of_draws(score, mass, events, n_bins=15):
-    """Compute absolute mean residuals of bins of many draws, (n_draws, n_bins), and masses."""
-    starts = find_bin_starts(mass, n_bins)
-    of_bins, total = sum_runs(starts, mass, events - mass * score)
-    filled = of_bins > 0
-    return np.abs(total[:, filled]) / of_bins[filled], of_bins[filled]
-
-
-def _mean_gaps(score, mass, events):
-    gaps, of_bins = _gaps_of_draws(score, mass, events)
-    return gaps @ of_bins / of_bins.sum()
-
-
-def _largest_gaps(score, mass, events):
-    return _gaps_of_draws(score, mass, events)[0].max(axis=1)
-
-
-@metric(
-    range=(0.0, 1.0),
-    multiclass=BINARY,
-    cells=True,
-    plugin={"debias": False},
-    of_events=_mean_gaps,
-)
+@measure(range=(0.0, 1.0), multiclass=BINARY, cells=True)
 def expected_calibration_error(
     predictions: "Predictions",
     *,
@@ -226,11 +207,13 @@ def expected_calibration_error(
     multiclass: Multiclass = "auto",
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the mean gap of prediction and frequency over bins: the error of norm "l1".
 
     Parameters
     ----------
+    {shared_parameters}
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
         bins are closed on the right; empty bins weigh nothing.
@@ -261,18 +244,20 @@ def expected_calibration_error(
     return _error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, of_events=_largest_gaps)
+@measure(range=(0.0, 1.0), multiclass=BINARY, cells=True)
 def maximum_calibration_error(
     predictions: "Predictions",
     *,
     strategy: Strategy = "quantile",
     n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the largest gap of prediction and frequency over bins: the error of norm "max".
 
     Parameters
     ----------
+    {shared_parameters}
     strategy, n_bins
         As in `expected_calibration_error`.
 

@@ -7,10 +7,11 @@ from scipy.fft import dct, idct
 
 from .._argument_checks import is_number
 from ..exceptions import invalid_input
-from ._measure import metric
-from ._predictions import BINARY
+from ._measure import BinaryOptions, binary_measure
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 _CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
@@ -21,9 +22,9 @@ _LEAST, _START = 1e-9, 0.02  # bandwidths
 _EXPONENTS = -((np.pi * np.arange(_CELLS)) ** 2) / 2
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def convolved_calibration_error(
-    problem: "BinaryProblem", *, bandwidth: float | None = None
+    problem: "BinaryProblem", *, bandwidth: float | None = None, **shared: "Unpack[BinaryOptions]"
 ) -> float:
     """Compute the error of smoothed residuals, at the bandwidth that equals the error itself.
 
@@ -33,6 +34,7 @@ def convolved_calibration_error(
 
     Parameters
     ----------
+    {shared_parameters}
     bandwidth : float, default=None
         A given standard deviation of the Gaussian instead.
 

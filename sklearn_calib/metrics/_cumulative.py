@@ -7,11 +7,13 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._typing import ArrayLike, FloatArray, Multiclass
-from ._measure import metric
-from ._predictions import BINARY, validate_predictions
+from ._measure import BinaryOptions, binary_measure
+from ._predictions import validate_predictions
 from ._two_bin import average_of_two_bins, expected_two_bins
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 _STATISTICS = ("range", "mad")
@@ -122,9 +124,12 @@ def cumulative_differences(
     return found[0] if len(found) == 1 else found
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
 def cumulative_calibration_error(
-    problem: "BinaryProblem", *, statistic: Literal["range", "mad"] = "range"
+    problem: "BinaryProblem",
+    *,
+    statistic: Literal["range", "mad"] = "range",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Range or maximum of the cumulative sums of event minus score (ECCE): no bins, no bandwidth.
 
@@ -134,6 +139,7 @@ def cumulative_calibration_error(
 
     Parameters
     ----------
+    {shared_parameters}
     statistic : {"range", "mad"}, default="range"
         ECCE-R, or ECCE-MAD, the same over the intervals that start at the smallest score.
 

@@ -6,21 +6,25 @@ import numpy as np
 
 from .._argument_checks import is_number
 from ..exceptions import invalid_input
-from ._measure import metric
-from ._predictions import BINARY
+from ._measure import BinaryOptions, binary_measure
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 _KEPT_CELLS = 1 << 14  # up to here resamples share the orders of all widths: a few megabytes
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
-def random_interval_calibration_error(problem: "BinaryProblem", *, width: float = 0.1) -> float:
+@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+def random_interval_calibration_error(
+    problem: "BinaryProblem", *, width: float = 0.1, **shared: "Unpack[BinaryOptions]"
+) -> float:
     """Binned calibration error with equal widths, averaged over all shifts of the bins.
 
     Parameters
     ----------
+    {shared_parameters}
     width : float, default=0.1
         Of the intervals, from 1e-6 to 1.
 
@@ -52,11 +56,17 @@ def random_interval_calibration_error(problem: "BinaryProblem", *, width: float 
     return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
 
 
-@metric(range=(0.0, 2.0), multiclass=BINARY, in_report=False, cells=True)
-def interval_calibration_error(problem: "BinaryProblem") -> float:
+@binary_measure(range=(0.0, 2.0), in_report=False, cells=True)
+def interval_calibration_error(
+    problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]"
+) -> float:
     """Interval calibration error: binned error plus bin width, at the width where the sum is least.
 
     The smallest of `random_interval_calibration_error` + width over the widths 1, 1/2, 1/4, ...
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------

@@ -13,10 +13,11 @@ from .._kernels._pairs_of_rows import (
     median_bandwidth,
 )
 from ..exceptions import invalid_input
-from ._measure import metric
-from ._predictions import BINARY
+from ._measure import JointOptions, binary_measure
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem, Predictions
 
 _ESTIMATORS = ("auto", "biased", "unbiased", "linear")
@@ -90,20 +91,14 @@ def _neighbours(proba, bandwidth):
     return kernel_of_neighbours(np.asarray(proba), bandwidth)
 
 
-@metric(
-    range=(-2.0, 2.0),
-    multiclass=(*BINARY, "canonical"),
-    in_report=False,
-    cells=True,
-    canonical=_canonical,
-    plugin={"estimator": "biased"},
-)
+@binary_measure(range=(-2.0, 2.0), in_report=False, cells=True, joint=_canonical)
 def kernel_calibration_error(
     problem: "BinaryProblem",
     *,
     kernel: Literal["laplace"] = "laplace",
     bandwidth: float | Literal["median"] = 1.0,
     estimator: Literal["auto", "biased", "unbiased", "linear"] = "auto",
+    **shared: "Unpack[JointOptions]",
 ) -> float:
     """Kernel calibration error with the Laplace kernel, without bins, computed exactly.
 
@@ -114,6 +109,7 @@ def kernel_calibration_error(
 
     Parameters
     ----------
+    {shared_parameters}
     kernel : {"laplace"}, default="laplace"
         exp(-abs(p - q) / bandwidth), of whole vectors with half the sum of the absolute
         differences. With it the error of two classes is 0 only for calibrated predictions, and

@@ -7,7 +7,7 @@ import numpy as np
 from .._simplex_array import apply_softmax, log_proba
 from .._typing import FloatArray, IntArray
 from ..exceptions import invalid_input
-from ._measure import Measure, metric
+from ._measure import Measure, measure
 
 if TYPE_CHECKING:
     from . import Predictions
@@ -160,12 +160,17 @@ class MeanLoss(Measure):
 
     def __init__(self, loss: ProperLoss) -> None:
         def mean_loss(predictions):
-            """The mean of a proper loss."""
+            """Mean of a proper loss.
+
+            Parameters
+            ----------
+            {shared_parameters}
+            """
             loss.check_classes(len(predictions.classes))
             return loss.mean(predictions)
 
         mean_loss.__name__ = mean_loss.__qualname__ = loss.name
-        super().__init__(mean_loss, metric(loss=loss, in_report=False)(mean_loss).spec)
+        super().__init__(mean_loss, measure(loss=loss, in_report=False)(mean_loss).spec)
         self.loss = loss
 
     def __reduce__(self) -> Any:

@@ -7,10 +7,12 @@ import numpy as np
 from .._argument_checks import check_known, is_number
 from .._typing import ArrayLike, Multiclass
 from ..exceptions import invalid_input
-from ._measure import metric
-from ._predictions import BINARY, validate_predictions
+from ._measure import BinaryOptions, binary_measure
+from ._predictions import validate_predictions
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 _METHODS = ("linear_program", "rounded")
@@ -32,17 +34,13 @@ class DistanceInterval(NamedTuple):
     bound: float
 
 
-@metric(
-    range=(0.0, 1.0),
-    multiclass=BINARY,
-    cells=True,
-    moved={"return_bound": "lower_distance_interval"},
-)
+@binary_measure(range=(0.0, 1.0), cells=True)
 def lower_distance_to_calibration(
     problem: "BinaryProblem",
     *,
     resolution: float | None = None,
     method: Literal["linear_program", "rounded"] = "linear_program",
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """How far the predictions have to be moved, on average, to become calibrated.
 
@@ -51,6 +49,7 @@ def lower_distance_to_calibration(
 
     Parameters
     ----------
+    {shared_parameters}
     resolution : float in [1e-6, 1], default=None
         Spacing of the grid of calibrated predictions, where it is to be uniform; the predictions
         are moved to it. None: the predictions themselves, and multiples of 1/64 where these are

@@ -10,10 +10,12 @@ from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import SLACK, read_proba
 from ..exceptions import invalid_input
-from ._measure import metric
+from ._measure import SharedOptions, measure
 from ._predictions import validate_predictions
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import Predictions
 
 _BLOCK_NUMBERS = 2**20  # checked at a time
@@ -60,14 +62,8 @@ def _unconverted(y_proba):
     return table
 
 
-@metric(
-    range=(-1.5, 2.0),
-    multiclass=("canonical",),
-    in_report=False,
-    cells=True,
-    validate=_unconverted,
-    plugin={"estimator": "plugin"},
-    moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
+@measure(
+    range=(-1.5, 2.0), multiclass=("canonical",), in_report=False, cells=True, validate=_unconverted
 )
 def lp_calibration_error(
     predictions: "Predictions",
@@ -75,6 +71,7 @@ def lp_calibration_error(
     p: float = 2.0,
     n_levels: int = 20,
     estimator: Literal["plugin", "unbiased"] = "plugin",
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Calibration error of all classes at once, over cells of rows whose rounded vectors are equal.
 
@@ -86,6 +83,7 @@ def lp_calibration_error(
 
     Parameters
     ----------
+    {shared_parameters}
     p : float, default=2
         From 1 to infinity. 1 is the expected calibration error of cells, which nearly all hold one
         row when there are many classes: never show it without `lp_calibration_test`.

@@ -413,6 +413,42 @@ class Predictions:
         return list(problems)
 
 
+class PooledPredictions:
+    """What samples of cells have in common: the cells as `Predictions` of the labels 0 and 1.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_cells, 2)
+        Probabilities of both labels, cells in increasing order of the second.
+    counts, weight, squares : ndarray of shape (n_cells, 2)
+        Numbers of rows with label 0 and 1, sums of their weights and squared weights.
+    n_clusters : int or None
+        The number of clusters that the rows belong to; None where they are independent.
+    """
+
+    proba: FloatArray
+    counts: AnyArray
+    weight: FloatArray
+    squares: FloatArray
+    n_clusters: int | None = None
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """The cells as `Predictions` of the labels 0 and 1: two rows each, one a label."""
+        codes = np.tile(np.arange(2), len(self.proba))
+        predictions = Predictions(
+            np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2)
+        )
+        predictions.problems()  # sorted once for all that is drawn
+        return predictions
+
+    @cached_property
+    def filled(self) -> tuple[Predictions, FloatArray]:
+        """The entries of `predictions` that have rows, and their summed squared weights."""
+        kept = np.flatnonzero(self.counts.ravel())
+        return self.predictions.take(kept), self.squares.ravel()[kept]
+
+
 def validate_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,

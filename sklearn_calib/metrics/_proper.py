@@ -9,9 +9,11 @@ from .._simplex_array import LARGEST_LOG_LOSS, compute_log_losses, log_proba
 from .._typing import ArrayLike, FloatArray, IntArray
 from .._validation import order_scale_columns
 from ._loss import ProperLoss
-from ._measure import metric
+from ._measure import SharedOptions, measure
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import Predictions
 
 
@@ -127,9 +129,13 @@ class SphericalLoss(ProperLoss):
 LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
 
 
-@metric(loss=LOG, cells=True)
-def log_loss(predictions: "Predictions") -> float:
+@measure(loss=LOG, cells=True)
+def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean negative log-probability of the true class.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------
@@ -158,11 +164,15 @@ def log_loss(predictions: "Predictions") -> float:
     return LOG.mean(predictions)
 
 
-@metric(loss=BRIER, cells=True)
-def brier_loss(predictions: "Predictions") -> float:
+@measure(loss=BRIER, cells=True)
+def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean squared distance between probabilities and outcomes.
 
     Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------
@@ -184,9 +194,13 @@ def brier_loss(predictions: "Predictions") -> float:
     return BRIER.mean(predictions)
 
 
-@metric(loss=SPHERICAL, in_report=False, cells=True)
-def spherical_loss(predictions: "Predictions") -> float:
+@measure(loss=SPHERICAL, in_report=False, cells=True)
+def spherical_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute minus the mean cosine of the angle between probabilities and outcomes.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------
@@ -209,9 +223,9 @@ def spherical_loss(predictions: "Predictions") -> float:
     return SPHERICAL.mean(predictions)
 
 
-@metric(range=(0.0, 1.0), proper=True, in_report=False, cells=True)
+@measure(range=(0.0, 1.0), proper=True, in_report=False, cells=True)
 def ranked_probability_score(
-    predictions: "Predictions", *, order: ArrayLike | None = None
+    predictions: "Predictions", *, order: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
 ) -> float:
     """Compute the Brier loss for ordered classes, in which near misses cost less.
 
@@ -222,6 +236,7 @@ def ranked_probability_score(
 
     Parameters
     ----------
+    {shared_parameters}
     order : array-like of shape (n_classes,), default=None
         All classes from the lowest to the highest, such as ``["poor", "fair", "good"]``, whatever
         the order of the columns.

@@ -248,6 +248,23 @@ class _ProblemRows:
         return self.weight * drawn, self.hits * drawn
 
 
+class CurveOfCells:
+    """A sample of cells as `CurveRows`: drawn as its rows, or its clusters of rows, would be."""
+
+    def __init__(self, sample: Any, title: str) -> None:
+        self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
+        self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
+        self.title, self._sample = title, sample
+        self.share_intervals = None if sample.n_clusters is None else sample.share_intervals
+
+    def relabelled(self, rng: np.random.Generator) -> FloatArray:
+        return self._sample.relabelled(rng).weight[1::2]
+
+    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
+        return weight.sum(axis=1), weight[:, 1]
+
+
 def curve_of(
     rows: CurveRows,
     strategy: CurveStrategy,

@@ -6,10 +6,12 @@ import numpy as np
 
 from .._argument_checks import require
 from .._typing import ArrayLike, Axes, FloatArray, Multiclass
-from ._measure import metric
-from ._predictions import BINARY, validate_predictions
+from ._measure import BinaryOptions, binary_measure
+from ._predictions import validate_predictions
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 
@@ -80,27 +82,18 @@ class CalibrationWitness:
         return ax
 
 
-def _of_draws(score, mass, events):
-    from .._kernels._smooth_calibration import smooth_of_sorted
-
-    residuals = (events - mass * score) / mass.sum()
-    return np.array([smooth_of_sorted(score, residual) for residual in residuals])
-
-
-@metric(
-    range=(0.0, 1.0),
-    multiclass=BINARY,
-    cells=True,
-    of_events=_of_draws,
-    moved={"return_witness": "calibration_witness"},
-)
-def smooth_calibration_error(problem: "BinaryProblem") -> float:
+@binary_measure(range=(0.0, 1.0), cells=True)
+def smooth_calibration_error(problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]") -> float:
     """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
     their distribution, and 0 in the limit exactly for calibrated predictions. Half of it is a lower
     bound, twice it an upper bound of the distance to the nearest calibrated predictor
     (`lower_distance_to_calibration`). `calibration_witness` is the function w that attains it.
+
+    Parameters
+    ----------
+    {shared_parameters}
 
     Returns
     -------

@@ -6,10 +6,11 @@ import numpy as np
 
 from .._argument_checks import check_flag
 from .._typing import FloatArray
-from ._measure import metric
-from ._predictions import BINARY
+from ._measure import BinaryOptions, binary_measure
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import BinaryProblem
 
 
@@ -31,10 +32,10 @@ def expected_two_bins(problem: "BinaryProblem") -> float:
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
 
 
-@metric(
-    range=(-0.25, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False}
-)
-def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) -> float:
+@binary_measure(range=(-0.25, 1.0), in_report=False, cells=True)
+def averaged_two_bin_error(
+    problem: "BinaryProblem", *, debias: bool = False, **shared: "Unpack[BinaryOptions]"
+) -> float:
     """Compute the error of two bins, below and above a threshold, averaged over thresholds.
 
     Of a finite sample it is truthful: whatever the true probabilities are, no other predictions
@@ -44,6 +45,7 @@ def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) ->
 
     Parameters
     ----------
+    {shared_parameters}
     debias : bool, default=False
         Subtract the expected value for calibrated predictions, sum w^2 p (1 - p) / (sum w)^2, which
         depends on the predictions. The excess is 0 on average if they are calibrated, and then

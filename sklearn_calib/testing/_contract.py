@@ -22,7 +22,7 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
     thing : Recalibrator, Measure, ProperLoss, Display or classifier
         An unfitted recalibrator or classifier, which is cloned for each check; a classifier, whose
         adapter `register_staging` knows, has few stages, three or more. A function decorated with
-        `metric`. A loss. A display with something to show, at least one panel whose x and y
+        `measure`. A loss. A display with something to show, at least one panel whose x and y
         differ; copies of it are drawn, and the figures that this makes are closed.
     n_classes : sequence of int, default=None
         Numbers of classes to try; None means (2, 4), of a classifier (2, 3), of a loss those that

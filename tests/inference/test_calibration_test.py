@@ -19,7 +19,7 @@ from sklearn_calib.metrics import (
     brier_loss,
     expected_calibration_error,
     log_loss,
-    metric,
+    measure,
     smooth_calibration_error,
 )
 
@@ -273,7 +273,7 @@ def test_both_ends_of_an_inverted_interval():
 
 
 def test_a_measure_that_is_greater_for_better_predictions():
-    @metric(greater_is_better=True, range=(0, 1), perfect=1.0)
+    @measure(greater_is_better=True, range=(0, 1), perfect=1.0)
     def skill(predictions):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)

@@ -26,6 +26,7 @@ from sklearn_calib.inference._intervals import (
     _shifted,
     _simulation,
 )
+from sklearn_calib.inference._measure_forms import EVALUATE_DRAWS, evaluate_population
 from sklearn_calib.inference._resampling import pooled_rows
 from sklearn_calib.metrics import (
     all_metrics,
@@ -45,7 +46,7 @@ def simulation(case, measure, n_resamples=50):
     """The observed value, and what a line is made of."""
     given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
     observed, simulate = _simulation(case, measure, {}, None, given)
-    return observed, (case, measure.evaluate_all_labels, simulate)
+    return observed, (case, partial(evaluate_population, measure), simulate)
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
@@ -269,7 +270,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     case = validate_predictions(np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
     line = _Line(
-        case, partial(function.evaluate_all_labels, **options), None, np.roll(p, 1, axis=1)
+        case, partial(evaluate_population, function, **options), None, np.roll(p, 1, axis=1)
     )
     assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
     assert line.limit(1.0) > 1e-3
@@ -293,12 +294,12 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
         options, given = ({"multiclass": "canonical", **one} for one in (options, given))
     case = validate_predictions(np.arange(200) % 2, p)
     function = all_metrics()[measure]
-    evaluate_all_labels, law = (
-        partial(function.evaluate_all_labels, **options),
+    evaluate, law = (
+        partial(evaluate_population, function, **options),
         np.full((200, 2), 0.5),
     )
-    line = _Line(case, evaluate_all_labels, None, law)
-    direct = _Line(case, partial(function.evaluate_all_labels, **given), None, law)
+    line = _Line(case, evaluate, None, law)
+    direct = _Line(case, partial(evaluate_population, function, **given), None, law)
     assert line.limit(1.0) == direct.limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (function(shares, p, soft_labels=True, **one) for one in (options, given))
@@ -429,12 +430,9 @@ def test_progress_and_threads(soft, k):
         confidence_interval(y, p, progress=3)
 
 
-OF_EVENTS = sorted(name for name, one in all_metrics().items() if one.of_events is not None)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_scores", [7, 400])
-@pytest.mark.parametrize("measure", OF_EVENTS)
+@pytest.mark.parametrize("measure", sorted(EVALUATE_DRAWS))
 def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted):
     rng = np.random.default_rng(0)
     p = rng.choice(rng.random(n_scores) ** 2, 300)
@@ -442,13 +440,12 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     pooled = pooled_rows(case_of(p, np.arange(300) % 2, weight), always=True)
     law = np.column_stack([1 - p**2, p**2])
     events = pooled.of_law(law).events(20, np.random.default_rng(1))
-    found = all_metrics()[measure].of_events(pooled.score, pooled.mass, events)
+    found = EVALUATE_DRAWS[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
         pairs = np.repeat(pooled.score, 2), np.column_stack([pooled.mass - row, row]).ravel()
         known = np.tile([0, 1], len(pooled.score))
         direct = all_metrics()[measure](known, pairs[0], sample_weight=pairs[1])
         assert value == pytest.approx(direct, abs=1e-14)
-    assert len(OF_EVENTS) >= 3
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from sklearn_calib.metrics import (
     brier_loss,
     get_loss,
     log_loss,
-    metric,
+    measure,
     register,
     spherical_loss,
     validate_predictions,
@@ -261,7 +261,7 @@ def test_a_registered_loss_is_taken_by_its_name(monkeypatch):
             q = 1 - np.asarray(proba)
             return 4 * q**3 - 3 * q**4
 
-    @metric(loss=Middle(), in_report=False)
+    @measure(loss=Middle(), in_report=False)
     def middle_loss(predictions):
         """The mean."""
         return middle_loss.spec.loss.mean(predictions)

@@ -16,12 +16,13 @@ from sklearn_calib.metrics import (
     BinaryProblem,
     Measure,
     all_metrics,
+    binary_measure,
     brier_loss,
     calibration_error,
     expected_calibration_error,
     kernel_calibration_error,
     log_loss,
-    metric,
+    measure,
     smooth_calibration_error,
     validate_predictions,
 )
@@ -37,18 +38,19 @@ def test_signature_and_docstring(measure):
     assert {"sample_weight", "labels", "pos_label"} <= set(names)
     for name in names:
         assert re.search(rf"(?m)^(\w+, )*{name}(, \w+)*( :|$)", measure.__doc__), name
-    assert measure.__doc__.count("Parameters\n---") == measure.__doc__.count("Raises\n---") == 1
+    assert measure.__doc__.count("Parameters\n---") == 1
+    assert "are a ValueError or TypeError" in measure.__doc__
     assert pickle.loads(pickle.dumps(measure)) is measure
     assert repr(measure) == f"<measure {measure.__name__}>"
 
 
 def test_what_needs_no_positive_class_takes_it_as_the_owner_of_a_column():
     assert not log_loss.has_pos_label and not brier_loss.has_pos_label
-    for measure in (log_loss, brier_loss):
-        expected = measure([1, 0], [0.8, 0.1])
-        assert measure([0, 1], [0.8, 0.1], pos_label=0) == pytest.approx(expected)
+    for loss in (log_loss, brier_loss):
+        expected = loss([1, 0], [0.8, 0.1])
+        assert loss([0, 1], [0.8, 0.1], pos_label=0) == pytest.approx(expected)
         two = [[0.8, 0.2], [0.1, 0.9]]
-        assert measure([0, 1], two, pos_label=0) == measure([0, 1], two)
+        assert loss([0, 1], two, pos_label=0) == loss([0, 1], two)
 
 
 def test_what_a_measure_alone_takes_is_said_elsewhere():
@@ -128,7 +130,7 @@ def test_cells():
 
 
 def test_a_measure_of_a_problem_is_averaged_over_the_classes():
-    @metric(range=(-1, 1), multiclass=("confidence", "top_label", "classwise"))
+    @binary_measure(range=(-1, 1))
     def bias(problem):
         """Mean prediction less frequency."""
         weight = problem.weight / problem.weight.sum()
@@ -149,10 +151,10 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
         bias(y, proba, multiclass="each")
 
 
-def test_the_old_form_of_a_measure_is_refused():
-    with refuses(ValueError, expected="a function whose first argum"):
+def test_options_that_are_not_keyword_only_are_refused():
+    with refuses(ValueError, expected="a function of validated predictions and keyword-only"):
 
-        @metric()
+        @measure()
         def old(y_true, y_proba):
             return 0.0
 
@@ -164,13 +166,11 @@ def test_cube_root_bins():
 
 
 def test_errors_carry_the_name_that_was_called():
-    for measure in (calibration_error, expected_calibration_error):
+    for error in (calibration_error, expected_calibration_error):
         with refuses(ValueError, expected="strategy among"):
-            measure([0, 1], [0.2, 0.9], strategy="width")
+            error([0, 1], [0.2, 0.9], strategy="width")
     with refuses(ValueError, expected="kernel 'laplace'"):
         kernel_calibration_error([0, 1], [0.2, 0.9], kernel="gauss")
-    with pytest.raises(ValueError, match=r"'return_witness'\. Call calibration_witness instead"):
-        smooth_calibration_error([0, 1], [0.2, 0.9], return_witness=True)
 
 
 @pytest.mark.parametrize("pos_label", ["no", "yes"])

@@ -1,6 +1,7 @@
 """Documented calls, as a typed program writes them: pyright checks this file in strict mode."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,12 @@ from sklearn_calib.inference import (
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import (
+    BinaryOptions,
     BinaryProblem,
     Measure,
     Predictions,
     all_metrics,
+    binary_measure,
     brier_loss,
     calibration_error,
     calibration_witness,
@@ -92,7 +95,6 @@ from sklearn_calib.metrics import (
     lp_calibration_error,
     lp_calibration_test,
     maximum_calibration_error,
-    metric,
     random_interval_calibration_error,
     reliability_curve,
     smooth_calibration_error,
@@ -125,6 +127,9 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.staging import Staging, register_staging, staging_of
 from sklearn_calib.testing import check_contract
 from sklearn_calib.theory import GaussianLogisticModel
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -234,13 +239,13 @@ def measures(y: Integers, p: Floats) -> list[float]:
     ]
 
 
-@metric(range=(-1, 1), multiclass=("confidence", "top_label", "classwise"))
-def bias(problem: BinaryProblem) -> float:
+@binary_measure(range=(-1, 1))
+def bias(problem: BinaryProblem, **shared: "Unpack[BinaryOptions]") -> float:
     weight = problem.weight / problem.weight.sum()
     return float(weight @ (problem.score - problem.hit))
 
 
-def own_measure(y: Integers, p: Floats, model: object) -> Measure:
+def own_measure(y: Integers, p: Floats, model: object) -> Measure[...]:
     check_contract(bias)
     check_contract(Halfway(), n_classes=(2, 3))
     scorer = bias.scorer(multiclass="classwise")

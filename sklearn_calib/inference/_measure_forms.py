@@ -1,0 +1,78 @@
+"""Forms of measures that only inference needs: of whole populations, and of many draws at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._kernels._binning import find_bin_starts, sum_runs
+from .._typing import FloatArray
+from ..metrics import Measure, Predictions
+
+#: Options with which nothing is subtracted for chance and no row is paired with another. With them
+#: a measure of all labels that rows may have, each by its probability, is that of the population.
+POPULATION_OPTIONS: dict[str, dict[str, Any]] = {
+    "averaged_two_bin_error": {"debias": False},
+    "calibration_error": {"debias": False},
+    "expected_calibration_error": {"debias": False},
+    "kernel_calibration_error": {"estimator": "biased"},
+    "lp_calibration_error": {"estimator": "plugin"},
+    "variational_calibration_error": {"cv": 5},  # rows of one prediction in one fold
+}
+
+
+def evaluate_population(measure: Measure, predictions: Predictions, **options: Any) -> float:
+    """Return the measure of rows with every label, each weighted by its probability.
+
+    Parameters
+    ----------
+    measure : Measure
+    predictions : Predictions
+        Each row once for every label.
+    **options
+        Options of the measure.
+
+    Returns
+    -------
+    value : float
+    """
+    plain_options = options | POPULATION_OPTIONS.get(measure.spec.name, {})
+    return measure.evaluate(predictions, **plain_options)
+
+
+_N_BINS = 15  # the default of binned errors
+
+
+def _bin_gaps(score, mass, events):
+    """Return the absolute mean residuals of the bins, (n_draws, n_bins), and their masses."""
+    starts = find_bin_starts(mass, _N_BINS)
+    bin_mass, total = sum_runs(starts, mass, events - mass * score)
+    filled = bin_mass > 0
+    return np.abs(total[:, filled]) / bin_mass[filled], bin_mass[filled]
+
+
+def _mean_gaps(score, mass, events):
+    gaps, bin_mass = _bin_gaps(score, mass, events)
+    return gaps @ bin_mass / bin_mass.sum()
+
+
+def _largest_gaps(score, mass, events):
+    gaps, _ = _bin_gaps(score, mass, events)
+    return gaps.max(axis=1)
+
+
+def _smooth_errors(score, mass, events):
+    from .._kernels._smooth_calibration import smooth_of_sorted
+
+    residuals = (events - mass * score) / mass.sum()
+    return np.array([smooth_of_sorted(score, residual) for residual in residuals])
+
+
+#: The measure with its default options for many draws of the labels of one two-class problem: a
+#: function of the scores and masses of its cells, and of the weights of the events in each draw and
+#: cell, of shape (n_draws, n_cells). It takes the place of one call for each draw.
+EVALUATE_DRAWS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
+    "expected_calibration_error": _mean_gaps,
+    "maximum_calibration_error": _largest_gaps,
+    "smooth_calibration_error": _smooth_errors,
+}
