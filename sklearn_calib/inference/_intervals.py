@@ -271,11 +271,7 @@ def confidence_interval(
                 estimate = float(min(max(plain, found[1]), found[2]))
                 return ConfidenceInterval(estimate, *found[1:], level, found[0], float(plain))
         method = "inversion" if is_calibration_error(function) else "bootstrap"
-    if method == "inversion" and not is_calibration_error(function):
-        cure = "Take method='bootstrap'"
-        raise invalid_input(
-            expected="a calibration error for method 'inversion'", got=repr(measure), hint=cure
-        )
+    _check_inversion(function, method)
     if together is not None and method == "inversion":
         sample = _of_clusters(predictions, function, options)
         predictions, (seen, _) = sample.predictions, sample.filled
@@ -294,8 +290,8 @@ def confidence_interval(
         observed, simulate = _simulation(predictions, function, options, sample, draws)
         whole = partial(evaluate_population, function, **options)
         line = partial(_Line, predictions, whole, simulate)
-        found = _inverted(line, predictions, law, observed, (1 - level) / 2, progress)
-        low, estimate, high, chance = found
+        tail = (1 - level) / 2
+        low, estimate, high, chance = _inverted(line, predictions, law, observed, tail, progress)
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
 
@@ -315,6 +311,16 @@ def _find_measure(name: Any) -> Measure:
     if function is None:
         raise _invalid_measure(name)
     return function
+
+
+def _check_inversion(function, method):
+    """Raise for the inversion of a measure that is not a calibration error."""
+    if method == "inversion" and not is_calibration_error(function):
+        raise invalid_input(
+            expected="a calibration error for method 'inversion'",
+            got=repr(function.spec.name),
+            hint="Take method='bootstrap'",
+        )
 
 
 def _check_isotonic(measure, method):

@@ -128,7 +128,10 @@ def distribution_of_draws(
     """
 
     def batch(size, rng):
-        return np.array([evaluate(draw(rng)) for _ in range(size)])
+        values = []
+        for _ in range(size):
+            values.append(evaluate(draw(rng)))
+        return np.array(values)
 
     return values_of_batches(batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress)
 

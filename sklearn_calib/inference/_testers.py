@@ -13,10 +13,15 @@ from .._argument_checks import check_between, check_count, check_known, is_numbe
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
-from ..metrics import lower_distance_to_calibration, smooth_calibration_error, validate_predictions
+from ..metrics import (
+    Measure,
+    lower_distance_to_calibration,
+    smooth_calibration_error,
+    validate_predictions,
+)
 
 #: The statistic of each method; times the tolerance stays below epsilon, and their sum is divided.
-_METHODS = {
+_METHODS: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
 }
