@@ -57,7 +57,7 @@ class AngleEstimate:
 
     @property
     def inner_product(self) -> float:
-        """Return <w*, w> in the norm of the covariance with |w*| = 1, in the unit of the scores."""
+        """Return <w*, w> in the norm of the covariance with ``|w*| = 1``, in the unit of the scores."""
         return self.cos_theta * self.norm
 
 
