@@ -57,7 +57,10 @@ class AngleEstimate:
 
     @property
     def inner_product(self) -> float:
-        """Return <w*, w> in the norm of the covariance with ``|w*| = 1``, in the unit of the scores."""
+        """Return <w*, w>, in the unit of the scores.
+
+        The norm is that of the covariance, with ``|w*| = 1``.
+        """
         return self.cos_theta * self.norm
 
 
