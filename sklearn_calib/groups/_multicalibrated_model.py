@@ -178,22 +178,22 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         self : object
         """
         with atomic_fit(self) as new:
-            job = new._start(X, y, sample_weight, fit_params)
+            context = new._make_context(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
-                estimator, columns = job.estimator, np.arange(len(job.classes))
-                rows, cv = np.arange(len(job.codes)), new.cv
-                features = _choose_features(estimator, job.X, new.groups)
-                scores = job.scores(estimator, columns, features)
+                estimator, columns = context.estimator, context.all_columns
+                rows, cv = context.all_rows, new.cv
+                features = _choose_features(estimator, context.X, new.groups)
+                scores = context.compute_scores(estimator, columns, features)
             else:
-                scores, rows, cv = new._out_of_fold(job)
-                estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-            table = group_table(X, new.groups, len(job.codes))
+                scores, rows, cv = new._out_of_fold(context)
+                estimator, columns = context.fit_estimator(context.all_rows)
+            table = group_table(X, new.groups, len(context.y_encoded))
             correction = new._correction(cv).fit(
                 scores,
-                job.classes[job.codes[rows]],
+                context.classes[context.y_encoded[rows]],
                 groups={name: column[rows] for name, column in table.items()},
-                sample_weight=job.weight[rows],
-                classes=job.classes,
+                sample_weight=context.weight[rows],
+                classes=context.classes,
             )
             new.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
             new._copy_feature_names(estimator)
@@ -214,7 +214,7 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         """
         check_is_fitted(self)
         features = _choose_features(self.estimator_, X, self.groups)
-        [(correction, scores)] = self._scored(features, "predict_proba")
+        [(correction, scores)] = self._iter_scores(features)
         table = group_table(X, self.groups, len(scores))
         return correction.predict_proba(scores, groups=table)
 
@@ -247,17 +247,17 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         names = set(MulticalibratedScores._get_param_names()) - {"cv"}
         return MulticalibratedScores(cv=cv, **{name: getattr(self, name) for name in names})
 
-    def _out_of_fold(self, job):
+    def _out_of_fold(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
-        cv = check_cv(self.cv, job.codes, classifier=True)
+        cv = check_cv(self.cv, context.y_encoded, classifier=True)
         scores, rows = [], []
-        splits = [*cv.split(job.X, job.codes, **job.split_params)]
+        splits = [*cv.split(context.X, context.y_encoded, **context.split_params)]
         check_cv_pairs(splits)
         for train, test in splits:
-            estimator, columns = job.fit_estimator(np.asarray(train))
-            tested, part = job.test_part(estimator, columns, train, test)
-            scores.append(job.scores(estimator, columns, part))
-            rows.append(tested)
+            estimator, columns = context.fit_estimator(np.asarray(train))
+            fold = context.score_test_rows(estimator, columns, train, test)
+            scores.append(fold.scores)
+            rows.append(fold.rows)
         place = np.cumsum([0, *map(len, rows)])
         everything = np.arange(place[-1])
         folds = [

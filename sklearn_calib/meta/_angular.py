@@ -173,8 +173,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         self : object
         """
         with atomic_fit(self) as new:
-            job = new._start(X, y, None, fit_params)
-            if any(name.endswith("sample_weight") for name in job.estimator_params):
+            context = new._make_context(X, y, None, fit_params)
+            if any(name.endswith("sample_weight") for name in context.estimator_params):
                 raise unsupported_weights()
             if len(new.classes_) > 2:
                 raise invalid_input(
@@ -182,12 +182,14 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                     got=f"{len(new.classes_)}, so that the type of the target is multiclass",
                     hint="Use CalibratedModel(cv='alo'), which takes more",
                 )
-            estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+            estimator, columns = context.fit_estimator(context.all_rows)
             # the angle is that of the estimator's second class: everything follows its order
-            new.classes_ = job.classes[columns]
-            job = replace(job, classes=new.classes_, codes=np.argsort(columns)[job.codes])
-            columns = job.all_columns
-            model, fits, own = job.linear_fits(estimator, columns)
+            new.classes_ = context.classes[columns]
+            context = replace(
+                context, classes=new.classes_, y_encoded=np.argsort(columns)[context.y_encoded]
+            )
+            columns = context.all_columns
+            model, fits, own = context.read_linear_fits(estimator, columns)
             fits = checked_fits(fits, model, new.assume_centered)
             [fit] = settled(fits, model, own)
             angle = find_angle(fit, new.covariance)
@@ -196,13 +198,13 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 "link_slope": None if new.link_slope == "auto" else new.link_slope,
                 "link_intercept": None if new.link_intercept == "auto" else new.link_intercept,
             }
-            labels = job.classes[job.codes]
-            if new._negative(job):
+            labels = context.classes[context.y_encoded]
+            if new._negative(context):
                 if angle.cos_theta is None:
-                    likely = angular_recalibrator(angle, labels, job.classes, link)
+                    likely = angular_recalibrator(angle, labels, context.classes, link)
                     angle = replace(angle, cos_theta=likely.cos_theta_)
                 angle = replace(angle, cos_theta=-angle.cos_theta)
-            recalibrator = angular_recalibrator(angle, labels, job.classes, link)
+            recalibrator = angular_recalibrator(angle, labels, context.classes, link)
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
             new.cos_theta_, new.theta_ = recalibrator.cos_theta_, recalibrator.theta_
             new.inner_product_ = new.cos_theta_ * angle.norm
@@ -224,7 +226,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _negative(self, job):
+    def _negative(self, context):
         """Whether scores and labels of rows left out have a negative covariance (equation 12)."""
         if self.sign == "positive":
             return False
@@ -236,11 +238,11 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             else StratifiedKFold(5, shuffle=True, random_state=legacy_generator(self.random_state))
         )
         total = 0.0
-        for train, test in split.split(np.zeros(len(job.codes)), job.codes):
-            fold, columns = job.fit_estimator(train)
-            rows, part = job.test_part(fold, columns, train, test)
-            scores = fold.decision_function(part)
-            total += (scores - scores.mean()) @ job.codes[rows]
+        for train, test in split.split(np.zeros(len(context.y_encoded)), context.y_encoded):
+            fold, columns = context.fit_estimator(train)
+            rows, y_encoded = context.select_test_rows(columns, test)
+            scores = fold.decision_function(context.select_features(fold, train, rows))
+            total += (scores - scores.mean()) @ y_encoded
         if total < 0:
             warn_calibration(
                 expected="scores that rise with the labels of rows left out",

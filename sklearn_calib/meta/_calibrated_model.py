@@ -27,17 +27,16 @@ from ..linear import leave_one_out_scores, settled
 from ..recalibrators import find_duplicate_groups
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
-    AnyJob,
     CalibratedClassifier,
     CalibratedPair,
     every_recalibrator_has,
 )
 from ._classifier_scores import suggest_argument_names
-from ._many_labels import LabelsJob, labels_proba, start_labels
-from ._shares import start_shares
+from ._fit_context import FitContext, HeldOutScores, SoftLabelContext
+from ._multilabel_context import MultilabelContext, predict_label_proba
 from ._user_estimators import clone_or_raise
 
-FEWEST_ROWS = 10  # of a fold, for a recalibrator of its own
+MIN_FOLD_ROWS = 10  # of a fold, for a recalibrator of its own
 
 
 @suggest_argument_names
@@ -236,38 +235,28 @@ class CalibratedModel(CalibratedClassifier):
         self : object
         """
         with atomic_fit(self) as new:  # a copy, which self becomes
-            job: AnyJob
+            kind: type[FitContext] = FitContext
             if check_flag(soft_labels, "soft_labels"):
-                job = start_shares(new, X, y, sample_weight, fit_params)
+                kind = SoftLabelContext
             elif is_label_table(y):
-                job = start_labels(new, X, y, sample_weight, fit_params)
-            else:
-                job = new._start(X, y, sample_weight, fit_params)
-            frozen = isinstance(new.estimator, FrozenEstimator)
-            ensemble = not frozen if new.ensemble == "auto" else new.ensemble
+                kind = MultilabelContext
+            context = kind.make(new, X, y, sample_weight, fit_params)
+            is_frozen = isinstance(new.estimator, FrozenEstimator)
+            ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
             if equals(new.cv, "alo"):
-                new._check_alo(job)
-                pairs = new._fit_once(job, "fit", _pair_by_leave_one_out)
-            elif frozen and not ensemble:
-                pairs = new._fit_once(job, "calibrate", _pair_of_frozen)
+                new._check_alo(context)
+                fits = new._fit_once(context, "fit", _fit_by_leave_one_out)
+            elif is_frozen and not ensemble:
+                fits = new._fit_once(context, "calibrate", _fit_to_frozen)
             else:
-                job, folds = new._split(job)
-                ensemble = ensemble and new._can_fit_each(job, folds)
-                n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
-                with report_fit(new, n_tasks, job.X, job.codes) as context:
-                    tasks = make_task_contexts(context, n_tasks, "fold")
-                    pairs = Parallel(n_jobs=new.n_jobs)(
-                        delayed(_fit_fold)(job, *fold, ensemble, task, new, watch=number == 0)
-                        for number, (fold, task) in enumerate(zip(folds, tasks, strict=False))
-                    )
-                    if not ensemble:  # what the folds gave are scores and rows
-                        with report_task(tasks[-1], new, None, job.X, job.codes):
-                            pairs = [_pair_of_folds(job, pairs)]
-            new.calibrated_pairs_ = pairs
-            new._copy_feature_names(pairs[0].estimator)
+                fits = new._fit_folds(context, ensemble)
+            new.calibrated_pairs_ = [pair for pair, _ in fits]
+            first, held_out = fits[0]
+            context.warn_if_harmful(first.recalibrator, held_out)
+            new._copy_feature_names(first.estimator)
         return self
 
-    _proba_of_labels = labels_proba  # what `predict_proba` says after a fit to many labels
+    _predict_label_proba = predict_label_proba  # after a fit to many labels
 
     @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(
@@ -301,7 +290,7 @@ class CalibratedModel(CalibratedClassifier):
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         learned = []
         for pair, (method, scores) in zip(
-            self.calibrated_pairs_, self._scored(X, "partial_fit_recalibrator"), strict=True
+            self.calibrated_pairs_, self._iter_scores(X), strict=True
         ):
             part = copy.deepcopy(method).partial_fit(scores, self.classes_[codes], **given)
             learned.append(pair._replace(recalibrator=part))
@@ -321,33 +310,48 @@ class CalibratedModel(CalibratedClassifier):
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _fit_once(self, job, task_name, pair_of):
-        """The one pair of all rows, without folds."""
-        with report_fit(self, 1, job.X, job.codes) as context:
-            (task,) = make_task_contexts(context, 1, task_name)
-            with report_task(task, self, None, job.X, job.codes):
-                return [pair_of(job)]
+    def _fit_once(self, context, task_name, fit_pair):
+        """Fit the one pair of all rows, without folds."""
+        with report_fit(self, 1, context.X, context.y_encoded) as progress:
+            (task,) = make_task_contexts(progress, 1, task_name)
+            with report_task(task, self, None, context.X, context.y_encoded):
+                return [fit_pair(context)]
 
-    def _split(self, job):
-        """The job and its folds; rows that are copies of others stay together in both."""
-        if job.groups is None and job.items is None and isinstance(self.cv, Integral | None):
-            copies = find_duplicate_groups(job.X, int(self.cv or 5))
-            job = job if copies is None else job.split_by(copies)
-        return job, job.splits(self.cv)
+    def _fit_folds(self, context, ensemble):
+        """Fit one pair per fold; or one of all rows, with a recalibrator of all held-out scores."""
+        if context.groups is context.items is None and isinstance(self.cv, Integral | None):
+            groups = find_duplicate_groups(context.X, int(self.cv or 5))
+            context = context if groups is None else context.with_groups(groups)
+        folds = context.make_folds(self.cv)
+        ensemble = ensemble and self._can_fit_each(context, folds)
+        n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
+        with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
+            tasks = make_task_contexts(progress, n_tasks, "fold")
+            fits = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_fold)(context, train, test, ensemble, task, self)
+                for (train, test), task in zip(folds, tasks, strict=False)
+            )
+            if ensemble:
+                return fits
+            with report_task(tasks[-1], self, None, context.X, context.y_encoded):
+                estimator, columns = context.fit_estimator(context.all_rows)
+                held_out = context.stack_folds([fold for _, fold in fits])
+                return [_recalibrate(context, estimator, columns, held_out)]
 
-    def _can_fit_each(self, job, folds):
+    def _can_fit_each(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
-        rows = np.arange(len(job.codes)) if job.items is None else job.items
+        items = context.all_rows if context.items is None else context.items
         for _, test in folds:
-            n_rows, n_classes = len(np.unique(rows[test])), len(np.unique(job.codes[test]))
-            if n_rows < FEWEST_ROWS or n_classes < 2:
+            n_rows = len(np.unique(items[test]))
+            n_classes = len(np.unique(context.y_encoded[test]))
+            if n_rows < MIN_FOLD_ROWS or n_classes < 2:
                 break
         else:
             return True
         if self.ensemble is True:
             raise invalid_input(
                 expected=(
-                    f"at least {FEWEST_ROWS} rows and two classes in the test part of each "
+                    f"at least {MIN_FOLD_ROWS} rows and two classes in the test part of each "
                     "fold, for a recalibrator of its own"
                 ),
                 got=f"{n_rows} rows of {n_classes} classes",
@@ -358,12 +362,11 @@ class CalibratedModel(CalibratedClassifier):
             )
         return False
 
-    def _check_alo(self, job):
-        many = isinstance(job, LabelsJob)
-        if many or job.items is not None:
-            what = "many" if many else "soft"
+    def _check_alo(self, context):
+        kind = context.label_kind
+        if kind != "plain":
             raise invalid_input(
-                expected=f"folds for {what} labels", got="cv='alo'", hint="Leave cv out"
+                expected=f"folds for {kind} labels", got="cv='alo'", hint="Leave cv out"
             )
         if self.ensemble is True or self.response_method == "predict_proba":
             raise invalid_input(
@@ -373,44 +376,40 @@ class CalibratedModel(CalibratedClassifier):
             )
 
 
-def _fit_fold(job, train, test, ensemble, task, caller, watch):
-    """A fitted pair, or the out-of-fold scores and their rows."""
-    estimator = clone_or_raise(job.estimator)
-    with report_task(task, caller, estimator, job.X, job.codes):
-        estimator, columns = job.fit_estimator(train, estimator)
-        rows, part = job.test_part(estimator, columns, train, test)
-        scores = job.scores(estimator, columns, part)
+def _fit_fold(context, train, test, ensemble, task, model):
+    """Return the fitted pair of a fold (None unless `ensemble`) and its held-out scores."""
+    estimator = clone_or_raise(context.estimator)
+    with report_task(task, model, estimator, context.X, context.y_encoded):
+        estimator, columns = context.fit_estimator(train, estimator)
+        held_out = context.score_test_rows(estimator, columns, train, test)
         if not ensemble:
-            return scores, rows
-        recalibrator = job.fit_recalibrator(scores, rows, watch=watch)
-        return CalibratedPair(estimator, recalibrator, columns)
+            return None, held_out
+        return _recalibrate(context, estimator, columns, held_out)
 
 
-def _pair_of_folds(job, done):
-    """The estimator of all rows, and a recalibrator of the scores and rows of all folds."""
-    estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-    scores = job.stacked([block for block, _ in done])
-    rows = np.concatenate([kept for _, kept in done])
-    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+def _fit_to_frozen(context):
+    """Return the estimator as it is with a recalibrator of its scores."""
+    estimator, columns = context.estimator, context.all_columns
+    scores = context.compute_scores(estimator, columns, context.X)
+    held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
+    return _recalibrate(context, estimator, columns, held_out)
 
 
-def _pair_of_frozen(job):
-    """The estimator as it is, and a recalibrator of its scores."""
-    estimator, columns, rows = job.estimator, job.all_columns, np.arange(len(job.codes))
-    scores = job.scores(estimator, columns, job.X)
-    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
-
-
-def _pair_by_leave_one_out(job):
-    """The estimator of all rows, and a recalibrator of scores by fits without each row.
+def _fit_by_leave_one_out(context):
+    """Return the estimator of all rows with a recalibrator of scores by fits without each row.
 
     A model that stopped early is carried on to its minimum, unless it is frozen.
     """
-    rows = np.arange(len(job.codes))
-    estimator, columns = job.fit_estimator(rows)
-    model, fits, own = job.linear_fits(estimator, columns)
-    logits = leave_one_out_scores(settled(fits, model, own))
-    n_classes = len(model.classes_)
-    scores = read_proba(logits, kind="logits", n_classes=n_classes)
-    scores = place_columns(scores, columns, len(job.classes))
-    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+    estimator, columns = context.fit_estimator(context.all_rows)
+    model, fits, is_ours = context.read_linear_fits(estimator, columns)
+    logits = leave_one_out_scores(settled(fits, model, is_ours))
+    scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
+    scores = place_columns(scores, columns, len(context.classes))
+    held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
+    return _recalibrate(context, estimator, columns, held_out)
+
+
+def _recalibrate(context, estimator, columns, held_out):
+    """Return the pair of a classifier and a recalibrator fitted to scores, and the scores."""
+    recalibrator = context.fit_recalibrator(held_out)
+    return CalibratedPair(estimator, recalibrator, columns), held_out

@@ -79,6 +79,8 @@ def compute_aligned_scores(
     A class that the estimator has not seen gets probability 0.
     """
     scores = compute_classifier_scores(estimator, X, response_method)
+    if columns.tolist() == list(range(n_classes)):
+        return scores
     return place_columns(scores, columns, n_classes)
 
 

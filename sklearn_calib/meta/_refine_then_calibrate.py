@@ -40,7 +40,15 @@ from ._base import (
     CalibratedPair,
 )
 from ._classifier_scores import suggest_argument_names
-from ._search import fit_fold, own_risks, pooled_stages, refit, results_table, run_parallel_lazily
+from ._fit_context import HeldOutScores
+from ._search import (
+    fit_search_fold,
+    iter_stage_scores,
+    make_results_table,
+    record_own_losses,
+    refit_candidate,
+    run_parallel_lazily,
+)
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
@@ -261,7 +269,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self : object
         """
         with atomic_fit(self) as new:
-            job = new._start(X, y, sample_weight, fit_params)
+            context = new._make_context(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
                 rule = "error_score 'raise' or numpy.nan"
                 raise invalid_input(
@@ -269,30 +277,32 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                     got=repr(new.error_score),
                     hint="The criterion is a loss: use nan",
                 )
-            get_loss(new.loss, len(job.classes))
+            get_loss(new.loss, len(context.classes))
             candidates = new._candidates()
             if isinstance(new.estimator, FrozenEstimator):
-                everything = np.arange(len(job.codes))
+                everything = context.all_rows
                 splits = [(everything, everything)]
             else:
-                splits = job.splits(new.cv)
+                splits = context.make_folds(new.cv)
             new.n_splits_ = len(splits)
             wanted = _checked_stages(new.stages)
             n_fits = len(candidates) * len(splits)
-            with report_fit(new, n_fits + 1, job.X, job.codes) as context:
-                tasks = make_task_contexts(context, n_fits + 1, "fit")
+            with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
+                tasks = make_task_contexts(progress, n_fits + 1, "fit")
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
-                        delayed(fit_fold)(job, params, split, new, tasks[i * len(splits) + j])
+                        delayed(fit_search_fold)(
+                            context, params, split, new, tasks[i * len(splits) + j]
+                        )
                         for i, params in enumerate(candidates)
                         for j, split in enumerate(splits)
                     ),
                 )
-                table, winner, failures = new._search(job, candidates, fits, wanted)
+                table, winner, failures = new._search(context, candidates, fits, wanted)
                 new._report(table, winner, failures, n_fits)
-                with report_task(tasks[-1], new, None, job.X, job.codes):
-                    new._finish(job, winner)
+                with report_task(tasks[-1], new, None, context.X, context.y_encoded):
+                    new._finish(context, winner)
             return self
 
     @property
@@ -358,7 +368,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
         return candidates
 
-    def _search(self, job, candidates, fits, wanted):
+    def _search(self, context, candidates, fits, wanted):
         """The rows of cv_results_, the best candidate, and the errors of failing fits."""
         rows, best, failures = [], None, []
         for number, params in enumerate(candidates):
@@ -370,7 +380,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 rows.append((number, params, seconds, None))
                 continue
             staging = None if self.stages is None else staging_of(folds[0].estimator)
-            curve = self._curve(job, folds, staging, wanted)
+            curve = self._curve(context, folds, staging, wanted)
             rows.append((number, params, seconds, curve))
             position = curve.best(self.selection)
             criterion = curve.criterion[position]
@@ -378,7 +388,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 best = _Winner(number, params, criterion, position, curve, folds, staging)
         return rows, best, failures
 
-    def _curve(self, job, folds, staging, wanted):
+    def _curve(self, context, folds, staging, wanted):
         counts = [1 if staging is None else staging.n_stages(fold.estimator) for fold in folds]
         stages = np.arange(1, max(counts) + 1) if wanted is None else wanted
         if staging is None and wanted is not None:
@@ -404,11 +414,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 hint="Use stratified folds",
             )
         plain = isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
-        known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
-        stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
+        known = {"sample_weight": context.weight[rows], "labels": np.arange(len(context.classes))}
+        stream = iter_stage_scores(context, folds, staging, set(stages.tolist()))
+        risks: list[float] = []
         curve = refinement_curve(
-            job.codes[rows],
-            own_risks(stream, risks, get_loss(self.loss), job.codes[rows], known),
+            context.y_encoded[rows],
+            record_own_losses(stream, risks, get_loss(self.loss), context.y_encoded[rows], known),
             stages=stages,
             loss=self.loss,
             recalibrator="temperature" if plain else self.refinement,
@@ -428,7 +439,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                     expected="one candidate that can be fitted", got=f"none: {failed}", hint=debug
                 )
             emit_warning(FitFailedWarning(f"{failed}{debug}."))
-        self.cv_results_ = results_table(table)
+        self.cv_results_ = make_results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
         )
@@ -437,24 +448,26 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         staged = winner.staging is not None
         self.best_stage_ = int(winner.curve.stage[winner.position]) if staged else None
 
-    def _finish(self, job, winner):
+    def _finish(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
         stage, staging = self.best_stage_, winner.staging
-        folds = [fold.truncated(staging, stage) for fold in winner.folds]
-        scores = stack_rows([fold.scores(job) for fold in folds])
+        folds = [fold.truncate(staging, stage) for fold in winner.folds]
+        scores = stack_rows([fold.compute_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
-        _warn_if_few(scores, job.codes[rows])
+        held_out = HeldOutScores(scores, rows, context.y_encoded[rows])
+        _warn_if_few(scores, held_out.y_encoded)
         caveat = staging and staging.caveat(folds[0].estimator)
         if caveat:
             warn_calibration(*caveat, estimator=self)
-        self.recalibrator_ = job.fit_recalibrator(scores, rows)
+        self.recalibrator_ = context.fit_recalibrator(held_out)
+        context.warn_if_harmful(self.recalibrator_, held_out)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
             kept = [(FrozenEstimator(fold.estimator), fold.columns) for fold in folds]
         elif self.ensemble or (not self.refit and len(folds) == 1):
             kept = [(fold.estimator, fold.columns) for fold in folds]
         elif self.refit:
-            kept = [refit(job, winner.params, staging, stage)]
+            kept = [refit_candidate(context, winner.params, staging, stage)]
         else:
             kept = []
         self.refit_time_ = time.perf_counter() - start

@@ -21,7 +21,7 @@ from ._user_estimators import clone_or_raise
 if TYPE_CHECKING:
     from ..metrics import ProperLoss
     from ..staging import Staging
-    from ._base import Job
+    from ._fit_context import FitContext
 
 
 class SearchFold(NamedTuple):
@@ -30,14 +30,14 @@ class SearchFold(NamedTuple):
     estimator: Any
     columns: Any
     rows: Any  # test rows of classes that the model has seen
-    part: Any  # their features
+    X: Any  # their features
     seconds: float
     error: str | None = None
 
-    def scores(self, job: "Job") -> FloatArray:
-        return job.scores(self.estimator, self.columns, self.part)
+    def compute_scores(self, context: "FitContext") -> FloatArray:
+        return context.compute_scores(self.estimator, self.columns, self.X)
 
-    def truncated(self, staging: "Staging | None", stage: int) -> "SearchFold":
+    def truncate(self, staging: "Staging | None", stage: int) -> "SearchFold":
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))
@@ -45,7 +45,7 @@ class SearchFold(NamedTuple):
 
 
 def run_parallel_lazily(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
-    """The results one after the other; all at once where joblib's backend cannot do that."""
+    """Return the results one after the other; all at once if joblib's backend cannot do that."""
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing: every candidate's models are held
@@ -53,44 +53,48 @@ def run_parallel_lazily(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[An
     return iter(parallel(tasks))
 
 
-def fit_fold(
-    job: "Job", params: dict[str, Any], split: tuple[IntArray, IntArray], caller: Any, task: Any
+def fit_search_fold(
+    context: "FitContext",
+    params: dict[str, Any],
+    split: tuple[IntArray, IntArray],
+    caller: Any,
+    task: Any,
 ) -> SearchFold:
-    estimator, (train, test) = job.estimator, split
+    estimator, (train, test) = context.estimator, split
     start = time.perf_counter()
-    with report_task(task, caller, None, job.X, job.codes):
+    with report_task(task, caller, None, context.X, context.y_encoded):
         if isinstance(estimator, FrozenEstimator):
-            columns = np.arange(len(job.classes))
-            return SearchFold(unwrap_frozen(estimator), columns, test, job.X, 0.0)
+            columns = context.all_columns
+            return SearchFold(unwrap_frozen(estimator), columns, test, context.X, 0.0)
         try:
-            estimator, staging = _candidate(job, params, caller.stages)
-            estimator, columns = job.fit_estimator(train, estimator, staging and staging.fit)
+            estimator, staging = _prepare_candidate(context, params, caller.stages)
+            estimator, columns = context.fit_estimator(train, estimator, staging and staging.fit)
         except Exception as error:
             if caller.error_score == "raise" or caller.param_grid is None:  # nothing else to choose
                 raise
             seconds = time.perf_counter() - start
             return SearchFold(None, None, None, None, seconds, f"{type(error).__name__}: {error}")
         seconds = time.perf_counter() - start
-        rows, part = job.test_part(estimator, columns, train, test)
-        return SearchFold(estimator, columns, rows, part, seconds)
+        rows, _ = context.select_test_rows(columns, test)
+        X = context.select_features(estimator, train, rows)
+        return SearchFold(estimator, columns, rows, X, seconds)
 
 
-def _candidate(job, params, stages):
-    """An unfitted estimator with these parameters, and its staging."""
-    estimator = clone_or_raise(job.estimator).set_params(**clone(params, safe=False))
+def _prepare_candidate(context, params, stages):
+    """Return an unfitted estimator with these parameters, and its staging."""
+    estimator = clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
     staging = None if stages is None else staging_of(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
 
-def refit(
-    job: "Job", params: dict[str, Any], staging: "Staging | None", stage: int
+def refit_candidate(
+    context: "FitContext", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
-    everything = np.arange(len(job.codes))
-    estimator = clone_or_raise(job.estimator).set_params(**clone(params, safe=False))
+    estimator = clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
     if staging is None:
-        return job.fit_estimator(everything, estimator)
+        return context.fit_estimator(context.all_rows, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
-    estimator, columns = job.fit_estimator(everything, estimator, staging.fit)
+    estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
     stage = min(stage, staging.n_stages(estimator))
     return staging.truncated(estimator, stage), columns
 
@@ -99,79 +103,80 @@ def unwrap_frozen(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
-class BothScores(NamedTuple):
-    """What is recalibrated, and the learner's own probabilities; often the same."""
+def iter_stage_scores(
+    context: "FitContext",
+    folds: list[SearchFold],
+    staging: "Staging | None",
+    wanted: Collection[int],
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the scores of all folds' test rows, stage by stage; a shorter fit keeps its last ones.
 
-    given: Any
-    own: Any
-
-
-def pooled_stages(
-    job: "Job", folds: list[SearchFold], staging: "Staging | None", wanted: Collection[int]
-) -> Iterator[BothScores]:
-    """`BothScores` of all folds' test rows, stage by stage; a shorter fit keeps its last ones."""
+    The scores to be recalibrated, and the learner's own probabilities; often the same array.
+    """
     if staging is None:
-        yield _stacked([_unstaged(job, fold) for fold in folds if len(fold.rows)])
+        yield _stack_scores([_score_fold(context, fold) for fold in folds if len(fold.rows)])
         return
     streams = [
-        _fold_stages(job, fold, staging, wanted) if len(fold.rows) else iter(()) for fold in folds
+        _iter_fold_stages(context, fold, staging, wanted) for fold in folds if len(fold.rows)
     ]
-    blocks = [None] * len(folds)
+    blocks = [None] * len(streams)
     for stage in range(1, max(wanted) + 1):
         blocks = [next(stream, block) for stream, block in zip(streams, blocks, strict=True)]
         if stage in wanted:
-            yield _stacked([block for block in blocks if block is not None])
+            yield _stack_scores([block for block in blocks if block is not None])
 
 
-def own_risks(
-    stream: Iterable[BothScores],
-    risks: list[float],
+def record_own_losses(
+    stream: Iterable[tuple[FloatArray, FloatArray]],
+    losses: list[float],
     loss: "ProperLoss",
-    codes: IntArray,
-    known: dict[str, Any],
+    y_encoded: IntArray,
+    options: dict[str, Any],
 ) -> Iterator[FloatArray]:
-    """The scores to be recalibrated; the learner's own loss, where it differs, goes to `risks`."""
+    """Yield the scores to be recalibrated; append the learner's own loss, NaN if it is theirs."""
     measure = loss.measure()
-    for given, own in stream:
-        risks.append(np.nan if own is given else measure(codes, own, **known))
-        yield given
+    for scores, own in stream:
+        losses.append(np.nan if own is scores else measure(y_encoded, own, **options))
+        yield scores
 
 
-def _stacked(blocks):
-    given = stack_rows([block.given for block in blocks])
-    same = all(block.own is block.given for block in blocks)
-    return BothScores(given, given if same else stack_rows([block.own for block in blocks]))
+def _stack_scores(blocks):
+    stacked = stack_rows([scores for scores, _ in blocks])
+    if all(own is scores for scores, own in blocks):
+        return stacked, stacked
+    return stacked, stack_rows([own for _, own in blocks])
 
 
-def _unstaged(job, fold):
-    given, model = fold.scores(job), fold.estimator
-    if not (hasattr(model, "decision_function") and hasattr(model, "predict_proba")):
-        return BothScores(given, given)
-    own = replace(job, response_method="predict_proba")
-    return BothScores(given, own.scores(model, fold.columns, fold.part))
+def _score_fold(context, fold):
+    scores = fold.compute_scores(context)
+    if not (
+        hasattr(fold.estimator, "decision_function") and hasattr(fold.estimator, "predict_proba")
+    ):
+        return scores, scores
+    return scores, fold.compute_scores(replace(context, response_method="predict_proba"))
 
 
-def _fold_stages(job, fold, staging, wanted):
-    def canonical(kind, scores):
+def _iter_fold_stages(context, fold, staging, wanted):
+    def read_scores(kind, scores):
         proba = read_proba(scores, kind=kind, n_classes=len(fold.columns))
-        return place_columns(proba, fold.columns, len(job.classes))
+        return place_columns(proba, fold.columns, len(context.classes))
 
-    scored = staging.staged_scores(fold.estimator, fold.part)
-    own = staging.staged_proba(fold.estimator, fold.part)
-    pairs = zip(scored, repeat(None) if own is None else own, strict=False)
+    staged_scores = staging.staged_scores(fold.estimator, fold.X)
+    staged_proba = staging.staged_proba(fold.estimator, fold.X)
+    pairs = zip(staged_scores, repeat(None) if staged_proba is None else staged_proba, strict=False)
+    last = staging.n_stages(fold.estimator)
     for stage, ((kind, scores), proba) in enumerate(pairs, 1):
-        last = stage == staging.n_stages(fold.estimator)
-        if stage not in wanted and not last:
+        if stage not in wanted and stage != last:
             yield None
             continue
         if len(fold.columns) == 1:
             kind, scores, proba = "proba", np.ones((len(fold.rows), 1)), None
-        given = canonical(kind, scores)
-        yield BothScores(given, given if proba is None else canonical("proba", proba))
+        canonical = read_scores(kind, scores)
+        yield canonical, canonical if proba is None else read_scores("proba", proba)
 
 
-def results_table(table: list[Any]) -> dict[str, Any]:
-    """cv_results_: one row for each candidate and stage."""
+def make_results_table(table: list[Any]) -> dict[str, Any]:
+    """Return cv_results_: one row for each candidate and stage."""
     parts = []
     for number, params, seconds, curve in table:
         n_rows = 1 if curve is None else len(curve.stage)

@@ -53,6 +53,7 @@ from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedSco
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration
+from ._multilabel import fit_validated_labels as fit_validated_labels
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._online import OnlineCalibration as OnlineCalibration

@@ -201,7 +201,7 @@ class AdaptiveCalibration(Recalibrator):
         """
         if intervals is None:
             return super().predict_proba(X)
-        proba = self._check_predict(X, "predict_proba")
+        proba = self._check_predict(X)
         if self.neighborhood != "interval" or hasattr(self, "one_vs_rest_"):
             raise invalid_input(
                 "intervals",

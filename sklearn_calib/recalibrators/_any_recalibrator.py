@@ -170,6 +170,8 @@ def predict_proba_aligned(
 ) -> FloatArray:
     """Return predictions of any fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
+    if recalibrator.classes_ is classes:
+        return predicted
     return align_columns(predicted, recalibrator.classes_, classes)
 
 

@@ -291,11 +291,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             scikit-learn dispatches to the array
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
-        return self._predict_any(X, "predict_proba")
+        self = self._make_snapshot()
+        if not isinstance(X, np.ndarray) and (on_device := device_map(self, X)) is not None:
+            return on_device.proba()
+        proba = self._check_predict(X)
+        if proba.size < MAX_UNSHARED_ENTRIES:
+            return self._predict_canonical(proba)
+        with limit_blas_threads(*proba.shape):
+            return self._predict_canonical(proba)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform as `predict_proba` does: recalibrators chain in a `Pipeline`."""
-        return self._predict_any(X, "transform")
+        return self.predict_proba(X)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict the class with the largest calibrated probability.
@@ -303,9 +310,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         The first of equals.
         """
         self = self._make_snapshot()
-        if (on_device := device_map(self, X, "predict")) is not None:
+        if (on_device := device_map(self, X)) is not None:
             return on_device.labels(self.classes_)
-        place = self._predict_any(X, "predict").argmax(axis=1)
+        place = self.predict_proba(X).argmax(axis=1)
         return self.classes_[place]
 
     def threshold(
@@ -406,18 +413,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _predict_any(self, X, method):
-        """Map rows as a user gives them by the map of now, whoever fits it anew."""
-        self = self._make_snapshot()
-        of_numpy = isinstance(X, np.ndarray)
-        if not of_numpy and (on_device := device_map(self, X, method)) is not None:
-            return on_device.proba()
-        proba = self._check_predict(X, method)
-        if proba.size < MAX_UNSHARED_ENTRIES:
-            return self._predict_canonical(proba)
-        with limit_blas_threads(*proba.shape):
-            return self._predict_canonical(proba)
-
     def _validate_params(self):
         check_sizes(self)
         super()._validate_params()
@@ -435,10 +430,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         self._derived = {}
+        weight = np.ones(len(proba))
+        if sample_weight is not None:
+            weight = canonical_weight(sample_weight, len(proba))
         rows = make_fit_input(
             proba,
             y_encoded,
-            canonical_weight(sample_weight, len(proba)),
+            weight,
             classes,
             category_order,
             has_weights=self.capabilities.sample_weight,
@@ -569,7 +567,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 hint="Take 'structured_matrix', 'vector' or 'temperature'",
             )
 
-    def _check_predict(self, X, method):
+    def _check_predict(self, X):
         if "classes_" not in vars(self):  # a look-up is 30 times faster than the question
             check_is_fitted(self)
         proba = self._rows_to_map(X)
@@ -580,6 +578,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _rows_to_map(self, X):
         """Return probabilities in the order of the classes, or of the names at fit."""
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
+        if isinstance(X, np.ndarray):
+            return proba
         return match_columns(proba, X, self.classes_, self._fitted_names())
 
     def _fitted_names(self):

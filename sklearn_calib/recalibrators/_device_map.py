@@ -63,7 +63,7 @@ class DeviceMap:
             yield place, self._map.apply(given).proba
 
 
-def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
+def device_map(model: Any, X: Any) -> DeviceMap | None:
     """Return the map of scores that stay on their device; None if numpy takes them."""
     if (scores := device_scores(X, "proba", read_proba)) is None:
         return None

@@ -164,7 +164,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             check_indexes(y, X, sample_weight)
             names, pairs, table = named_label_tables(y, X, None, label_name="y", input_name="X")
             weight = canonical_weight(sample_weight, len(table))
-            new._fit_pooling(MultilabelInput(pairs, table, weight, names), method)
+            new._fit_pooling(_MultilabelInput(pairs, table, weight, names), method)
             check_feature_names(new, X, reset=True)
         return self
 
@@ -174,7 +174,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         check_sizes(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
-        self._fit_pooling(MultilabelInput(pairs, table, weight, names), self._resolve_method())
+        self._fit_pooling(_MultilabelInput(pairs, table, weight, names), self._resolve_method())
         return self
 
     def _fit_pooling(self, data, method):
@@ -200,17 +200,17 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         -------
         proba : ndarray of shape (n_samples, n_labels), or list of ndarray of shape (n_samples, 2)
         """
-        scores = self._check_predict(X, "predict_proba")
+        scores = self._check_predict(X)
         return scores.in_form(self._recalibrated(scores))
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
         """Transform as `predict_proba` does."""
-        scores = self._check_predict(X, "transform")
+        scores = self._check_predict(X)
         return scores.in_form(self._recalibrated(scores))
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""
-        scores = self._check_predict(X, "predict")
+        scores = self._check_predict(X)
         pairs = self._recalibrated(scores)
         return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(np.intp)
 
@@ -313,7 +313,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
         return method
 
-    def _check_predict(self, X, method):
+    def _check_predict(self, X):
         check_is_fitted(self)
         scores = canonical_label_scores(X, self.n_features_in_, input_name="X")
         fitted = getattr(self, "feature_names_in_", None)
@@ -326,7 +326,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         return [predict_proba_aligned(part, pair, BOTH) for part, pair in parts]
 
 
-class MultilabelInput(NamedTuple):
+class _MultilabelInput(NamedTuple):
     """Hold the validated arguments of a fit."""
 
     pairs: list[FloatArray]
@@ -369,6 +369,21 @@ class MultilabelInput(NamedTuple):
             known * self.weight[:, None],
             known * unit[:, None],
         )
+
+
+def fit_validated_labels(
+    recalibrator: MultilabelCalibration,
+    pairs: list[FloatArray],
+    table: FloatArray,
+    **params: Any,
+) -> MultilabelCalibration:
+    """Fit an unfitted copy in place to canonical scores and a table of 0, 1 and NaN.
+
+    The weights are all that its own fit has beside these; other parameters are those of a subclass.
+    """
+    if type(recalibrator).fit is MultilabelCalibration.fit and set(params) <= {"sample_weight"}:
+        return recalibrator._fit_validated_labels(pairs, table, **params)
+    return recalibrator.fit(pairs, table, **params)
 
 
 def _listed(names):

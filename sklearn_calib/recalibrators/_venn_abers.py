@@ -79,7 +79,7 @@ class VennAbers(Recalibrator):
         interval : ndarray of shape (n_samples, 2) or (n_samples, n_classes, 2)
             ``interval[..., 0] <= interval[..., 1]``, in [0, 1]; not normalised over classes.
         """
-        proba = self._check_predict(X, "predict_interval")
+        proba = self._check_predict(X)
         if not hasattr(self, "one_vs_rest_"):
             return self._interval(proba)
         parts = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)

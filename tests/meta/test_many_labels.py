@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._base import labels_predicted
+from sklearn_calib.meta._base import threshold_labels
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import (
     HistogramBinning,
@@ -356,9 +356,9 @@ def test_false_alarms_on_labels():
 
 def test_a_label_is_predicted_above_a_half():
     proba = np.array([[0.5, 0.6], [np.nextafter(0.5, 1), 0.4]])
-    assert labels_predicted(proba).tolist() == [[0, 1], [1, 0]]
+    assert threshold_labels(proba).tolist() == [[0, 1], [1, 0]]
     pairs = [np.column_stack([1 - column, column]) for column in proba.T]
-    assert labels_predicted(pairs).tolist() == [[0, 1], [1, 0]]
+    assert threshold_labels(pairs).tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("cv", [None, 3])

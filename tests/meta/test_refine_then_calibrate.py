@@ -37,7 +37,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._search import pooled_stages
+from sklearn_calib.meta._search import iter_stage_scores
 from sklearn_calib.metrics import BetaFamilyLoss
 from sklearn_calib.recalibrators import TemperatureScaling
 
@@ -534,10 +534,10 @@ def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
     job = SimpleNamespace(where="test", classes=np.array([0, 1]))
     parts = [np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
     folds = [
-        SimpleNamespace(estimator=n, part=part, rows=np.arange(len(part)), columns=np.arange(2))
+        SimpleNamespace(estimator=n, X=part, rows=np.arange(len(part)), columns=np.arange(2))
         for n, part in zip((3, 5), parts, strict=True)
     ]
-    found = [scores.given[:, 1] for scores in pooled_stages(job, folds, Countdown(), wanted)]
+    found = [scores[:, 1] for scores, _ in iter_stage_scores(job, folds, Countdown(), wanted)]
     stages = [np.repeat([min(stage, 3), stage], [2, 3]) for stage in sorted(wanted)]
     for one, stage in zip(found, stages, strict=True):
         expected = np.concatenate(parts) * stage / 100

@@ -44,8 +44,8 @@ def test_a_prediction_that_has_begun_ends_with_the_map_it_began_with(monkeypatch
     old = model.predict_proba(ROWS[0])
     check = type(model)._check_predict
 
-    def refitted_meanwhile(self, X, method):
-        proba = check(self, X, method)
+    def refitted_meanwhile(self, X):
+        proba = check(self, X)
         monkeypatch.undo()
         model.fit(*AGAIN)
         return proba

@@ -1,0 +1,434 @@
+"""The context of a fit: its arguments, validated once, and what its folds do with them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import process_routing
+
+from .._argument_checks import check_sizes
+from .._group_folds import FastStratifiedGroupKFold
+from .._simplex_array import stack_rows
+from .._sklearn_compat import (
+    check_method_params,
+    get_array_namespace,
+    routing_enabled,
+    safe_indexing,
+    safe_split,
+    to_namespace_of,
+)
+from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
+from .._validation import (
+    canonical_weight,
+    check_indexes,
+    check_several,
+    get_category_order,
+    order_scale_columns,
+    read_labels,
+    soft_rows,
+)
+from .._warnings import warn_calibration
+from ..exceptions import invalid_input
+from ..linear import LinearFit, read_linear
+from ..recalibrators import (
+    check_cv_pairs,
+    check_fold_count,
+    fit_validated,
+    resolve_recalibrator,
+    warn_if_harmful,
+)
+from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
+from ._eval_sets import Labelling, with_own_labels
+from ._user_estimators import (
+    check_clonable,
+    check_early_stopping,
+    clone_or_raise,
+    frozen_with_classes,
+    loses_fit_when_cloned,
+)
+
+
+class HeldOutScores(NamedTuple):
+    """Hold what a fitted classifier gives for some rows, and their labels.
+
+    ``scores`` has a column for each class; with many labels it is a list of an array per label.
+    """
+
+    scores: Any
+    rows: IntArray  # their positions in X
+    y_encoded: AnyArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitContext:
+    """Hold the arguments of one fit, validated once, for its folds and its recalibrators.
+
+    This class is for one label per row; other kinds of labels override what differs. ``columns``
+    are the positions, among all classes, of those that a fitted classifier has learned.
+    """
+
+    label_kind: ClassVar[str] = "plain"
+
+    X: Any
+    y_encoded: AnyArray
+    weight: FloatArray  # what the recalibrator weighs the rows with
+    classes: Any
+    estimator: Any
+    recalibrator: Any
+    estimator_params: dict[str, Any]
+    recalibrator_params: dict[str, Any]
+    split_params: dict[str, Any]
+    response_method: str
+    ordered_labels: Any = None  # as they were given, if they are an ordered Categorical
+    items: Any = None  # of soft labels: the given row that each of the rows comes from
+
+    @classmethod
+    def make(
+        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> Self:
+        """Validate the arguments of ``model.fit``, and set ``model.classes_``."""
+        check_model(model)
+        estimator = resolve_estimator(model, lambda: read_labels(y, input_name="y")[0])
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        known = estimator.classes_ if is_frozen else None
+        classes, y_encoded = read_labels(y, classes=known, input_name="y")
+        check_indexes(X, y, sample_weight, fit_params.get("groups"))
+        check_several(classes, "There is nothing to classify; check the selection of the rows")
+        (X,) = indexable(X)
+        n_rows = count_rows(X)
+        if n_rows != len(y_encoded):
+            raise invalid_input(
+                expected="as many labels as rows of X",
+                got=(
+                    f"{len(y_encoded)} labels and {n_rows} rows (inconsistent numbers of samples)"
+                ),
+                hint="Check that both come from the same selection",
+            )
+        params = route_metadata(model, sample_weight, fit_params, n_rows)
+        if not routing_enabled():  # groups, for a recalibrator that takes them
+            params["recalibrator_params"] |= params["split_params"]
+        model.classes_ = classes
+        recalibrator = resolve_recalibrator(model.recalibrator)
+        is_ordered = get_category_order(y, classes) is not None
+        if not is_ordered and getattr(recalibrator, "order", ...) is None:
+            # the order of a classifier's own classes_ is that of its columns, not a scale
+            order_scale_columns(None, np.sort(classes))
+        return cls(
+            X=X,
+            y_encoded=y_encoded,
+            classes=classes,
+            estimator=estimator,
+            recalibrator=recalibrator,
+            response_method=model.response_method,
+            ordered_labels=getattr(y, "array", y) if is_ordered else None,
+            **params,
+        )
+
+    @property
+    def all_rows(self) -> IntArray:
+        """The positions of all rows."""
+        return np.arange(len(self.y_encoded))
+
+    @property
+    def all_columns(self) -> AnyArray:
+        """The columns of a model that has learned all classes."""
+        return np.arange(len(self.classes))
+
+    @property
+    def groups(self) -> Any:
+        """The groups of the rows, or None."""
+        return self.split_params.get("groups", self.recalibrator_params.get("groups"))
+
+    @property
+    def splitter_params(self) -> dict[str, Any]:
+        """What the splitter is given beside the rows: groups, wherever they are known from."""
+        groups = {} if self.groups is None else {"groups": self.groups}
+        return groups | self.split_params
+
+    def with_groups(self, groups: IntArray) -> Self:
+        """Return the same with groups that no fold splits, nor one of the recalibrator."""
+        params = self.recalibrator_params
+        if not routing_enabled() and self.label_kind != "many":
+            params = params | {"groups": groups}
+        split_params = self.split_params | {"groups": groups}
+        return replace(self, split_params=split_params, recalibrator_params=params)
+
+    # -- folds --------------------------------------------------------------------------------
+
+    def make_folds(self, cv: CV) -> list[Any]:
+        """Return the pairs (train, test) of rows that `cv` means."""
+        splitter = self._make_splitter(cv)
+        return list(splitter.split(self.X, self.y_encoded, **self.splitter_params))
+
+    def _make_splitter(self, cv):
+        """Return a splitter; if groups are given, an int means folds that split none of them."""
+        if isinstance(cv, Integral):
+            check_fold_count(int(cv), self.y_encoded)
+        elif cv is not None:
+            cv = list(cv) if isinstance(cv, Iterator) else cv
+            check_cv_pairs(cv)
+            return check_cv(cv, self.y_encoded, classifier=True)
+        if self.groups is not None:
+            return FastStratifiedGroupKFold(5 if cv is None else int(cv))
+        return check_cv(cv, self.y_encoded, classifier=True)
+
+    def select_test_rows(self, columns: AnyArray, test: IntArray) -> tuple[IntArray, AnyArray]:
+        """Return the test rows of classes that were learned, and their labels."""
+        rows = self.all_rows[test]
+        rows = rows[np.isin(self.y_encoded[rows], columns)]
+        return rows, self.y_encoded[rows]
+
+    def select_features(self, estimator: Estimator, train: IntArray, rows: IntArray) -> Features:
+        """Return the features of test rows; a kernel matrix has a column for each row of train."""
+        return safe_split(estimator, self.X, self.y_encoded, rows, train)[0]
+
+    def stack_folds(self, folds: Sequence[HeldOutScores]) -> HeldOutScores:
+        """Return what several folds give, one below the other."""
+        scores = self._stack_scores([fold.scores for fold in folds])
+        rows = np.concatenate([fold.rows for fold in folds])
+        return HeldOutScores(scores, rows, np.concatenate([fold.y_encoded for fold in folds]))
+
+    def _stack_scores(self, blocks):
+        return stack_rows(blocks)
+
+    # -- the classifier -----------------------------------------------------------------------
+
+    def fit_estimator(
+        self,
+        rows: IntArray,
+        estimator: Estimator | None = None,
+        fit: Callable[..., Estimator] | None = None,
+    ) -> tuple[Estimator, AnyArray]:
+        """Fit a clone, or `estimator`, on some rows; return it and its columns."""
+        estimator = clone_or_raise(self.estimator) if estimator is None else estimator
+        fit = estimator.fit if fit is None else partial(fit, estimator)
+        X, y = safe_split(estimator, self.X, self.y_encoded, rows)
+        params = check_method_params(self.X, params=self.estimator_params, indices=rows)
+        check_early_stopping(estimator, params)
+        return estimator, self._fit_to_labels(fit, estimator, X, y, params)
+
+    def _fit_to_labels(self, fit, estimator, X, y, params):
+        """Fit an estimator to encoded labels; return its columns."""
+        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
+        # libraries of tensors have numbers alone
+        kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
+        is_encoded = not isinstance(estimator, FrozenEstimator) and (
+            is_boosted(estimator, "xgboost") or self.classes.dtype.kind in kinds_to_encode
+        )
+        present, local = np.unique(y, return_inverse=True)
+        if params:
+            labelling = Labelling(self.classes, present, is_encoded)
+            params = with_own_labels(estimator, params, labelling)
+        fit(X, to_namespace_of(local if is_encoded else self.classes[y], X), **params)
+        if is_encoded or np.array_equal(estimator.classes_, self.classes[present]):
+            return present
+        return read_labels(estimator.classes_, classes=self.classes)[1]
+
+    def read_linear_fits(
+        self, estimator: Estimator, columns: IntArray
+    ) -> tuple[Estimator, list[LinearFit], bool]:
+        """Return a linear classifier without FrozenEstimator, its fits, and whether it is ours."""
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        model = estimator.estimator if is_frozen else estimator
+        step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+        weight = self.estimator_params.get(f"{step}sample_weight")
+        own_labels = model.classes_[np.argsort(columns)[self.y_encoded]]  # perhaps encoded ones
+        return model, read_linear(model, self.X, own_labels, weight), not is_frozen
+
+    def compute_scores(self, estimator: Estimator, columns: AnyArray, X: Features) -> Any:
+        """Return canonical scores of a fitted estimator, a column for each of all classes."""
+        n_classes = len(self.classes)
+        if count_rows(X) == 0:
+            return np.empty((0, n_classes))
+        return compute_aligned_scores(estimator, columns, n_classes, X, self.response_method)
+
+    def score_test_rows(
+        self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
+    ) -> HeldOutScores:
+        """Return the scores of the test rows of a fold."""
+        rows, y = self.select_test_rows(columns, test)
+        X = self.select_features(estimator, train, rows)
+        return HeldOutScores(self.compute_scores(estimator, columns, X), rows, y)
+
+    # -- the recalibrator ---------------------------------------------------------------------
+
+    def select_recalibrator_params(self, rows: IntArray) -> dict[str, Any]:
+        """Return the parameters of the recalibrator's fit for some rows."""
+        return check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+
+    def fit_recalibrator(self, held_out: HeldOutScores) -> Estimator:
+        """Fit a clone of the recalibrator."""
+        scores, rows, y_encoded = held_out
+        if not len(scores):
+            raise invalid_input(
+                expected="calibration rows in every fold",
+                got="a fold without any row of a class that its model has seen",
+                hint="Use fewer folds, or stratified ones",
+            )
+        return fit_validated(
+            clone(self.recalibrator),
+            scores,
+            y_encoded,
+            self.classes,
+            ordered_labels=None if self.ordered_labels is None else self.ordered_labels[rows],
+            **self.select_recalibrator_params(rows),
+        )
+
+    def warn_if_harmful(self, recalibrator: Estimator, held_out: HeldOutScores) -> None:
+        """Warn if a fitted recalibrator harms the rows it was fitted to."""
+        scores, rows, y_encoded = held_out
+
+        def refit(part):
+            return self.fit_recalibrator(HeldOutScores(scores[part], rows[part], y_encoded[part]))
+
+        weight = self.weight[rows]
+        warn_if_harmful(recalibrator, refit, scores, y_encoded, weight, self.classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftLabelContext(FitContext):
+    """Hold the arguments of a fit to shares of classes: of a row for each class of an item.
+
+    Rows of one item follow each other and stay together, and their weights are the shares.
+    """
+
+    label_kind = "soft"
+
+    @classmethod
+    def make(
+        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> Self:
+        estimator = model.estimator
+        check_indexes(X, y, sample_weight)
+        (X,) = indexable(X)
+        classes = None
+        if isinstance(estimator, FrozenEstimator):
+            k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
+            classes = frozen_with_classes(estimator, lambda: np.arange(k)).classes_
+        elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
+            raise _missing_weight_support(estimator)
+        soft = soft_rows(y, sample_weight, classes, n_rows=count_rows(X), input_name="y")
+        params = check_method_params(X, params=fit_params, indices=soft.items)
+        X = safe_indexing(X, soft.items)
+        context = super().make(model, X, soft.labels, soft.weight, params)
+        # metadata routing may keep the shares from whom they are for
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        if not is_frozen and "sample_weight" not in context.estimator_params:
+            raise _missing_weight_support(context.estimator)
+        if "sample_weight" not in context.recalibrator_params:
+            raise _missing_weight_support(context.recalibrator)
+        return replace(context, items=soft.items)
+
+    def make_folds(self, cv: CV) -> list[Any]:
+        starts = np.append(True, self.items[1:] != self.items[:-1])
+        first = np.flatnonzero(starts)
+        item_number = np.cumsum(starts) - 1
+        order = np.lexsort((self.y_encoded, -self.weight, item_number))
+        likeliest = self.y_encoded[order[first]]  # the class of the largest share of each item
+        params = check_method_params(self.X, params=self.splitter_params, indices=first)
+        item_X = safe_indexing(self.X, first)
+        numbers = np.arange(len(first))
+        folds = []
+        for parts in self._make_splitter(cv).split(item_X, likeliest, **params):
+            rows = (np.flatnonzero(np.isin(item_number, numbers[part])) for part in parts)
+            folds.append(tuple(rows))
+        return folds
+
+    def select_recalibrator_params(self, rows: IntArray) -> dict[str, Any]:
+        params = super().select_recalibrator_params(rows)
+        return {"groups": self.items[rows]} | params
+
+
+def _missing_weight_support(part):
+    return invalid_input(
+        expected="a fit that takes sample_weight, the shares of soft labels",
+        got=f"{type(part).__name__}",
+        hint=(
+            "Take another method, or a fitted model in a FrozenEstimator; for a "
+            "pipeline enable metadata routing, and call "
+            "set_fit_request(sample_weight=True) on its steps"
+        ),
+    )
+
+
+# -- steps of the validation ----------------------------------------------------------------------
+
+
+def check_model(model: Any) -> None:
+    """Raise ValueError or TypeError if the parameters of a model are not valid."""
+    check_not_prefit(model.cv)
+    check_clonable(model.estimator)
+    check_sizes(model)
+    model._validate_params()
+
+
+def resolve_estimator(model: Any, get_classes: Callable[[], AnyArray]) -> Estimator:
+    """Return the estimator to be cloned, or the frozen one with its classes."""
+    estimator = model.estimator
+    if isinstance(estimator, FrozenEstimator):
+        return frozen_with_classes(estimator, get_classes)
+    if loses_fit_when_cloned(estimator):
+        warn_calibration(
+            expected="an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",
+            got=f"a fitted {type(estimator).__name__}",
+            hint=(
+                "It is fitted again on these rows; to keep the fitted one, write "
+                f"{type(model).__name__}(FrozenEstimator(model)), with rows that it has "
+                "not seen"
+            ),
+            estimator=model,
+        )
+    return estimator
+
+
+def route_metadata(
+    model: Any, sample_weight: Any, fit_params: dict[str, Any], n_rows: int
+) -> dict[str, Any]:
+    """Return the parameters of the fits and of the splitter, and the recalibrator's weights."""
+    weight = np.ones(n_rows)
+    if sample_weight is not None:
+        weight = canonical_weight(sample_weight, n_rows)
+    if routing_enabled():
+        routed = process_routing(model, "fit", sample_weight=sample_weight, **fit_params)
+        recalibrator_params = dict(routed.recalibrator.fit)
+        if "sample_weight" not in recalibrator_params:
+            weight = np.ones(n_rows)
+        return {
+            "estimator_params": dict(routed.estimator.fit),
+            "recalibrator_params": recalibrator_params,
+            "split_params": routed.splitter.split,
+            "weight": weight,
+        }
+    estimator_params = dict(fit_params)
+    groups = {"groups": estimator_params.pop("groups")} if "groups" in fit_params else {}
+    weights = {}
+    if sample_weight is not None:
+        weights["sample_weight"] = sample_weight
+        if "sample_weight" in signature(model.estimator.fit).parameters:
+            estimator_params |= weights
+        elif not isinstance(model.estimator, FrozenEstimator):
+            warn_calibration(
+                expected="an estimator whose fit takes sample_weight",
+                got=f"{type(model.estimator).__name__}, fitted without weights",
+                hint=(
+                    "The recalibrator uses them; for a pipeline pass "
+                    "STEP__sample_weight=... or enable metadata routing"
+                ),
+                estimator=model,
+                category=UserWarning,
+            )
+    return {
+        "estimator_params": estimator_params,
+        "recalibrator_params": weights,
+        "split_params": groups,
+        "weight": weight,
+    }

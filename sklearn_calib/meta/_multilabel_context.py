@@ -1,0 +1,211 @@
+"""The context of a fit to many labels per row, and the scores of classifiers of many labels."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.utils import get_tags, indexable
+
+from .._argument_checks import equals
+from .._simplex_array import stack_rows, take_columns
+from .._typing import (
+    CV,
+    AnyArray,
+    Estimator,
+    Features,
+    FloatArray,
+    IntArray,
+    RecalibratorLike,
+    Self,
+)
+from .._validation import (
+    BOTH,
+    LabelScores,
+    canonical_label_scores,
+    canonical_label_table,
+    check_indexes,
+    read_proba,
+)
+from ..exceptions import invalid_input
+from ..recalibrators import (
+    MultilabelCalibration,
+    check_cv_pairs,
+    fit_validated_labels,
+    resolve_recalibrator,
+    warn_if_labels_harmed,
+)
+from ._classifier_scores import check_method
+from ._fit_context import (
+    FitContext,
+    HeldOutScores,
+    check_model,
+    resolve_estimator,
+    route_metadata,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultilabelContext(FitContext):
+    """Hold the arguments of a fit to many labels per row.
+
+    ``y_encoded`` is a table of 0, 1 and NaN, ``columns`` tells of each label whether a model saw
+    both kinds of rows, and scores are a list of an array of two columns per label.
+    """
+
+    label_kind = "many"
+
+    @classmethod
+    def make(
+        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> Self:
+        check_model(model)
+        n_samples, n_labels = np.shape(y)
+        table = canonical_label_table(y, n_samples, n_labels, input_name="y")
+        estimator = resolve_estimator(model, lambda: np.arange(n_labels))
+        check_indexes(X, y, sample_weight, fit_params.get("groups"))
+        X, table = indexable(X, table)
+        model.classes_ = [BOTH.copy() for _ in range(n_labels)]
+        return cls(
+            X=X,
+            y_encoded=table,
+            classes=model.classes_,
+            estimator=estimator,
+            recalibrator=_resolve_label_recalibrator(model.recalibrator),
+            response_method=model.response_method,
+            **route_metadata(model, sample_weight, fit_params, n_samples),
+        )
+
+    @property
+    def all_columns(self) -> AnyArray:
+        return np.ones(len(self.classes), dtype=bool)
+
+    def make_folds(self, cv: CV) -> list[Any]:
+        # an int means shuffled rows, since no splitter stratifies by many labels
+        if cv is None or isinstance(cv, Integral):
+            n_folds = 5 if cv is None else int(cv)
+            if self.groups is None:
+                cv = KFold(n_folds, shuffle=True, random_state=0)
+            else:
+                cv = GroupKFold(n_folds)
+        folds = list(check_cv(cv).split(self.X, self.y_encoded, **self.splitter_params))
+        check_cv_pairs(folds)
+        return folds
+
+    def _fit_to_labels(self, fit, estimator, X, y, params):
+        try:
+            fit(X, y if np.isnan(y).any() else y.astype(np.intp), **params)
+        except ValueError as error:
+            _explain_single_label(error, estimator)
+            raise
+        return (y == 0).any(axis=0) & (y == 1).any(axis=0)
+
+    def select_test_rows(self, columns: AnyArray, test: IntArray) -> tuple[IntArray, AnyArray]:
+        rows = self.all_rows[test]
+        return rows, np.where(columns, self.y_encoded[rows], np.nan)
+
+    def compute_scores(
+        self, estimator: Estimator, columns: AnyArray, X: Features
+    ) -> list[FloatArray]:
+        return compute_label_scores(estimator, len(self.classes), X, self.response_method).pairs
+
+    def _stack_scores(self, blocks):
+        return [stack_rows(parts) for parts in zip(*blocks, strict=True)]
+
+    def fit_recalibrator(self, held_out: HeldOutScores) -> Estimator:
+        pairs, rows, table = held_out
+        params = self.select_recalibrator_params(rows)
+        return fit_validated_labels(clone(self.recalibrator), pairs, table, **params)
+
+    def warn_if_harmful(self, recalibrator: Estimator, held_out: HeldOutScores) -> None:
+        pairs, rows, table = held_out
+
+        def refit(part):
+            some = [pair[part] for pair in pairs]
+            return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
+
+        warn_if_labels_harmed(recalibrator, refit, pairs, table, self.weight[rows])
+
+
+def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
+    """Return the recalibrator of many labels that is meant."""
+    if equals(recalibrator, "default"):
+        return MultilabelCalibration()
+    method = resolve_recalibrator(recalibrator)
+    if isinstance(method, MultilabelCalibration):
+        return method
+    return MultilabelCalibration(method, pooling="none")
+
+
+def compute_label_scores(
+    estimator: Estimator, n_labels: int, X: Features, response_method: str
+) -> LabelScores:
+    """Return canonical scores of a fitted classifier of many labels, in the form of its own."""
+    if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
+        table = np.asarray(estimator.decision_function(X))
+        pairs = [read_proba(column, kind="logits") for column in table.T]
+        pairs = _order_pairs(pairs, estimator)
+        if len(pairs) == n_labels:
+            return LabelScores(pairs, False)
+        raise invalid_input(
+            expected=f"scores of {n_labels} labels",
+            got=f"{len(pairs)}",
+            hint="Pass y of the same labels",
+        )
+    check_method(estimator, response_method)
+    proba = estimator.predict_proba(X)
+    if isinstance(proba, list | tuple):
+        known = getattr(estimator, "classes_", [None] * len(proba))
+        proba = [_complete_pair(part, own) for part, own in zip(proba, known, strict=True)]
+        proba = _order_pairs(proba, estimator)
+    return canonical_label_scores(proba, n_labels)
+
+
+def _complete_pair(part, own):
+    """Return two columns; a model that saw one kind of rows gives one."""
+    part = np.asarray(part)
+    if part.ndim != 2 or part.shape[1] != 1 or own is None or len(own) != 1:
+        return part
+    return np.hstack([1 - part, part] if own[0] else [part, 1 - part])
+
+
+def _order_pairs(pairs, estimator):
+    """Return two columns for each label, that of 0 first, whatever the estimator's order."""
+    known = getattr(estimator, "classes_", ())
+    if len(known) != len(pairs) or np.ndim(known[0]) != 1:
+        return pairs
+    return [
+        take_columns(pair, [1, 0]) if len(own) == 2 and own[0] > own[1] else pair
+        for pair, own in zip(pairs, known, strict=True)
+    ]
+
+
+def predict_label_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:
+    """Return the mean over the pairs of a fitted model, in the form of its classifier."""
+    members = []
+    for estimator, recalibrator, _ in model.calibrated_pairs_:
+        count = len(model.classes_)
+        scores = compute_label_scores(estimator, count, X, model.response_method)
+        members.append(recalibrator.predict_proba(scores.pairs))
+    means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
+    return scores.in_form(means)
+
+
+def _explain_single_label(error, estimator):
+    """Raise an error that names a remedy if an estimator takes one label per row only."""
+    tags = get_tags(estimator)
+    if tags.target_tags.multi_output or tags.classifier_tags.multi_label:
+        return
+    try:
+        raise invalid_input(
+            expected="an estimator that takes many labels per row, for y of several columns",
+            got=f"{type(estimator).__name__}, which says: {str(error).rstrip('.')}",
+            hint=(
+                "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns "
+                "are one-hot labels, pass y.argmax(axis=1)"
+            ),
+        )
+    except ValueError as explained:
+        raise explained from error
