@@ -44,32 +44,39 @@ class DrawnRows(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray of shape (n_rows,)
-        The places of their labels among the classes.
+    key : ndarray of shape (n_rows,)
+        Hashes of their digits.
+    stratum : ndarray of shape (n_rows,)
+        Rows of one stratum stand for each other.
     scores : ndarray of shape (n_rows, n_columns)
         As they came, unless they were divided by their sums; logits stay logits.
     weight : ndarray of shape (n_rows,), or None
         The sample weights, where there are any.
     counts : ndarray of shape (n_rows,), int64
         How often each of these rows is there.
-    share : ndarray of shape (n_rows,)
-        How many rows of the whole each of those stands for; 1 where all are here.
-    stratum : ndarray of shape (n_rows,)
-        Rows of one stratum stand for each other.
     extras : pandas DataFrame, ndarray or None
         Other columns.
+    codes : ndarray of shape (n_rows,)
+        The places of their labels among the classes.
+    share : ndarray of shape (n_rows,)
+        How many rows of the whole each of those stands for; 1 where all are here.
     n_seen : int
         The rows that they were drawn from.
     """
 
-    codes: IntArray
+    key: AnyArray
+    stratum: IntArray
     scores: FloatArray
     weight: FloatArray | None
     counts: IntArray
-    share: FloatArray
-    stratum: IntArray
     extras: Any
-    n_seen: int
+    codes: IntArray = np.zeros(0, dtype=np.intp)
+    share: FloatArray = np.zeros(0)
+    n_seen: int = 0
+
+    def take(self, rows: AnyArray) -> "DrawnRows":
+        """Return some of the rows, while others may still come."""
+        return DrawnRows(*(_take_rows(column, rows) for column in self[:_N_COLUMNS]))
 
     @property
     def n_drawn(self) -> int:
@@ -97,29 +104,19 @@ class DrawnRows(NamedTuple):
         return None if (weight == 1).all() else weight
 
 
-class _KeyedRows(NamedTuple):
-    """Columns of some rows; what is None is None in all of them."""
+_N_COLUMNS = 6  # of `DrawnRows` while rows come in
 
-    key: AnyArray
-    stratum: AnyArray
-    scores: FloatArray
-    counts: IntArray
-    weight: Any
-    extras: Any
 
-    def take(self, rows):
-        return _KeyedRows(*(_take_rows(column, rows) for column in self))
-
-    @classmethod
-    def joined(cls, parts):
-        """Some rows below the other; of equal ones the first, with all their counts."""
-        whole = cls(*map(_below, zip(*parts, strict=True)))
-        order = np.argsort(whole.key, kind="stable")
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = whole.key[order[1:]] != whole.key[order[:-1]]
-        starts = np.flatnonzero(fresh)
-        counts = np.add.reduceat(whole.counts[order], starts) if len(starts) else whole.counts
-        return whole.take(order[starts])._replace(counts=counts)
+def _join_rows(parts):
+    """Return rows below each other; of equal ones the first, with all their counts."""
+    columns = zip(*(part[:_N_COLUMNS] for part in parts), strict=True)
+    rows = DrawnRows(*map(_join_columns, columns))
+    order = np.argsort(rows.key, kind="stable")
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = rows.key[order[1:]] != rows.key[order[:-1]]
+    starts = np.flatnonzero(fresh)
+    counts = np.add.reduceat(rows.counts[order], starts) if len(starts) else rows.counts
+    return rows.take(order[starts])._replace(counts=counts)
 
 
 def _take_rows(column, rows):
@@ -128,8 +125,8 @@ def _take_rows(column, rows):
     return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
 
 
-def _below(pieces):
-    """One column whose pieces are arrays, DataFrames or None."""
+def _join_columns(pieces):
+    """Return one column whose pieces are arrays, DataFrames or None."""
     if hasattr(pieces[0], "iloc"):
         import pandas as pd
 
@@ -162,7 +159,7 @@ class RowDraw:
         n_strata = n_classes * self._steps
         self._limit = np.full(n_strata, _LAST)
         self._seen = np.zeros(n_strata, dtype=np.int64)
-        self._parts: list[_KeyedRows] = []
+        self._parts: list[DrawnRows] = []
 
     def add(
         self,
@@ -205,7 +202,7 @@ class RowDraw:
             return
         if counts is None:
             counts = np.ones(len(codes), dtype=np.int64)
-        self._parts.append(_KeyedRows(key, stratum, scores, counts, weight, extras).take(kept))
+        self._parts.append(DrawnRows(key, stratum, scores, weight, counts, extras).take(kept))
         if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
             self._settle()
 
@@ -237,7 +234,7 @@ class RowDraw:
         """Keep what belongs to the sample."""
         if not self._parts:
             return
-        rows = _KeyedRows.joined(self._parts)
+        rows = _join_rows(self._parts)
         ranks = np.arange(len(rows.key)) < self.most
         limit = np.full(len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST)
         for group, size, least in (
@@ -263,14 +260,13 @@ class RowDraw:
         self._settle()
         if not self._parts:
             return None
-        ((_, stratum, scores, counts, weight, extras),) = self._parts
-        drawn = np.bincount(stratum, counts, len(self._seen))
-        share = (self._seen / np.maximum(drawn, 1))[stratum]
-        codes = stratum // self._steps
-        if hasattr(extras, "iloc"):
-            extras = extras.reset_index(drop=True)
-        n_seen = int(self._seen.sum())
-        return DrawnRows(codes, scores, weight, counts, share, stratum, extras, n_seen)
+        (rows,) = self._parts
+        drawn = np.bincount(rows.stratum, rows.counts, len(self._seen))
+        share = (self._seen / np.maximum(drawn, 1))[rows.stratum]
+        if hasattr(rows.extras, "iloc"):
+            rows = rows._replace(extras=rows.extras.reset_index(drop=True))
+        codes, n_seen = rows.stratum // self._steps, int(self._seen.sum())
+        return rows._replace(codes=codes, share=share, n_seen=n_seen)
 
 
 def merged_draws(
@@ -345,8 +341,10 @@ class DrawnSample:
 
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """
-        given = self.predictions.proba, self.predictions.codes, self.drawn.counts.astype(np.float64)
-        return fold_masses(*given, n_folds, _MOST_DEALT, groups)
+        predictions, counts = self.predictions, self.drawn.counts.astype(np.float64)
+        return fold_masses(
+            predictions.proba, predictions.codes, counts, n_folds, _MOST_DEALT, groups
+        )
 
     def held_out(
         self, recalibrator: str | Estimator, folds: Sequence[Any], groups: AnyArray | None = None
@@ -372,5 +370,6 @@ class DrawnSample:
             rows.append(needed)
             left.append(out[needed])
         place, mass = np.concatenate(rows), np.concatenate(left)
-        given = np.vstack(proba), predictions.codes[place], mass * unit[place], self.classes, 1
-        return HeldOut(Predictions(*given), place, mass * unit[place] ** 2)
+        codes, weight = predictions.codes[place], mass * unit[place]
+        recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
+        return HeldOut(recalibrated, place, mass * unit[place] ** 2)
