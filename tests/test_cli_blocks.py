@@ -12,6 +12,7 @@ import pytest
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._cli import _monitor, _streams, _tables, main
+from sklearn_calib._cli._prediction_batches import PredictionBatch
 from sklearn_calib._files import tables
 from sklearn_calib._validation import read_proba
 from sklearn_calib.export import to_json
@@ -246,14 +247,14 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
     """What goes on from one batch to the next is a copy, not a view of all of it."""
     frame.to_csv("t.csv", index=False)
     small(3000)
-    alive, most, part = [], [], _monitor._part
+    alive, most, take = [], [], PredictionBatch.take
 
     def watched(batch, rows):
-        alive.append(weakref.ref(batch.proba))
+        alive.append(weakref.ref(batch.scores))
         most.append(sum(ref() is not None for ref in alive))
-        return part(batch, rows)
+        return take(batch, rows)
 
-    monkeypatch.setattr(_monitor, "_part", watched)
+    monkeypatch.setattr(PredictionBatch, "take", watched)
     monkeypatch.setattr(_monitor, "_JUDGED", 500)
     assert run("t.csv", *TIMED) == 3
     assert max(most[len(most) // 2 :]) <= 4

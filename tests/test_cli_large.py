@@ -331,7 +331,7 @@ def test_labels_are_read_once_where_the_first_rows_show_the_classes(tmp_path, mo
         asked.append(given["_enough"])
         return find_classes(*files, **given)
 
-    monkeypatch.setattr("sklearn_calib._cli._large.find_classes", finding)
+    monkeypatch.setattr("sklearn_calib.summary.find_classes", finding)
     run(*of_labels(["0", "1"] * 100))
     assert asked == [2]
     run(*of_labels(["0", "1", "2"] * 100))

@@ -11,7 +11,7 @@ import pytest
 from sklearn_calib import summary
 from sklearn_calib._cli import _large, _rows, _tables, main, parser
 from sklearn_calib._cli._result import commands_of_repair
-from sklearn_calib._cli._tables import Shares
+from sklearn_calib._cli._prediction_batches import PredictionBatch
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
@@ -298,9 +298,9 @@ def test_weights_beside_votes():
         (votes, None, [3, 1, 4]),
         (None, weight, [2, 0.5, 1]),
     ):
-        shares = Shares(np.zeros((3, 2)), number, frozenset())
-        assert shares.weighted(given).tolist() == expected
-    assert Shares(np.zeros(3), None, frozenset()).weighted(None) is None
+        batch = PredictionBatch(np.zeros((3, 2)), None, weight=given, votes=number)
+        assert batch.weigh_votes().tolist() == expected
+    assert PredictionBatch(np.zeros(3), None).weigh_votes() is None
 
 
 def test_compare_of_two_files_with_shares(votes, capsys):

@@ -32,7 +32,7 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     assert [one.row(0), one.row(1), two.row(1)] == [10, 13, 3] and tables.n_rows == 2
     (again,) = tables.kept(one.only(np.array([False, True])))
     assert again.row(0) == 13
-    tables.say_what_is_left_out()
+    tables.print_left_out()
     assert "left out, with missing values: rows 11 and 12 of one.csv" in capsys.readouterr().err
     tables.begin()
     with refuses(InvalidInputError, expected="rows without missing values", value="none"):

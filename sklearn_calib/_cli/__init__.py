@@ -16,7 +16,7 @@ from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
-from ._messages import format_sentence, invalid_option, translate_message
+from ._messages import invalid_option, translate_message
 from ._options import Parser, examples
 from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
 
@@ -70,7 +70,13 @@ def _without_room(error):
     if error.errno in NO_ROOM:
         cure = "Make room, or name a folder for temporary files with TMPDIR"
     file = f" for {quoted(error.filename, 200)}" if error.filename else ""
-    return format_sentence("files that the system reads and writes", f"{reason(error)}{file}", cure)
+    return str(
+        invalid_option(
+            expected="files that the system reads and writes",
+            got=f"{reason(error)}{file}",
+            hint=cure,
+        )
+    )
 
 
 @contextmanager

@@ -8,13 +8,14 @@ import numpy as np
 from .._show import Section, Table, plain
 from .._warnings import ignore_calibration_warnings
 from ._drawn import check_rising
+from ._identifiers import remark_on_identifiers
 from ._messages import invalid_option
 from ._options import examples, whole_number
-from ._pairs import PairRows, Pairs, models_of
+from ._pairs import Pairs, models_of
+from ._prediction_batches import PredictionBatch, join_batches
 from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
 from ._request import Request
-from ._tables import remark_on_identifiers
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
@@ -93,7 +94,7 @@ def _compare(files, options):
     names = [plain(model.name, 40) for model in pairs.models]
     with progress("comparing") as advance:
         found, notes = _measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
-    pairs.tables.say_what_is_left_out()
+    pairs.tables.print_left_out()
     screen = Screen()
     together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
@@ -131,20 +132,24 @@ def _measured(pairs, options, advance):
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = _means()
     losses = {name: PairedLosses() for name in functions}
-    kept: list[PairRows] = []  # clusters, or few rows: cells do not tell what is rare in them
-    for codes, probas, weight, groups in pairs.rows(lambda done: advance(done / 2)):
-        for summary, draw, proba in zip(summaries, draws, probas, strict=True):
-            single = len(pairs.models[0].columns) == 1 and not pairs.flipped
+    kept: list[
+        PredictionBatch
+    ] = []  # clusters, or few rows: cells do not tell what is rare in them
+    single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
+    for batch in pairs.batches(lambda done: advance(done / 2)):
+        codes, weight = batch.labels, batch.weight
+        for summary, draw, proba in zip(summaries, draws, batch.scores, strict=True):
             plain = np.asarray(proba)
             summary.update(codes, plain[:, 1] if single else plain, weight)
             if draw is not None:
                 own = np.where(get_absent_mask(proba), np.nan, plain) if options.absent else plain
                 draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
-            losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
+            first, second = (of_rows(proba, codes) for proba in batch.scores)
+            losses[name].add(first, second, weight, batch.together)
         few = summaries[0].n_samples <= _FEW_ROWS
-        if few or groups is not None:
-            kept.append(PairRows(codes, probas, weight, groups))
+        if few or batch.together is not None:
+            kept.append(batch)
     if not summaries[0].n_samples:
         raise invalid_option(expected="rows of positive weight", got="none", hint="Check the files")
     if len(pairs.models[0].columns) == 1:
@@ -154,14 +159,17 @@ def _measured(pairs, options, advance):
     _say_order(pairs, drawn)
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
-    for codes, probas, weight, groups in pairs.rows(lambda done: advance(0.5 + done / 2)):
-        scaled = (_scaled(*each) for each in zip(fitted, probas, strict=True))
-        after.add(*(of_logits(logits, codes) for logits in scaled), weight, groups)
+    for batch in pairs.batches(lambda done: advance(0.5 + done / 2)):
+        first, second = (
+            of_logits(_scaled(scaling, proba), batch.labels)
+            for scaling, proba in zip(fitted, batch.scores, strict=True)
+        )
+        after.add(first, second, batch.weight, batch.together)
     given = {"level": options.level, "n_resamples": options.resamples}
     found: dict[str, PairedDifference] = {}
     for name in _MEASURES:
         if name not in losses:
-            if groups is None:
+            if options.group is None and not options.soft_labels:
                 found[name] = paired_difference(None, *summaries, name, **given)
             else:
                 found[name] = _of_rows(kept, name, given)
@@ -200,13 +208,11 @@ def _of_rows(kept, name, given):
     """The difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
-    codes = np.concatenate([block.codes for block in kept])
-    known = kept[0].groups is not None
-    groups = np.concatenate([block.groups for block in kept]) if known else None
-    first, second = (np.concatenate([np.asarray(b.probas[m]) for b in kept]) for m in (0, 1))
-    weight = None if kept[0].weight is None else np.concatenate([b.weight for b in kept])
-    more = {"labels": range(first.shape[1]), "sample_weight": weight, "groups": groups}
-    return paired_difference(codes, first, second, name, **more, **given)
+    models = range(len(kept[0].scores))
+    rows = join_batches([batch._replace(scores=None) for batch in kept])
+    first, second = (np.concatenate([np.asarray(b.scores[m]) for b in kept]) for m in models)
+    more = {"labels": range(first.shape[1]), "sample_weight": rows.weight, "groups": rows.together}
+    return paired_difference(rows.labels, first, second, name, **more, **given)
 
 
 def _means():

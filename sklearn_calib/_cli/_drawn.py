@@ -12,11 +12,12 @@ import numpy as np
 
 from .._files.columns import Block, values_of_text
 from .._show import plain
-from ._messages import format_sentence, invalid_option
+from ._classes import check_order, find_falling_error
+from ._messages import invalid_option
+from ._prediction_batches import PredictionBatch
 from ._printing import note, progress
 from ._request import Request, split_columns
-from ._rows import another_order, falling
-from ._tables import LabelledRows, with_orders
+from ._tables import with_orders
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -50,18 +51,22 @@ def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | No
     return None if draw == Draw(0) else draw
 
 
-def summary_of_rows(rows: LabelledRows, options: Request) -> "CalibrationSummary":
+def summary_of_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":
     """Rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
     names = [f"column {number}" for number in range(len(rows.names))]
     data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
-    more = {"group": rows.together, "weight": rows.weight}
-    data |= {"label": rows.labels} | {key: c for key, c in more.items() if c is not None}
-    group, weight = (None if column is None else key for key, column in more.items())
+    data["label"] = rows.labels
+    weight, group = None, None
+    if rows.weight is not None:
+        data["weight"], weight = rows.weight, "weight"
+    if rows.together is not None:
+        data["group"], group = rows.together, "group"
     draw = Draw(group=group, kind=options.kind, tolerance=options.sum_tolerance)
-    given: dict[str, Any] = {"weight": weight, "classes": rows.classes, "_draw": draw}
-    return summarize(data, label="label", prob=names, **given)
+    return summarize(
+        data, label="label", prob=names, weight=weight, classes=rows.classes, _draw=draw
+    )
 
 
 def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
@@ -78,10 +83,9 @@ def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
             hint="Give the rows themselves",
         )
     sample = DrawnSample(drawn, classes, options.kind)
-    given = classes[drawn.codes], sample.predictions.proba, classes, drawn.scores.shape[1]
-    said = another_order(*given, options, sample.predictions.weight)
-    if said is not None:
-        raise invalid_option(*said)
+    labels, n_columns = classes[drawn.codes], drawn.scores.shape[1]
+    predictions = sample.predictions
+    check_order(labels, predictions.proba, classes, n_columns, options, predictions.weight)
     return sample
 
 
@@ -91,11 +95,11 @@ def check_rising(summary: "CalibrationSummary", options: Request, classes: Any =
     known: Any = summary.classes if classes is None else classes
     if not one or len(known) != 2 or options.label is None or not summary.n_samples:
         return
-    said = falling(summary.samples()[0].backwards, known, options)
-    if said is not None:
+    error = find_falling_error(summary.samples()[0].backwards, known, options)
+    if error is not None:
         if options.any_order is not None or not options.soft_labels:
-            raise invalid_option(*said)
-        note(format_sentence(*said))  # no option says that it is meant
+            raise error
+        note(str(error))  # no option says that it is meant
 
 
 def check_rows(summary: "CalibrationSummary") -> None:
@@ -163,7 +167,7 @@ def said_of_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> s
 
 def soft_sample(
     drawn: "DrawnRows", classes: Any, names: list[str], options: Request
-) -> LabelledRows:
+) -> PredictionBatch:
     """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
 
     Parameters
@@ -191,8 +195,15 @@ def soft_sample(
     if options.kind == "logits":
         scores = read_proba(given, kind="logits")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
-    rest = drawn.unit[rows], names, given
-    return LabelledRows(labels, scores, *rest, together=together, classes=classes)
+    return PredictionBatch(
+        labels,
+        scores,
+        drawn.unit[rows],
+        together=together,
+        given=given,
+        names=names,
+        classes=classes,
+    )
 
 
 def cross_validated(
@@ -258,9 +269,16 @@ def normal_difference(
     from ..metrics import log_loss
 
     half = ndtri((1 + level) / 2) * error
-    losses = loss, loss + difference, difference
-    ends = difference - half, difference + half
-    return PairedDifference(log_loss.spec.name, *losses, *ends, level, "normal")
+    return PairedDifference(
+        log_loss.spec.name,
+        first=loss,
+        second=loss + difference,
+        difference=difference,
+        low=difference - half,
+        high=difference + half,
+        level=level,
+        method="normal",
+    )
 
 
 def for_two_folds(found: "PairedDifference") -> "PairedDifference":

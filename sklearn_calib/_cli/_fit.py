@@ -21,18 +21,18 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
+from ._identifiers import remark_on_identifiers
 from ._messages import invalid_option
 from ._options import any_number, examples
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
 from ._rows import called, expanded, read_rows
-from ._tables import remark_on_identifiers
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary
-    from ._tables import LabelledRows
+    from ._prediction_batches import PredictionBatch
 
 EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
@@ -122,9 +122,10 @@ def fit(options: Request) -> int:
         if options.soft_labels:
             _check_soft(method, options)
             if options.scale is None and is_large(files, options, several=False):
-                rows, seen = items_of(files, options)
-                return _fit(expanded(rows), options, seen)
-            return _fit(expanded(read_rows(files, options)), options)
+                rows, n_seen = items_of(files, options)
+            else:
+                rows, n_seen = read_rows(files, options), None
+            return _fit(expanded(rows), options, n_seen)
         whole = method.capabilities.ordered or _needs_table(options)
         if _needs_table(options):
             check_whole(files, options)
@@ -150,9 +151,10 @@ def _check_soft(method, options):
     options.check_named()
 
 
-def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int:
-    """Learn from rows in memory, which were drawn from so many `seen`."""
+def _fit(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -> int:
+    """Learn from rows in memory, which were drawn from so many `n_seen`."""
     from .._validation import canonical_weight, read_proba
+    from ..recalibrators import fit_recalibrator, get_recalibrator
     from ..summary import CalibrationSummary
 
     proba = rows.scores
@@ -169,17 +171,13 @@ def _fit(rows: "LabelledRows", options: Request, seen: int | None = None) -> int
         cells.update(rows.labels, np.asarray(proba), rows.weight)
         return cross_validated_cells(options.recalibrator, cells)
 
-    said = said_of_rows(seen or n_rows, n_rows, rows.classes)
+    def learned():
+        method = get_recalibrator(options.recalibrator)
+        return fit_recalibrator(method, proba, rows.labels, **given)
+
+    said = said_of_rows(n_seen or n_rows, n_rows, rows.classes)
     counts = np.unique(rows.labels, return_counts=True)[1]
-    learned = partial(_learned, options.recalibrator, proba, rows.labels, **given)
     return _judged_and_written(said, counts, judged, learned, options, rows.together)
-
-
-def _learned(method, proba, labels, **given):
-    """A map of rows."""
-    from ..recalibrators import fit_recalibrator, get_recalibrator
-
-    return fit_recalibrator(get_recalibrator(method), proba, labels, **given)
 
 
 def _needs_rows(n_columns, options):
@@ -205,6 +203,8 @@ def _fit_large(files, options):
 
 def _fit_drawn(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
+    from ..recalibrators import fit_recalibrator, get_recalibrator
+
     sample = sample_of(summary, options)
     drawn, predictions = sample.drawn, sample.predictions
     classes: Any = sample.classes
@@ -212,14 +212,21 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
 
     def judged():
-        given = summary.totals.log_loss / summary.weight, groups, _LEVEL, _FOLDS
-        return cross_validated(options.recalibrator, sample, *given)
+        loss = summary.totals.log_loss / summary.weight
+        return cross_validated(options.recalibrator, sample, loss, groups, _LEVEL, _FOLDS)
+
+    def learned():
+        return fit_recalibrator(
+            get_recalibrator(options.recalibrator),
+            predictions.proba,
+            classes[predictions.codes],
+            sample_weight=drawn.sample_weight,
+            classes=classes,
+            groups=groups,
+        )
 
     n_fitted = drawn.n_seen if drawn.whole else drawn.n_drawn
     said = said_of_rows(drawn.n_seen, n_fitted, classes)
-    rows = predictions.proba, classes[predictions.codes]
-    how = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
-    learned = partial(_learned, options.recalibrator, *rows, **how)
     return _judged_and_written(said, counts[counts > 0], judged, learned, options, groups)
 
 

@@ -119,7 +119,7 @@ def _read(files, options):
         (kept,) = reading.kept(table, columns=[*columns, *filter(None, [options.weight])])
         tables.append((kept, labels, columns))
     reading.check()
-    reading.say_what_is_left_out()
+    reading.print_left_out()
     truth = [np.column_stack([_truth(t, name) for name in labels]) for t, labels, _ in tables]
     scores = [
         np.column_stack([probability(t, name, options) for name in columns])

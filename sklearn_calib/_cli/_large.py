@@ -11,19 +11,20 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_of_values
-from ..summary import count_values, find_classes, is_summary_file, summarize, summarize_groups
+from ..summary import count_values, is_summary_file, summarize, summarize_groups
+from ._classes import find_class_order, in_class_order, soft_classes
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._messages import invalid_option
 from ._printing import Screen, progress, unwritable_output
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
-from ._rows import check_classes, in_class_order, in_order, named_classes, soft_classes
+from ._rows import check_soft_order
 from ._tables import with_order
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
     from ..summary import CalibrationSummary, Draw
-    from ._tables import LabelledRows
+    from ._prediction_batches import PredictionBatch
 
 _AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
 
@@ -242,17 +243,18 @@ def _summaries_of_rows(files, table, options, rows, all_labels):
     roles = _roles(table, options)
     columns, by = roles.scores, roles.groups
     draw = draw_of(options, roles.features, rows or len(columns) > 2)
-    classes, positive = _classes(files, options, len(columns), all_labels)
-    columns = in_class_order(columns, classes)
-    if len(columns) == 1 and positive is not None and classes[0] == positive:
-        classes = classes[::-1]  # the column is the probability of the first class
+    order = _find_classes(files, options, len(columns), all_labels)
+    columns = in_class_order(columns, order.classes)
     plan = {"label": options.label, "prob": columns, "weight": options.weight}
-    plan |= {"classes": classes, "pos_label": positive, "csv": options.csv}
+    plan |= {"classes": order.owners, "pos_label": order.positive, "csv": options.csv}
     plan["drop_missing"] = options.drop_missing
     groups = None
     if by:
-        how = files, by, plan, draw
-        summary, groups = _on_workers(options.dask, lambda n: audit_groups(*how, n_jobs=n))
+
+        def audit(n_jobs):
+            return audit_groups(files, by, plan, draw, n_jobs=n_jobs)
+
+        summary, groups = _on_workers(options.dask, audit)
     else:
         with progress("reading") as advance:
             more = {"progress": advance, "_draw": draw, **plan}
@@ -261,7 +263,7 @@ def _summaries_of_rows(files, table, options, rows, all_labels):
     return summary, groups, ", ".join(columns)
 
 
-def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, int]":
+def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
     """Items of soft labels that their own digits draw, read block by block, and how many they are.
 
     Where they are not many, all of them.
@@ -278,8 +280,8 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[LabelledRows, i
         how["soft_labels"] = True
         found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
     check_rows(found)
-    drawn = found.drawn.rows()
-    return in_order(soft_sample(drawn, classes, columns, options), options), found.n_samples
+    rows = soft_sample(found.drawn.rows(), classes, columns, options)
+    return check_soft_order(rows, options), found.n_samples
 
 
 def _check_no_summaries(files, asked, clusters=False):
@@ -319,25 +321,19 @@ def _check_of_summaries(summary, options):
         )
 
 
-def _classes(files, options, n_columns, all_labels):
-    import pandas as pd
-
-    reading = {"csv": options.csv, "drop_missing": options.drop_missing}
-    enough = None if all_labels else max(2, n_columns)
-    found = find_classes(files, label=options.label, _enough=enough, **reading)
-    classes, positive = named_classes(options, pd.Series(found), n_columns)
-    classes = found.tolist() if classes is None else classes
-    check_classes(classes, n_columns, options)
-    if len(classes) > 2 >= n_columns:
+def _find_classes(files, options, n_columns, all_labels):
+    n_enough = None if all_labels else max(2, n_columns)
+    order = find_class_order(files, n_columns, options, n_enough=n_enough)
+    if len(order.classes) > 2 >= n_columns:
         raise invalid_option(
             expected=f"labels of two classes in column {quoted(options.label)}",
-            got=f"{len(classes)}",
+            got=f"{len(order.classes)}",
             hint=(
                 "Name one column of probabilities for each class, or with audit "
                 "--prediction the predicted class, whose confidence the one column is"
             ),
         )
-    return classes, positive
+    return order
 
 
 def _on_workers(address, work):

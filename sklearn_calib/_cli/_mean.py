@@ -186,7 +186,7 @@ def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
     reading = Tables(options)
     read = [reading.read(file, lambda _: [*names.values()]) for file in files]
     tables = [table for each in read for table in reading.kept(each, columns=filled)]
-    reading.say_what_is_left_out()
+    reading.print_left_out()
     verdicts = all(_are_words(table, options.score) for table in tables)
     for table in tables:
         for role, name in names.items():

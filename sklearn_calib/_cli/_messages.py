@@ -107,8 +107,6 @@ _ASSIGNMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=({_VALUE})?")
 #: Names of arguments that are not English words.
 _NAMES = re.compile(rf"\b({'|'.join(name for name in OPTIONS if '_' in name)})\b")
 
-Said = tuple[str, str, str]  # expected, got and hint
-
 
 def translate_message(message: StructuredMessage, **hints: str) -> str:
     """Return the text of a message in the words of the command line.
@@ -162,8 +160,3 @@ def _format_value(text):
 def invalid_option(expected: str, got: str, hint: str, *, source: str = "") -> InvalidInputError:
     """Return the error to raise about what was given on the command line."""
     return invalid_input(expected=expected, got=got, hint=hint, error=Exception, source=source)
-
-
-def format_sentence(expected: str, got: str, hint: str) -> str:
-    """Return the text of `invalid_option`, as a remark."""
-    return f"expected {expected}, got {got}. {hint}."

@@ -3,168 +3,40 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._files.checksum import ENTRY, checksum
-from .._files.columns import NO_ROWS, whole_column
+from .._files.columns import NO_ROWS
 from .._files.opened import json_text, opened
 from .._files.tables import table_blocks, weigh_more
 from .._files.whole import held
 from .._show import plain, quoted
-from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning, InvalidInputError
+from ._classes import find_order_error, likeliest
 from ._codes import DONE, FOUND
-from ._messages import AS_MISSING, WITHOUT_LABEL, Said, format_sentence, invalid_option
+from ._messages import WITHOUT_LABEL, invalid_option
 from ._options import examples, number_that, share
-from ._pairs import check_known, codes_of
+from ._prediction_batches import MixedTimes, PredictionBatch, PredictionBatches, join_batches
 from ._printing import Output, check_writable, note, unwritable_output, write_text
 from ._remote import local_files
 from ._request import Request
-from ._rows import another_order, called, classes_of, in_class_order, likeliest
-from ._tables import Tables, check_there, joined, right_of, scores_of, shares_of
+from ._rows import called
 
 if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor
-
-_ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves it the same bits
-_JUDGED = 2**17  # first rows, by which the order of the columns is judged
-
-
-class Watched(NamedTuple):
-    """Some rows."""
-
-    labels: AnyArray
-    proba: FloatArray  # what canonical_proba made of the scores
-    time: AnyArray | None
-
-
-class MixedTimes(Exception):
-    """Blocks whose times are of several kinds: only all of them say what they are."""
-
-
-class Batches:
-    """The rows of some files, as often as they are asked for.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        In the order of the columns: a single column has the probability of the second.
-    """
-
-    def __init__(
-        self, files: Sequence[str], options: Request, state: "CalibrationMonitor | None"
-    ) -> None:
-        self.files, self.options, self.tables = files, options, Tables(options)
-        roles = options.roles(self.tables.names(files[0], options.picked))
-        self.names, self.labels = roles.scores, roles.labels
-        self._kinds: frozenset[str] = frozenset()  # of soft labels
-        self._without_label = False
-        self.classes = self._classes(None if state is None else state.classes_)
-        self.names = in_class_order(self.names, self.classes)
-
-    def rows(self, whole: bool = False) -> Iterator[Watched]:
-        """All rows, in batches of a multiple of 256 of them but for the last.
-
-        With `whole` they come as one, in memory, whose times are what they are together.
-        """
-        self.tables.begin()
-        batches = self._blocks(whole)
-        if whole:
-            batches = iter([_below([*batches])])
-        left: Watched | None = None
-        for batch in batches:
-            now = batch if left is None else _below([left, batch])
-            n = len(now.labels) // _ALIKE * _ALIKE
-            if whole or not n:
-                left = now
-                continue
-            left = _part(now, slice(n, None)) if n < len(now.labels) else None
-            yield _part(now, slice(n))
-        if left is not None:
-            yield left
-
-    def say_what_is_left_out(self) -> None:
-        """Rows with holes, once all have been read."""
-        if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
-            note(f"{AS_MISSING}.")
-        self.tables.say_what_is_left_out()
-
-    def _blocks(self, whole):
-        from .._validation import check_votes
-
-        dtypes: set[Any] = set()
-        for file in self.files:
-            for table in self.tables.blocks(file, self.options.picked, whole):
-                if self.options.drop_missing:
-                    self._without_label |= table.columns[self.labels].isna().any(axis=None)
-                (kept,) = self.tables.kept(table)
-                if not kept.n_rows:
-                    continue
-                batch = self._batch(kept)
-                dtypes.add(None if batch.time is None else batch.time.dtype)
-                if len(dtypes) > 1 and not whole:
-                    raise MixedTimes
-                yield batch
-        check_votes(self._kinds)
-        self.tables.check()
-
-    def _batch(self, table):
-        options = self.options
-        proba = scores_of(table, self.names, options)
-        labels = self._labels(table, proba)
-        if options.absent:  # the largest probability is that of the options that are there
-            proba = np.asarray(proba)
-        when = None
-        if options.time is not None:
-            when = whole_column(table, options.time, "time").to_numpy()
-        return Watched(labels, proba, when)
-
-    def _labels(self, table, proba):
-        """The labels of a block, or its shares."""
-        options = self.options
-        if options.soft_labels:
-            soft = shares_of([table], self.labels)
-            self._kinds |= soft.kinds
-            return soft.values
-        if options.prediction is not None:
-            return right_of([table], options, self.names, both=False).to_numpy()
-        codes = codes_of(table, options.label, self.classes)
-        check_known(table, options.label, codes, self.classes)
-        check_there(codes, proba, table)
-        return self.classes[codes]
-
-    def _classes(self, known):
-        """The classes in the order of the columns; those of a state are read from no file."""
-        options = self.options
-        made = options.soft_labels or options.prediction
-        known_owner = None if known is None else str(known[-1])
-        as_before = options.classes is None and options.positive in (None, known_owner)
-        if known is not None and not made and as_before:
-            return known  # without a look at the labels: a new table may lack a class
-        n_columns = len(self.names)
-        classes, flipped = classes_of(self.files, n_columns, options, self.labels)
-        classes = classes[::-1] if flipped else classes
-        if known is not None and classes.tolist() != known.tolist():
-            own = ", ".join(map(str, known.tolist()))
-            raise invalid_option(
-                expected=f"the classes {plain(own)} of the state, in this order",
-                got=f"{plain(', '.join(map(str, classes.tolist())))}",
-                hint="Leave --classes and --positive out",
-            )
-        return classes
 
 
 class Order:
     """Whether the columns fit other classes: the first 131,072 rows know."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: PredictionBatches) -> None:
         self._batches = batches
-        self._seen: list[Watched] | None = []
+        self._seen: list[PredictionBatch] | None = []
         self._left = _JUDGED
 
     @property
@@ -172,42 +44,26 @@ class Order:
         """Whether it has been judged."""
         return self._seen is None
 
-    def see(self, batch: Watched | None) -> Said | None:
+    def see(self, batch: PredictionBatch | None) -> InvalidInputError | None:
         """What is to be said, once; None is the end of the rows."""
         if self._seen is None:
             return None
         if batch is not None:
-            self._seen.append(_part(batch, slice(self._left)))
+            self._seen.append(batch.take(slice(self._left)))
             self._left -= len(self._seen[-1].labels)
             if self._left:
                 return None
-        rows, self._seen = _below(self._seen), None
-        about = self._batches.classes, len(self._batches.names), self._batches.options
-        soft, labels = about[-1].soft_labels, rows.labels
-        given = likeliest(labels, about[0]) if soft else labels
-        return another_order(given, rows.proba, *about)
+        rows, self._seen = join_batches(self._seen), None
+        batches = self._batches
+        labels = rows.labels
+        if batches.options.soft_labels:
+            labels = likeliest(labels, batches.classes)
+        return find_order_error(
+            labels, rows.scores, batches.classes, len(batches.names), batches.options
+        )
 
 
-def _part(batch, rows):
-    """Some rows; what they leave behind is not held."""
-    when = None if batch.time is None else batch.time[rows].copy()
-    return Watched(batch.labels[rows].copy(), batch.proba[rows].copy(), when)
-
-
-def _below(batches: Sequence[Watched]) -> Watched:
-    """Batches one below the other."""
-    import pandas as pd
-
-    from .._simplex_array import stack_rows
-
-    if len(batches) == 1:
-        return batches[0]
-    proba = stack_rows([batch.proba for batch in batches])
-    times = [pd.Series(batch.time) for batch in batches if batch.time is not None]
-    labels = np.concatenate([batch.labels for batch in batches])
-    return Watched(labels, proba, joined(times).to_numpy() if times else None)
-
-
+_JUDGED = 2**17  # first rows, by which the order of the columns is judged
 _MOST_CHECKSUMS = 400  # of files, which a state remembers
 _MUCH = 2**23  # bytes of tables in any order, of which a word is said
 EXAMPLES = (
@@ -312,14 +168,16 @@ def monitor(options: Request) -> int:
         files = [file for file in files if _has_rows(file, options)]
         if not files:
             return DONE
-        batches = Batches(files, options, known)
+        batches = PredictionBatches(files, options, _find_known(known))
         with _alone(options):
             now = _read_state(options, again=True)
-            if _labels_of(now) != _labels_of(known):  # another process has been there
-                batches = Batches(files, options, now)
+            if not np.array_equal(
+                _find_known(now), _find_known(known)
+            ):  # another process has been there
+                batches = PredictionBatches(files, options, _find_known(now))
             checksums = _read_checksums(files, options)
             found = _updated(batches, options)
-            batches.say_what_is_left_out()
+            batches.print_left_out()
             if options.state is not None:
                 state = found.state_dict()
                 if checksums:
@@ -450,18 +308,19 @@ def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor
     return found
 
 
-def _labels_of(known):
-    return None if known is None else known.classes_.tolist()
+def _find_known(monitor):
+    """Return the classes of a monitor, or None."""
+    return None if monitor is None else monitor.classes_
 
 
-def _updated(batches: Batches, options: Request) -> "CalibrationMonitor":
+def _updated(batches: PredictionBatches, options: Request) -> "CalibrationMonitor":
     """The monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.
     """
     order = Order(batches)
     try:
-        return _added(batches.rows(), order, batches, options)
+        return _added(batches.batches(), order, batches, options)
     except (MixedTimes, _Backwards):
         pass
     if weigh_more(batches.files, _MUCH):
@@ -471,7 +330,7 @@ def _updated(batches: Batches, options: Request) -> "CalibrationMonitor":
             "many."
         )
     order = order if order.done else Order(batches)
-    return _added(batches.rows(whole=True), order, batches, options)
+    return _added(batches.batches(whole=True), order, batches, options)
 
 
 class _Backwards(Exception):
@@ -487,7 +346,8 @@ def _added(rows, order, batches, options):
     for batch in rows:
         try:
             how = {"soft_labels": bool(options.soft_labels), "_goes_on": began}
-            found.update(batch.labels, batch.proba, time=batch.time, only_later=True, **how)
+            time = None if batch.time is None else batch.time.to_numpy()
+            found.update(batch.labels, batch.scores, time=time, only_later=True, **how)
         except InvalidInputError as error:
             if began and error.hint == TIME_RUNS_BACKWARDS:  # it runs backwards
                 raise _Backwards from error
@@ -499,9 +359,10 @@ def _added(rows, order, batches, options):
     return found
 
 
-def _judge(said, known, options):
-    """Columns of other classes: later tables may be those of a model that went wrong."""
-    if said is not None and known is None:
-        raise invalid_option(*said, source=called(options.files))
-    if said is not None:
-        note(f"{called(options.files)}: {format_sentence(*said)}")
+def _judge(error, known, options):
+    """Refuse columns of other classes; later tables may be those of a model that went wrong."""
+    if error is not None and known is None:
+        error.set_fields(source=called(options.files))
+        raise error
+    if error is not None:
+        note(f"{called(options.files)}: {error}")

@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, Coded, label_values, number_column, whole_column
+from .._files.columns import Block, number_column, whole_column
 from .._files.tables import check_columns
 from .._show import plain, quoted
-from .._typing import AnyArray, FloatArray, IntArray
+from ._classes import find_class_order, in_class_order
 from ._messages import invalid_option
+from ._prediction_batches import PredictionBatch
 from ._request import Request, check_different, split_columns
-from ._rows import classes_of, in_class_order
-from ._tables import Tables, check_there, checked_labels, right_of, scores_of, shares_of
+from ._tables import (
+    Tables,
+    check_known,
+    check_there,
+    codes_of,
+    right_of,
+    scores_of,
+    shares_of,
+)
 
 _ROWS = 2**17  # of tables in memory at a time
 
@@ -27,15 +35,6 @@ class PairedModel(NamedTuple):
     prob: str  # as --prob has it
     needs_label: bool
     columns: list[str]  # once the header has been read
-
-
-class PairRows(NamedTuple):
-    """A block of rows."""
-
-    codes: Any  # of shape (n_rows,); shares while a block is read
-    probas: list[FloatArray]  # of each model, of shape (n_rows, n_classes)
-    weight: FloatArray | None
-    groups: AnyArray | None = None  # the column of --cluster
 
 
 def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
@@ -80,7 +79,7 @@ class Pairs:
     ----------
     classes : ndarray of shape (n_classes,)
         In the order of the columns.
-    flipped : bool
+    is_flipped : bool
         Whether a single column is the probability of the first of them.
     n_rows : int
         Once all blocks have been given.
@@ -102,12 +101,14 @@ class Pairs:
                 check_columns(pick(present), present, model.file)
                 self.labels = self.labels or options.label_columns(present)
         self._check_columns()
-        self.classes, self.flipped = self._classes()
+        order = self._find_classes()
+        self.classes, self.is_flipped = order.classes, order.is_flipped
 
-    def rows(self, advance: Callable[[float], Any]) -> Iterator[PairRows]:
-        """All rows; `advance` is told how much has been read.
+    def batches(self, advance: Callable[[float], Any]) -> Iterator[PredictionBatch]:
+        """Yield all rows, whose scores are those of both models, and whose labels are codes.
 
-        Those of soft labels are weighted rows of one label each, in clusters.
+        Soft labels become weighted rows of one label each, in clusters. `advance` is told how much
+        has been read.
         """
         from .._validation import check_votes
 
@@ -121,42 +122,41 @@ class Pairs:
                 renamed = tables[1].columns.rename(columns={options.second_label: options.label})
                 tables[1] = tables[1]._replace(columns=renamed)
             kept = self.tables.kept(*tables)
-            n = kept[0].n_rows
-            if self.options.soft_labels:
-                soft = self._shares(kept, differing)
-                kinds |= soft.kinds
-                labels: Any = soft.values
+            votes = None
+            if options.soft_labels:
+                found = self._shares(kept, differing)
+                kinds |= found.kinds
+                labels, votes = found.shares, found.number
             else:
-                soft, labels = None, self._codes(kept, differing)
-            if n and not differing.n_rows:
-                weight, together = self.options.weight, self.options.group
-                named = [in_class_order(model.columns, self.classes) for model in self.models]
-                probas = [
-                    scores_of(table, names, self.options)
-                    for names, table in zip(named, kept, strict=True)
-                ]
-                if self.flipped:
-                    probas = [np.asarray(proba)[:, ::-1] for proba in probas]
-                if soft is None:
-                    for proba, table in zip(probas, kept, strict=True):
-                        check_there(labels, proba, table)
-                block = PairRows(
-                    labels,
-                    probas,
-                    None if weight is None else number_column(kept[0], weight),
-                    None
-                    if together is None
-                    else whole_column(kept[0], together, "cluster").astype(str).to_numpy(),
-                )
-                if soft is None:
-                    yield block
+                labels = self._codes(kept, differing)
+            if kept[0].n_rows and not differing.n_rows:
+                batch = self._read_batch(kept, labels, votes)
+                if options.soft_labels:
+                    yield from self._expand_shares(batch)
                 else:
-                    yield from self._weighted(block._replace(weight=soft.weighted(block.weight)))
-            self.n_rows += n
+                    yield batch
+            self.n_rows += kept[0].n_rows
             advance(min(table.share for table in tables))
         differing.check()  # when all rows are counted: files of other lengths are told first
         check_votes(kinds)
         self.tables.check()
+
+    def _read_batch(self, tables, labels, votes):
+        options = self.options
+        scores = []
+        for model, table in zip(self.models, tables, strict=True):
+            proba = scores_of(table, in_class_order(model.columns, self.classes), options)
+            if self.is_flipped:
+                proba = np.asarray(proba)[:, ::-1]
+            if not options.soft_labels:
+                check_there(labels, proba, table)
+            scores.append(proba)
+        first = tables[0]
+        weight = None if options.weight is None else number_column(first, options.weight)
+        together = None
+        if options.group is not None:
+            together = whole_column(first, options.group, "cluster").astype(str).to_numpy()
+        return PredictionBatch(labels, scores, weight, votes, together)
 
     # -- tables -----------------------------------------------------------------------------------
 
@@ -228,44 +228,44 @@ class Pairs:
                 hint="Name one column per class, or the positive class alone",
             )
 
-    def _classes(self):
-        """The classes, and whether a single column is the probability of the first of them."""
+    def _find_classes(self):
+        """Return the classes of the first file, one for each column."""
         options, n_columns = self.options, len(self.models[0].columns)
-        file, shares = self.models[0].file, self.labels
-        classes, flipped = classes_of(file, n_columns, options, shares)
-        if max(n_columns, 2) != len(classes) and options.prediction is None:
+        order = find_class_order([self.models[0].file], n_columns, options, self.labels)
+        if max(n_columns, 2) != len(order.classes) and options.prediction is None:
             raise invalid_option(
                 expected=f"one class for each of the {max(n_columns, 2)} columns",
-                got=f"{len(classes)} classes",
+                got=f"{len(order.classes)} classes",
                 hint="Name all of them with --classes",
             )
-        return classes, flipped
+        return order
 
     def _shares(self, tables, differing):
-        """The shares of a block."""
-        found = shares_of(tables[:1], self.labels)
+        """Return the shares of a block."""
+        found = shares_of(tables[0], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
-            second = shares_of(tables[1:], self.labels).values
-            same = np.isclose(found.values, second, rtol=0, atol=1e-9)
-            differing.see(tables, *(same.reshape(len(same), -1).all(axis=1), np.ones(len(same))))
+            second = shares_of(tables[1], self.labels).shares
+            same = np.isclose(found.shares, second, rtol=0, atol=1e-9)
+            differing.see(tables, same.reshape(len(same), -1).all(axis=1), True)
         return found
 
-    def _weighted(self, block):
-        """A block of shares as weighted rows of one label, those of an item in one cluster."""
+    def _expand_shares(self, batch):
+        """Yield shares as weighted rows of one label, those of an item in one cluster."""
         from .._validation import soft_rows
 
-        if block.weight is not None and not block.weight.any():
+        weight = batch.weigh_votes()
+        if weight is not None and not weight.any():
             return
-        rows = soft_rows(block.codes, block.weight)
-        items, probas = rows.items, [np.asarray(proba)[rows.items] for proba in block.probas]
-        groups = items + self.n_rows if block.groups is None else block.groups[items]
-        yield PairRows(rows.codes, probas, rows.weight, groups)
+        rows = soft_rows(batch.labels, weight)
+        items, scores = rows.items, [np.asarray(proba)[rows.items] for proba in batch.scores]
+        groups = items + self.n_rows if batch.together is None else batch.together[items]
+        yield PredictionBatch(rows.codes, scores, rows.weight, together=groups)
 
     def _codes(self, tables, differing):
-        """The places of the labels among the classes."""
+        """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
-            return right_of(tables[:1], self.options, self.models[0].columns).to_numpy()
+            return right_of(tables[0], self.options, self.models[0].columns, both=True).to_numpy()
         codes = codes_of(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
             differing.see(tables, codes, codes_of(tables[1], label, self.classes))
@@ -280,7 +280,7 @@ class _Differing:
     def __init__(self, options: Request) -> None:
         self.options, self.n_rows, self._first = options, 0, ""
 
-    def see(self, tables: Sequence[Block], first: IntArray, second: IntArray) -> None:
+    def see(self, tables: Sequence[Block], first: Any, second: Any) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
@@ -295,31 +295,6 @@ class _Differing:
             cure = "Check the files" if self.options.id else "Match the rows with --id COLUMN"
             got = f"{self._first} (of {self.n_rows} such rows)"
             raise invalid_option(expected="the same labels in both files", got=got, hint=cure)
-
-
-def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
-    """The places of the labels among the classes; -1 for others."""
-    names = any(isinstance(c, str) for c in classes.tolist())
-    labels = label_values(table, name, names)
-    if not isinstance(labels, Coded):
-        labels = Coded(*np.unique(labels, return_inverse=True))
-    known = {label: place for place, label in enumerate(classes.tolist())}
-    found = [known.get(label, -1) for label in labels.values.tolist()]
-    return np.array(found, dtype=np.intp)[labels.codes]
-
-
-def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
-    """Refuse for labels of which `codes_of` knows no class."""
-    unknown = np.flatnonzero(codes < 0)
-    if len(unknown):
-        checked_labels(table, name)  # names missing ones
-        value = quoted(table.columns[name].iloc[unknown[0]])
-        known = plain(", ".join(map(str, classes.tolist())))
-        raise invalid_option(
-            expected=f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
-            got=f"{value} in row {table.row(unknown[0])}",
-            hint="Name all of them with --classes, or drop those rows",
-        )
 
 
 def _keys(table, name):

@@ -10,7 +10,7 @@ from ._options import any_number, examples
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import read_columns
+from ._rows import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,26 +2,30 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .._files.columns import (
     FILL,
     Block,
+    Coded,
     check_filled,
     in_percent,
     label_column,
+    label_values,
     number_column,
-    whole_column,
 )
 from .._files.tables import column_names, read_table, table_blocks
-from .._show import in_shell, plain, quoted, rows_in_words
-from .._typing import FloatArray
+from .._show import plain, quoted, rows_in_words
+from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
-from ._messages import AS_MISSING, invalid_option
+from ._messages import invalid_option
 from ._printing import note
-from ._request import Request, Roles, split_names
+from ._request import Request, split_names
+
+if TYPE_CHECKING:
+    from .._validation import Votes
 
 Pick: TypeAlias = Callable[[Sequence[str]], list[str]]
 
@@ -90,8 +94,8 @@ class Tables:
                 expected="rows without missing values", got="none", hint="Check the files"
             )
 
-    def say_what_is_left_out(self) -> None:
-        """Rows that missed a value, once all have been read."""
+    def print_left_out(self) -> None:
+        """Print which rows missed a value, once all have been read."""
         said = [
             f"{rows_in_words(rows, count)} of {plain(file)}"
             for file, (count, rows) in self._left_out.items()
@@ -103,117 +107,21 @@ class Tables:
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-class LabelledRows(NamedTuple):
-    """Labels and scores; the columns are those of the classes, in their order.
+def shares_of(table: Block, names: Sequence[str]) -> "Votes":
+    """Return the columns of labels as shares; one column has one dimension, and no votes."""
+    from .._validation import Votes, votes_of
 
-    As long as these are not known, labels are a pandas Series, or `Shares`.
-    """
-
-    labels: Any
-    scores: FloatArray  # of shape (n_samples, n_columns), or what canonical_proba made of them
-    weight: FloatArray | None
-    names: list[str]  # of the columns of scores
-    given: FloatArray  # scores as they are in the table; percentages as probabilities
-    groups: Any = None  # pandas DataFrame of the columns of --by, or None
-    together: Any = None  # ndarray of the column of --cluster, or None
-    features: Any = None  # pandas DataFrame of the columns of --features, or None
-    shares: Sequence[str] = ()  # names of the columns of labels
-    classes: Any = None  # ndarray
-    positive: Any = None  # a label, or None
-
-
-def read_columns(files: Sequence[str], options: Request) -> LabelledRows:
-    """The columns that the options name, with no classes yet; refuses missing values.
-
-    Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels are None.
-    """
-    from ..summary import folder_values
-
-    tables: list[Block] = []
-    groups: list[Any] = []
-    features: list[Any] = []
-    reading, roles = Tables(options), list[Roles]()
-
-    def pick(present: Sequence[str]) -> list[str]:
-        roles[len(tables) :] = [options.roles(present)]
-        return [name for name in roles[-1].all if name in present or name not in folders]
-
-    for file in files:
-        folders = folder_values(file)
-        table = reading.read(file, pick)
-        for name in roles[-1].groups:
-            if name not in table.columns:
-                table.columns[name] = folders[name]
-        by, seen = (
-            with_orders(table._replace(columns=table.columns[names]))
-            for names in (roles[-1].groups, roles[-1].features)
-        )
-        table = table._replace(columns=table.columns[roles[0].measured])
-        if options.drop_missing and _labels_are_text(table, roles[-1].labels):
-            note(f"{AS_MISSING}.")
-        (kept,) = reading.kept(table)
-        chosen_rows = slice(None) if kept.rows is None else kept.rows
-        groups.append(by.iloc[chosen_rows].reset_index(drop=True))
-        features.append(seen.iloc[chosen_rows].reset_index(drop=True))
-        tables.append(kept)
-    reading.check()
-    reading.say_what_is_left_out()
-    names, labelled = roles[0].scores, roles[-1].labels
-    parts = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
-    scores, weight = np.vstack(parts), None
-    if options.weight is not None:
-        weight = np.concatenate([number_column(table, options.weight) for table in tables])
-    together = None
-    if (cluster := options.group) is not None:
-        together = joined([whole_column(table, cluster, "group") for table in tables]).to_numpy()
-    labels: Any = None
-    if options.soft_labels:
-        labels = shares_of(tables, labelled)
-    elif options.prediction is not None:
-        labels = right_of(tables, options, names)
-    elif labelled:
-        labels = joined([checked_labels(table, options.label) for table in tables])
-    by, seen = (joined(each) if len(each[0].columns) else None for each in (groups, features))
-    return LabelledRows(labels, scores, weight, names, scores, by, together, seen, labelled)
-
-
-class Shares(NamedTuple):
-    """The labels of some rows as shares, with what `votes_of` says of them."""
-
-    values: FloatArray  # of shape (n_samples,) or (n_samples, n_classes)
-    number: FloatArray | None  # of votes of each row; None where it is 1
-    kinds: frozenset[str]
-
-    def weighted(self, weight: FloatArray | None) -> FloatArray | None:
-        """The weights of rows which their votes weigh too."""
-        if self.number is None or weight is None:
-            return self.number if weight is None else weight
-        return self.number * weight
-
-
-def shares_of(tables: Sequence[Block], names: Sequence[str]) -> Shares:
-    """The columns of labels as shares; one column has one dimension."""
-    from .._validation import votes_of
-
-    found = []
-    for table in tables:
-        for name in names:
-            checked_labels(table, name)
-        columns = [number_column(table, name) for name in names]
-        if len(names) == 1:
-            found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
-            continue
-        with add_error_context(source=table.source, row=table.row):
-            found.append(Shares(*votes_of(np.column_stack(columns))))
-    values, numbers, kinds = zip(*found, strict=True)
-    number = None if len(names) == 1 else np.concatenate(numbers)
-    if number is not None and (number == 1).all():
-        number = None
-    return Shares(np.concatenate(values), number, frozenset().union(*kinds))
+    for name in names:
+        checked_labels(table, name)
+    columns = [number_column(table, name) for name in names]
+    if len(names) == 1:
+        return Votes(_checked_shares(table, names[0], columns[0]), None, frozenset())
+    with add_error_context(source=table.source, row=table.row):
+        return votes_of(np.column_stack(columns))
 
 
 def _checked_shares(table, name, values):
-    """A column of shares of one class."""
+    """Return a column of shares of one class."""
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
         raise invalid_option(
@@ -233,12 +141,6 @@ def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
 
     with add_error_context(source=table.source, row=table.row):
         check_same_length(codes, proba)
-
-
-def _labels_are_text(table, names):
-    """Whether labels are missing beside others that are text, so that one may be called "None"."""
-    columns = [table.columns[name] for name in names[:1]]
-    return any(column.dtype.kind not in "fiub" and column.isna().any() for column in columns)
 
 
 def with_orders(table: Block) -> Any:
@@ -321,14 +223,8 @@ def check_scale(
         )
 
 
-def right_of(
-    tables: Sequence[Block],
-    options: Request,
-    names: Sequence[str],
-    *,
-    both: bool = True,
-) -> Any:
-    """Whether the class of --prediction is that of --label, row by row: a Series of 1 and 0.
+def right_of(table: Block, options: Request, names: Sequence[str], *, both: bool = False) -> Any:
+    """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
     `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
     """
@@ -340,24 +236,32 @@ def right_of(
             got=f"{len(names)}",
             hint="Leave --prediction out where there is one for each class",
         )
-    truth, said = (
-        joined([checked_labels(table, name) for table in tables])
-        for name in (options.label, str(options.prediction))
+    truth, predicted = (
+        checked_labels(table, name) for name in (options.label, str(options.prediction))
     )
-    if not all(each.dtype.kind in "iuf" for each in (truth, said)):
-        truth, said = (each.map(str).str.strip() for each in (truth, said))
-    right = (truth.to_numpy() == said.to_numpy()).astype(int)
-    if both and (right.all() or not right.any()):
+    if not all(each.dtype.kind in "iuf" for each in (truth, predicted)):
+        truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
+    right = truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
+    if both:
+        check_both(right, table, options)
+    return right
+
+
+def check_both(right: Any, table: Block, options: Request) -> None:
+    """Refuse predictions that are all right, or all wrong; `table` has the first of them."""
+    if right.all() or not right.any():
+        truth, predicted = (
+            quoted(str(table.columns[name].iloc[0]).strip())
+            for name in (options.label, options.prediction)
+        )
         raise invalid_option(
             expected="predictions of which some are right and some wrong",
             got=(
-                f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
-                f"{quoted(options.prediction)} where {quoted(options.label)} has "
-                f"{quoted(truth.iloc[0])}"
+                f"{right.sum()} right of {len(right)}: {predicted} in column "
+                f"{quoted(options.prediction)} where {quoted(options.label)} has {truth}"
             ),
             hint="Check that both columns spell the classes alike",
         )
-    return truth.__class__(right, name=options.label)
 
 
 def checked_labels(table: Block, name: str) -> Any:
@@ -373,56 +277,33 @@ def joined(columns: Sequence[Any]) -> Any:
     return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
 
 
-_NAME = re.compile(
-    r"(?i:(?:^|.*[_\W])(?:id|ids|uuid|guid))|.*[a-z](?:Id|ID)"
-    r"|(?i:(?:account|case|client|conversation|customer|doc|document|household|patient|person"
-    r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
-)
-_ROWS = 200_000  # that are looked at
-_FEWEST = 30  # different values: with fewer, intervals by clusters say little
-_REPEATS = 1.5  # rows of a value, on average
+def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
+    """Return the places of the labels among the classes; -1 for others."""
+    names = any(isinstance(c, str) for c in classes.tolist())
+    labels = label_values(table, name, names)
+    if not isinstance(labels, Coded):
+        labels = Coded(*np.unique(labels, return_inverse=True))
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    found = [known.get(label, -1) for label in labels.values.tolist()]
+    return np.array(found, dtype=np.intp)[labels.codes]
 
 
-def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
-    """Say which column may name clusters; what cannot be read is left to the reading itself."""
-    if options.group is not None or options.label is None or options.dask:
-        return
-    try:
-        found = _repeating(files[0], options)
-    except (InvalidInputError, ValueError, TypeError, OSError):
-        return
-    for name, values, rows in found[:1]:
-        note(
-            f"{plain(name, 60)} has {values:,} different values in {rows:,} rows. If rows with the "
-            "same value belong together, such as answers to one question, intervals and p-values "
-            f"are too certain: add --cluster {in_shell(name)}."
+def find_codes(table: Block, name: str, classes: AnyArray) -> IntArray:
+    """Return what `codes_of` does; refuse other labels."""
+    codes = codes_of(table, name, classes)
+    check_known(table, name, codes, classes)
+    return codes
+
+
+def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
+    """Refuse labels of which `codes_of` found no class."""
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        checked_labels(table, name)  # names missing ones
+        value = quoted(table.columns[name].iloc[unknown[0]])
+        known = plain(", ".join(map(str, classes.tolist())))
+        raise invalid_option(
+            expected=f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
+            got=f"{value} in row {table.row(unknown[0])}",
+            hint="Name all of them with --classes, or drop those rows",
         )
-
-
-def _of_identifiers(names, options):
-    """Names that look like those of clusters, and have no other role."""
-    said = [options.weight, options.prediction, options.time]
-    for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
-        said += [word.strip() for word in words.split(",")]
-    return [name for name in names if name not in said and _NAME.fullmatch(name)]
-
-
-def _repeating(file, options):
-    """Columns with their numbers of values and rows, the most values first."""
-    present = column_names(file, options.label_columns, **options.csv)
-    label = options.label_columns(present)
-    names = _of_identifiers([name for name in present if name not in label], options)
-    values: dict[str, set[Any]] = {name: set() for name in names}
-    rows = dict.fromkeys(names, 0)
-    for table in table_blocks(file, lambda _: [*label, *names], **options.csv) if names else ():
-        for name in names:
-            column = table.columns[name].dropna()
-            values[name].update(column.unique())
-            rows[name] += len(column)
-        if max(rows.values()) >= _ROWS:
-            break
-    found = [(name, len(values[name]), rows[name]) for name in names]
-    return sorted(
-        (one for one in found if one[1] >= _FEWEST and one[2] >= _REPEATS * one[1]),
-        key=lambda one: -one[1],
-    )

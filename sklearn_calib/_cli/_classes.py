@@ -1,0 +1,248 @@
+"""The classes that the columns of scores stand for, and whether the columns fit them."""
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._show import plain, quoted
+from .._spelling import suggest_name
+from .._typing import AnyArray, FloatArray
+from ..exceptions import InvalidInputError
+from ._messages import invalid_option
+from ._request import Request, split_names
+
+if TYPE_CHECKING:
+    from .._validation import Ranks
+
+
+def check_classes(classes: Any, n_columns: int, options: Request) -> None:
+    """Refuse labels that are all the same, and a single column if nothing says whose it is."""
+    from .._validation import check_column_owner
+
+    if len(classes) < 2:
+        raise invalid_option(
+            expected=f"labels of at least two classes in column {quoted(options.label)}",
+            got=f"one, {quoted(classes[0])}",
+            hint="Name all of them with --classes",
+        )
+    if n_columns == 1 and options.positive is None and options.classes is None:
+        check_column_owner(classes, np.asarray(classes), "pos_label")
+
+
+def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
+    """The classes in the order of the columns, in the type of the labels, and the positive one.
+
+    `labels` are a pandas Series; None stands for classes that nobody named.
+    """
+    text = {str(value): value for value in labels.dropna().unique()}
+    if labels.dtype.kind == "b":
+        text |= {"true": True, "false": False, "1": True, "0": False}
+    numeric = labels.dtype.kind in "iuf"
+    classes = None
+    if options.classes is not None:
+        names = split_names(options.classes, text)
+        if len(names) != max(n_columns, 2):
+            raise invalid_option(
+                expected=f"{max(n_columns, 2)} classes in --classes",
+                got=f"{len(names)}",
+                hint="Name one per column (two for a single column)",
+            )
+        classes = [_label_of(name, text, numeric) for name in names]
+        text = dict(zip(names, classes, strict=True))
+    positive = None
+    if options.positive is not None:
+        if n_columns > 2:
+            raise invalid_option(
+                expected="--positive with two classes",
+                got=f"{n_columns} columns of --prob",
+                hint="Leave it out",
+            )
+        positive = _label_of(options.positive, text, numeric)
+        if positive not in text.values():
+            labels_as_text = sorted({str(value) for value in text.values()})
+            known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
+            cure = "Name both classes with --classes, since the table shows one of them alone"
+            if len(labels_as_text) > 1:
+                cure = suggest_name(options.positive, labels_as_text, "Name one of the labels")
+            raise invalid_option(
+                expected=f"--positive among {known}", got=quoted(options.positive), hint=cure
+            )
+    return classes, positive
+
+
+def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
+    """Return names of columns in the order of the classes, if they are those of the classes."""
+    from .._validation import match_columns
+
+    return match_columns(np.array([names], dtype=object), [*names], classes)[0].tolist()
+
+
+def _label_of(name, text, numeric):
+    """The label that a name on the command line means."""
+    if name in text or not numeric:
+        return text.get(name, name)
+    try:
+        number = int(name) if name.strip().isdecimal() else float(name)
+    except ValueError:
+        raise invalid_option(
+            expected="a number, as the labels are",
+            got=quoted(name),
+            hint="Check --classes and --positive",
+        ) from None
+    return next((label for label in text.values() if label == number), number)
+
+
+class ClassOrder(NamedTuple):
+    """The classes of some labels, and the one that was named as positive."""
+
+    classes: AnyArray
+    positive: Any = None
+    is_flipped: bool = False  # whether a single column is the probability of the first class
+
+    @property
+    def owners(self) -> AnyArray:
+        """The classes whose probabilities the columns are; a single one is of the second."""
+        return self.classes[::-1] if self.is_flipped else self.classes
+
+
+def find_class_order(
+    files: Sequence[str],
+    n_columns: int,
+    options: Request,
+    label_names: Sequence[str] = (),
+    n_enough: int | None = None,
+) -> ClassOrder:
+    """Return the classes that the labels of files show, or that were named.
+
+    Labels are read until they show so many as are `n_enough`. Soft labels are those of the columns
+    `label_names`; with ``--prediction`` the classes are wrong and right, 0 and 1.
+    """
+    import pandas as pd
+
+    from .._validation import read_labels
+    from ..summary import find_classes
+
+    if options.soft_labels:
+        return ClassOrder(soft_classes(options, label_names, n_columns))
+    if options.prediction is not None:
+        return ClassOrder(np.arange(2))
+    how: dict[str, Any] = {"csv": options.csv, "drop_missing": options.drop_missing}
+    found = find_classes(files, label=options.label, _enough=n_enough, **how)
+    named, positive = named_classes(options, pd.Series(found), n_columns)
+    given: Any = found if named is None else named
+    classes, _ = read_labels(given, classes=given)
+    check_classes(classes, n_columns, options)
+    return order_classes(classes, positive, n_columns)
+
+
+def order_classes(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrder:
+    """Return the classes with what follows from the one that was named as positive."""
+    is_flipped = positive is not None and n_columns == 1 and classes[0] == positive
+    return ClassOrder(classes, positive, is_flipped)
+
+
+def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyArray:
+    """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
+    if len(names) == 1:
+        if n_columns > 2:
+            raise invalid_option(
+                expected="one or two columns of --prob for a single column of shares",
+                got=f"{n_columns}",
+                hint="Name one column of --label for each of them, --label a,b,c",
+            )
+        if options.classes is not None:
+            raise invalid_option(
+                expected="--soft-labels without --classes for a single column of --label",
+                got="both: its shares are those of the class 1",
+                hint="Leave --classes out",
+            )
+        return np.arange(2)
+    if options.classes is None:
+        return np.array(names)
+    classes = split_names(options.classes)
+    if len(set(classes)) != len(names):
+        raise invalid_option(
+            expected=f"{len(names)} different names in --classes, one for each column of --label",
+            got=f"{len(set(classes))}",
+            hint="Name as many, or leave it out",
+        )
+    return np.array(classes)
+
+
+def likeliest(shares: FloatArray, classes: AnyArray) -> AnyArray:
+    """The class that soft labels give the largest share."""
+    return classes[shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)]
+
+
+def check_order(
+    labels: Any,
+    scores: FloatArray,
+    classes: Any,
+    n_columns: int,
+    options: Request,
+    weight: FloatArray | None = None,
+) -> None:
+    """Refuse columns that are those of other classes."""
+    error = find_order_error(labels, scores, classes, n_columns, options, weight)
+    if error is not None:
+        raise error
+
+
+def find_order_error(
+    labels: Any,
+    scores: FloatArray,
+    classes: Any,
+    n_columns: int,
+    options: Request,
+    weight: FloatArray | None = None,
+) -> InvalidInputError | None:
+    """Return what is wrong with columns of other classes, with the option that cures it."""
+    from .._validation import ranks_of, read_proba
+    from ..report import find_column_order
+
+    if options.any_order or len(classes) != max(n_columns, 2):
+        return None  # calibration_report words the latter
+    proba, is_single = scores, n_columns == 1
+    if options.kind == "proba":
+        proba = read_proba(scores, tolerance=1 - 1e-6)
+    soft = bool(options.soft_labels)
+    found = None
+    if not (is_single and soft):
+        found = find_column_order(labels, proba, sample_weight=weight, labels=classes)
+    if found is None and is_single:
+        is_first = np.asarray(labels) == classes[0]
+        return find_falling_error(ranks_of(np.asarray(proba)[:, -1], is_first), classes, options)
+    if found is None:
+        return None
+    fits = [str(label) for label in found.classes]
+    words = ["--positive", fits[1]] if is_single else ["--classes", ",".join(fits)]
+    way = f"Add {plain(shlex.join(words), 200)}, or --allow order"
+    if soft:
+        way = "Name the columns of --label in that order, or add --allow order"
+    return invalid_option(
+        expected=f"columns in the order of the classes {plain(', '.join(map(str, classes)))}",
+        got=f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
+        f"{found.accuracy_as_given:.4f}",
+        hint=f"{way} where they are meant as they are",
+    )
+
+
+def find_falling_error(ranks: "Ranks", classes: Any, options: Request) -> InvalidInputError | None:
+    """Return what is wrong with a column that ranks the first class, if no class was named."""
+    is_named = options.positive is not None or options.prediction is not None
+    if is_named or options.any_order or not ranks.shown:
+        return None
+    first, second = (str(label) for label in classes)
+    add, keep = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
+    way = f"Add {add}, or {keep}"
+    if options.soft_labels:
+        way = "Name the column of --prob that --label has the shares of"
+        way += ", or add --allow order" if options.any_order is not None else ", or leave it"
+    return invalid_option(
+        expected=f"one column that rises with {quoted(second)}, the second class",
+        got=f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the "
+        f"probability of {quoted(first)}",
+        hint=f"{way} where it is meant as it is",
+    )
