@@ -8,8 +8,8 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import main
+from sklearn_calib._cli._prediction_batches import called
 from sklearn_calib._cli._remote import source_of
-from sklearn_calib._cli._rows import called
 from sklearn_calib._files import opened
 from sklearn_calib._show import bare, in_shell, plain, quoted, reason_of
 from sklearn_calib.export import from_json, to_json

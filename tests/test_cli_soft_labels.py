@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sklearn_calib import summary
-from sklearn_calib._cli import _large, _rows, _tables, main, parser
-from sklearn_calib._cli._result import commands_of_repair
+from sklearn_calib._cli import _large, _prediction_batches, _tables, main, parser
 from sklearn_calib._cli._prediction_batches import PredictionBatch
+from sklearn_calib._cli._result import commands_of_repair
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
@@ -145,7 +145,7 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     folder, frame = votes
     if large:
         monkeypatch.setattr(_large, "_AT_ONCE", 0)
-        monkeypatch.setattr(_rows, "read_columns", None)
+        monkeypatch.setattr(_prediction_batches, "read_columns", None)
     read = fitted(folder, *PROB, *label, "--recalibrator", "temperature")
     assert "200 rows, classes a, b, c" in capsys.readouterr().out
     proba = frame[["p,a", "pb", "pc"]].to_numpy()
@@ -171,7 +171,7 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     whole = fitted(folder, *words)
     first = capsys.readouterr().out
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_rows, "read_columns", None)
+    monkeypatch.setattr(_prediction_batches, "read_columns", None)
     parts = fitted(folder, *words)
     kept = first.splitlines()[:1] if more == ["--cluster", "question"] else first.splitlines()
     assert capsys.readouterr().out.splitlines()[:1] == kept[:1]

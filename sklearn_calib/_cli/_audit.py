@@ -9,14 +9,14 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._identifiers import remark_on_identifiers
 from ._messages import invalid_option
 from ._options import any_number, as_number, examples
+from ._prediction_batches import called, read_rows
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._request import Request, split_names
 from ._result import add_report, conditions_of, finish, settings_of
-from ._rows import called, read_rows
+from ._tables import remark_on_identifiers
 
 EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p",

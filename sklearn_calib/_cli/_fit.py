@@ -21,13 +21,13 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
-from ._identifiers import remark_on_identifiers
 from ._messages import invalid_option
 from ._options import any_number, examples
+from ._prediction_batches import called, expanded, read_rows
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
-from ._rows import called, expanded, read_rows
+from ._tables import remark_on_identifiers
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference

@@ -11,11 +11,11 @@ from .._show import plain, quoted, sections_of
 from ..exceptions import add_error_context
 from ._messages import invalid_option
 from ._options import examples
+from ._prediction_batches import called
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._result import add_report, conditions_of, judged, settings_of
-from ._rows import called
 from ._tables import Tables, probability
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole

@@ -15,10 +15,10 @@ from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import find_class_order, in_class_order, soft_classes
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._messages import invalid_option
+from ._prediction_batches import check_soft_order
 from ._printing import Screen, progress, unwritable_output
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
-from ._rows import check_soft_order
 from ._tables import with_order
 
 if TYPE_CHECKING:

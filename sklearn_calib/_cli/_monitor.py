@@ -21,11 +21,16 @@ from ._classes import find_order_error, likeliest
 from ._codes import DONE, FOUND
 from ._messages import WITHOUT_LABEL, invalid_option
 from ._options import examples, number_that, share
-from ._prediction_batches import MixedTimes, PredictionBatch, PredictionBatches, join_batches
+from ._prediction_batches import (
+    MixedTimes,
+    PredictionBatch,
+    PredictionBatches,
+    called,
+    join_batches,
+)
 from ._printing import Output, check_writable, note, unwritable_output, write_text
 from ._remote import local_files
 from ._request import Request
-from ._rows import called
 
 if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from .._show import markdown_of, plain, sections_of
 from ._messages import invalid_option
 from ._options import any_number, examples
+from ._prediction_batches import read_columns
 from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
-from ._rows import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,6 @@ from ._drawn import DrawnRows as DrawnRows
 from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
-from ._find_classes import find_classes
 from ._parts import folder_values as folder_values
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups
@@ -16,7 +15,7 @@ from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
 from ._sampled import Draw as Draw
 from ._sources import LEFT_OUT as LEFT_OUT
-from ._sources import summarize
+from ._sources import find_classes, summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary
 

@@ -36,7 +36,6 @@ from ..metrics import (
     curve_of,
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
-from ._cell_edges import count_rows_across
 from ._drawn import RowDraw, merged_draws
 from ._input import (
     Labels,
@@ -62,6 +61,7 @@ from ._problems import (
     two_class_part,
 )
 from ._resampling import CellSample
+from ._state import count_rows_across
 from ._storage import Storable
 
 _MULTICLASS = "auto", "confidence", "top_label", "classwise"
