@@ -190,16 +190,18 @@ def calibration_report(
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
-        read = partial(
-            validate_predictions,
-            y_true,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-            validate=partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None,
-            check_order=False,
-            soft_labels=soft_labels,
-        )
+        def read(proba):
+            return validate_predictions(
+                y_true,
+                proba,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+                validate=partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None,
+                check_order=False,
+                soft_labels=soft_labels,
+            )
+
         models = _models_of_rows(named, read, groups, check_columns)
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from .._argument_checks import require
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._kernels._tilted_draws import skewed_ends, tail_of_range
 from .._random import generator
-from .._show import bare, html_of, in_notebook
+from .._show import bare
 from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
 from .._validation import label_names, named_label_tables, raw_weight
@@ -27,7 +26,7 @@ from ._columns import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
 from ._models import ModelOfRows
 from ._table import ReportRow, report_measures, report_rows
-from ._written import NOTEBOOK, WrittenReport, clean, page, write_page
+from ._written import WrittenReport, clean
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -237,7 +236,9 @@ _FEW_LABELS, _COSTLY = 100, "lower_distance_to_calibration"  # of more labels by
 class LabelReport(WrittenReport):
     """The result of `multilabel_report`: one line for each label.
 
-    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
+    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it. In the page
+    the three worst labels are drawn, and the tables have the 100 worst, whatever the number of
+    labels; `to_frame` and `to_json` have all.
 
     Attributes
     ----------
@@ -326,38 +327,14 @@ class LabelReport(WrittenReport):
         content |= {"averages": [one._asdict() for one in self.averages], "labels": labels}
         return clean(content)
 
-    def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
-        """Write one self-contained file to send around: no scripts, no network.
+    def _sections(self, drawn=False):
+        return sections_of_labels(self, drawn)
 
-        Parameters
-        ----------
-        path : str or path-like
-            Written whole or not at all.
-        title : str, default="Calibration report"
+    def _notebook_sections(self):
+        return self._sections(drawn=True)[:5]
 
-        Returns
-        -------
-        path : str
-            Where the file is, absolute.
-
-        Raises
-        ------
-        OSError
-            The file cannot be written.
-
-        Notes
-        -----
-        The three worst labels are drawn, and the tables have the 100 worst, whatever the number of
-        labels; `to_frame` and `to_json` have all.
-        """
-        rows = f"{self.n_samples:,} rows; {len(self.labels)} labels"
-        return write_page(path, page(self, title, rows, sections_of_labels(self, drawn=True)))
-
-    def _sections(self):
-        return sections_of_labels(self)
-
-    def _repr_html_(self):
-        return in_notebook(html_of(sections_of_labels(self, drawn=True)[:5], level=3), NOTEBOOK)
+    def _subject(self):
+        return f"{self.n_samples:,} rows; {len(self.labels)} labels"
 
 
 def multilabel_report(

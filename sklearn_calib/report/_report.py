@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import check_count, require, unknown_name
 from .._kernels._seen_errors import SIGNIFICANCE
-from .._show import html_of, in_notebook, plain
+from .._show import in_page, listed, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition, decompose_by_features, enough_for_features
@@ -21,7 +20,7 @@ from ._pictures import curves_of, to_draw
 from ._sections import measures, reliability, sections_of, verdicts
 from ._table import ReportRow, affordable_resamples
 from ._verdict import Verdict, verdict_of
-from ._written import NOTEBOOK, WrittenReport, as_dict, page, rows_and_classes, write_page
+from ._written import WrittenReport, as_dict
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -31,7 +30,12 @@ if TYPE_CHECKING:
 class CalibrationReport(WrittenReport):
     """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
 
-    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
+    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it. The page has
+    the verdict, reliability diagrams, the measures, bins, and for more than two classes each class
+    against the others. After `advise` also the diagrams after recalibration beside those before,
+    what each method gains, and the code for the repair. Of more than 12 classes it shows the six
+    with the largest error and the six most frequent others; more than three models share a grid of
+    small diagrams. Cost: 0.1 to 0.3 s, and the verdicts if nobody has asked for them yet.
 
     Attributes
     ----------
@@ -382,13 +386,16 @@ class CalibrationReport(WrittenReport):
         """
         return as_dict(self)
 
-    def _sections(self):
+    def _sections(self, drawn=False):
         _ = self.verdicts  # what is computed is computed before anything is written
-        return sections_of(self)
+        return sections_of(self, curves_of(self) if drawn else None)
 
-    def _repr_html_(self):
-        sections = [verdicts(self), reliability(self, curves_of(self)), measures(self)]
-        return in_notebook(html_of(sections, level=3), NOTEBOOK)
+    def _notebook_sections(self):
+        return [verdicts(self), reliability(self, curves_of(self)), measures(self)]
+
+    def _subject(self):
+        names = [f"<bdi>{in_page(label, 24)}</bdi>" for label in self.classes]
+        return f"{self.n_samples:,} rows; {len(self.classes)} classes: {listed(names, 12)}"
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
         """A `ReliabilityDisplay` of the models.
@@ -422,56 +429,6 @@ class CalibrationReport(WrittenReport):
             sample_weight=predictions.weight,
             **options,
         )
-
-    def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
-        """Write one self-contained file to send around: no scripts, no network.
-
-        The verdict, reliability diagrams, the measures, bins, and for more than two classes each
-        class against the others. After `advise` also the diagrams after recalibration beside those
-        before, what each method gains, and the code for the repair.
-
-        It is written whole or not at all: on an error an existing file is as it was.
-
-        Parameters
-        ----------
-        path : str or path-like
-        title : str, default="Calibration report"
-
-        Returns
-        -------
-        path : str
-            Where the file is, absolute.
-
-        Raises
-        ------
-        OSError
-            The file cannot be written.
-
-        Notes
-        -----
-        The pictures are drawn here, as SVG that tells its numbers where a pointer rests; matplotlib
-        is not needed. The page follows the reader's light or dark colours, and is readable on a
-        telephone and printed on A4. Of more than 12 classes it shows the six with the largest error
-        and the six most frequent others; more than three models share a grid of small diagrams.
-        Cost: 0.1 to 0.3 s, and the verdicts where nobody has asked for them yet.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from sklearn_calib.report import calibration_report
-        >>> from sklearn_calib.datasets import make_overconfident
-        >>> proba, y = make_overconfident(2, 500)
-        >>> report = calibration_report(y, proba, n_resamples=20)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = Path(report.to_html(Path(folder) / "report.html"))
-        ...     text = page.read_text(encoding="utf-8")
-        >>> text.count("<svg") > 0, "<script" in text
-        (True, False)
-        """
-        _ = self.verdicts  # what is computed is computed before anything is written
-        sections = sections_of(self, curves_of(self))
-        return write_page(path, page(self, title, rows_and_classes(self), sections))
 
 
 def _part_of(progress, number, total, done, steps):

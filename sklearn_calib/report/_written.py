@@ -10,7 +10,7 @@ import numpy as np
 
 from .._files.opened import path_of
 from .._files.whole import write_whole
-from .._show import MARK, Section, Shown, html_of, in_page, listed, markdown_of
+from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, markdown_of
 
 LIGHT = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
@@ -183,21 +183,31 @@ def clean(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
-def write_page(path: str | Path, text: str) -> str:
-    """Write a page whole or not at all; where it is, absolute."""
-    place = os.path.abspath(path_of(path))
-    write_whole(place, text)
-    return place
-
-
 class WrittenReport(Shown):
-    """A report that is written as JSON and as Markdown: its `to_dict`, and its `_sections`."""
+    """A report that is written as a page, as JSON and as Markdown.
+
+    A report has a `to_dict`, its `_sections` with pictures or without, those that a notebook shows,
+    and `_subject`, a line of safe HTML about its rows.
+    """
+
+    source: str | None
+    created: str
+    version: str
+
+    def _sections(self, drawn: bool = False) -> list[Section]:
+        raise NotImplementedError(f"{type(self).__name__} has no _sections; see WrittenReport")
+
+    def _notebook_sections(self) -> list[Section]:
+        raise NotImplementedError(f"{type(self).__name__} has no sections for notebooks")
+
+    def _subject(self) -> str:
+        raise NotImplementedError(f"{type(self).__name__} has no _subject; see WrittenReport")
 
     def to_dict(self) -> dict[str, Any]:
         raise NotImplementedError(f"{type(self).__name__} has no to_dict; see WrittenReport")
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON.
+        """Return `to_dict` as JSON.
 
         Parameters
         ----------
@@ -219,36 +229,63 @@ class WrittenReport(Shown):
         return text
 
     def to_markdown(self) -> str:
-        """The report as Markdown, for an issue, a notebook or a model card."""
+        """Return the report as Markdown, for an issue, a notebook or a model card."""
         return markdown_of([Section("Calibration report", parts=self._sections())])
 
+    def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
+        """Write one self-contained file to send around: no scripts, no network.
 
-def rows_and_classes(report: Any) -> str:
-    """What a report is about, already escaped."""
-    names = [f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes]
-    return f"{report.n_samples:,} rows; {len(report.classes)} classes: {listed(names, 12)}"
+        It is written whole or not at all: on an error an existing file is as it was.
 
+        Parameters
+        ----------
+        path : str or path-like
+        title : str, default="Calibration report"
 
-def page(report: Any, title: str, rows: str, sections: list[Section]) -> str:
-    """The HTML of a report.
+        Returns
+        -------
+        path : str
+            Where the file is, absolute.
 
-    Parameters
-    ----------
-    report : CalibrationReport or LabelReport
-    title : str
-        Not yet escaped, as all names in the report.
-    rows : str
-        Of what, already escaped.
-    sections : list of Section
-    """
-    source = "" if report.source is None else f"<bdi>{in_page(report.source)}</bdi>; "
-    made = f"{source}{in_page(report.created)}; sklearn-calib {in_page(report.version)}"
-    return _FRAME.format(
-        title=in_page(title),
-        style=COLOURS + DIAGRAM + MARK + PAGE,
-        summary=f'<p class="source">{made}<br>{rows}</p>',
-        body=html_of(sections),
-    )
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+
+        Notes
+        -----
+        The pictures are drawn here, as SVG that tells its numbers where a pointer rests; matplotlib
+        is not needed. The page follows the reader's light or dark colours, and is readable on a
+        telephone and printed on A4. The class of the report describes what the page has.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn_calib.report import calibration_report
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> proba, y = make_overconfident(2, 500)
+        >>> report = calibration_report(y, proba, n_resamples=20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = Path(report.to_html(Path(folder) / "report.html"))
+        ...     text = page.read_text(encoding="utf-8")
+        >>> text.count("<svg") > 0, "<script" in text
+        (True, False)
+        """
+        source = "" if self.source is None else f"<bdi>{in_page(self.source)}</bdi>; "
+        made = f"{source}{in_page(self.created)}; sklearn-calib {in_page(self.version)}"
+        text = _FRAME.format(
+            title=in_page(title),
+            style=COLOURS + DIAGRAM + MARK + PAGE,
+            summary=f'<p class="source">{made}<br>{self._subject()}</p>',
+            body=html_of(self._sections(drawn=True)),
+        )
+        absolute_path = os.path.abspath(path_of(path))
+        write_whole(absolute_path, text)
+        return absolute_path
+
+    def _repr_html_(self) -> str:
+        return in_notebook(html_of(self._notebook_sections(), level=3), NOTEBOOK)
 
 
 _FRAME = """<!DOCTYPE html>
