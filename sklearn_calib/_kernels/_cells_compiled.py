@@ -234,9 +234,21 @@ def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
     None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns (how many
     were added, the number of filled slots).
     """
-    table = slots, view_as_float(slots), filled, room, np.uint64(shift), _count_slot_bits(slots)
     weight, count = weights or (None, None)
-    return _add_rows(*table, ids, distance, y, weight, count, pattern)
+    return _add_rows(
+        slots,
+        view_as_float(slots),
+        filled,
+        room,
+        np.uint64(shift),
+        _count_slot_bits(slots),
+        ids,
+        distance,
+        y,
+        weight,
+        count,
+        pattern,
+    )
 
 
 @compile_kernel

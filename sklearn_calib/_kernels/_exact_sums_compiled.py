@@ -118,11 +118,12 @@ def split_to_integers(value):
 
 def join_integers(parts):
     """Sums of integers from `split_to_integers`: parts of shape (n_chunks, n_sums, 2)."""
-    words = (parts >> 32).sum(axis=0).tolist(), (parts & _WORD_MASK).sum(axis=0).tolist()
+    high_words = (parts >> 32).sum(axis=0).tolist()
+    low_words = (parts & _WORD_MASK).sum(axis=0).tolist()
     shift = UNIT_BITS - _HIGH_BITS - _LOW_BITS
     return [
         ((h1 << 32) + h0 << _LOW_BITS) + (l1 << 32) + l0 << shift
-        for (h1, l1), (h0, l0) in zip(*words, strict=True)
+        for (h1, l1), (h0, l0) in zip(high_words, low_words, strict=True)
     ]
 
 

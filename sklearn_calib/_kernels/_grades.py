@@ -60,8 +60,8 @@ def compute_prudent_rates(events, rows, level):
 
     Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
     """
-    worse = np.cumsum(events[::-1])[::-1], np.cumsum(rows[::-1])[::-1]
-    return np.maximum.accumulate(upper_bound(*worse, 1 - level))
+    worse_events, worse_rows = (np.cumsum(one[::-1])[::-1] for one in (events, rows))
+    return np.maximum.accumulate(upper_bound(worse_events, worse_rows, 1 - level))
 
 
 def fit_isotonic_rates(events, rows):

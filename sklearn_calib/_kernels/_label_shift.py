@@ -100,8 +100,9 @@ def estimate_confusion_prior(
             compute_variance(c, 0.5),
         )
         bend = 2 * v0 + 2 * v1 - 4 * v_half
-        quadratic = 1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
-        interval[c] = _solve_between_roots(*quadratic)
+        interval[c] = _solve_between_roots(
+            1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
+        )
     low, high = np.clip(interval, 0.0, 1.0).T
     return prior, se, np.column_stack([np.minimum(low, prior), np.maximum(high, prior)])
 

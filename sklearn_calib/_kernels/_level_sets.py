@@ -62,15 +62,15 @@ def group_rows(table, n_levels, seed=0):
     """
     from ._level_sets_compiled import equal_in_runs, hashes
 
-    rule = float(n_levels), snap(n_levels)
+    size, slack = float(n_levels), snap(n_levels)
     while True:
         odd = _multipliers(table.shape[1], seed)
-        keys = hashes(table, *rule, odd)
+        keys = hashes(table, size, slack, odd)
         order = np.argsort(keys, kind="stable")
         fresh = np.ones(len(keys), dtype=bool)
         np.not_equal(keys[order[1:]], keys[order[:-1]], out=fresh[1:])
         starts = np.flatnonzero(fresh)
-        if equal_in_runs(table, *rule, order, starts):
+        if equal_in_runs(table, size, slack, order, starts):
             return order, starts
         seed += 1
 
@@ -87,11 +87,11 @@ def find_cells(table, n_levels, cells, slack=None, seed=0):
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
         return find_cells(table, n_levels, cells, slack, seed + 1)
-    rule = float(n_levels), snap(n_levels) if slack is None else slack
-    wanted = hashes(table, *rule, odd)
+    size, slack = float(n_levels), snap(n_levels) if slack is None else slack
+    wanted = hashes(table, size, slack, odd)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
     candidate[keys[candidate] != wanted] = -1
-    confirm(table, *rule, cells, candidate, found)
+    confirm(table, size, slack, cells, candidate, found)
     return found
 
 

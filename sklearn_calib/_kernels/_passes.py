@@ -7,6 +7,7 @@ the gap.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,11 @@ def fit_temperature_passes(run, beta, label_smoothing=0.0, sample=None):
         return here.sums
 
     box = box_of(here.highest - here.lowest or 1.0)
-    problem = sums, here.weight, here.n_classes, label_smoothing, beta, box
+    solve_sums = partial(solve, sums, here.weight, here.n_classes, label_smoothing, beta, box)
     if sample is None:
-        fit = solve(*problem, _TOL)
+        fit = solve_sums(_TOL)
     else:
-        fit = solve(*problem, _TOL_CORRECTED, corrected_step(sample))
+        fit = solve_sums(_TOL_CORRECTED, corrected_step(sample))
     if not label_smoothing:
         excess = here.excess @ (1.0, fit.beta - there) / here.weight
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))

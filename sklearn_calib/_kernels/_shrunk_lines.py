@@ -92,13 +92,15 @@ def fit_shrunken(labels, centre, penalties=PENALTIES):
     to_scaled = np.array([1.0, scale])
     moves = _moves_of_centre(labels, centre * to_scaled, scale)
     known = labels.weight > 0
-    pairs = *(table[known] for table in labels[:3]), np.nonzero(known)[1]
+    score, hit, weight = (table[known] for table in labels[:3])
+    label = np.nonzero(known)[1]
     best, loo = None, {}
     for penalty in penalties:
         if penalty == COMMON:
             lines = np.tile(centre * to_scaled, (count, 1))
         else:
-            lines = shrunk_lines(*pairs, count, centre, penalty, scale) * to_scaled
+            lines = shrunk_lines(score, hit, weight, label, count, centre, penalty, scale)
+            lines *= to_scaled
         loo[penalty] = _left_out(labels, scale, lines, moves, penalty)
         if best is None or loo[penalty] < loo[best[1]] - _WIN:
             best = lines / to_scaled, penalty

@@ -33,13 +33,24 @@ def smooth_of_sorted(v, residual):
     last, low, high = _kinks(v, residual, position, mass)
     n_buckets = n // _IN_BUCKET + 1
     first, following = np.full(n_buckets, -1, np.int32), np.empty(n, np.int32)
-    heap = np.empty(n), np.empty(n, np.int32)
+    heap_keys, heap_kinks = np.empty(n), np.empty(n, np.int32)
     removed = 0.0
     for sign, far in ((1.0, high), (-1.0, -low)):
         if far > 0:
             scale = min(n_buckets * (1 - 1e-9) / far, 1e300)
             listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
-            removed += _one_end(v, position, mass, sign, scale, first, following, listed, *heap)
+            removed += _one_end(
+                v,
+                position,
+                mass,
+                sign,
+                scale,
+                first,
+                following,
+                listed,
+                heap_keys,
+                heap_kinks,
+            )
             first.fill(-1)
         else:
             mass[0] -= v[-1] - v[0]
@@ -168,9 +179,9 @@ def smooth_maxima(ranks, position, gaps, sums):
     """
     n = len(ranks)
     maxima, tree, alive = np.empty(n), np.zeros(n + 1), np.zeros(n)
-    heaps = np.empty((2, n)), np.empty((2, n), np.int32), np.zeros(2, np.int64)
+    keys, kinks, sizes = np.empty((2, n)), np.empty((2, n), np.int32), np.zeros(2, np.int64)
     below = np.searchsorted(position, sums)  # how many kinks lie below each
-    _smooth_maxima(ranks, below, gaps, *heaps, tree, alive, maxima)
+    _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
     return maxima
 
 

@@ -105,8 +105,9 @@ def _diagonal_steps(z, w, ridge_a, ridge_b):
     def newton(proba, gradient):
         nonlocal every, before
         some = slice(None, None, every)
-        parts = z[:, some], w[some] / w[some].sum(), proba[:, some]
-        step = -diagonal_solver(*parts, ridge_a, ridge_b)(gradient.T.ravel()).reshape(2, k).T
+        share = w[some] / w[some].sum()
+        solve = diagonal_solver(z[:, some], share, proba[:, some], ridge_a, ridge_b)
+        step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
         if decrement > before / 4:
             every = 1

@@ -248,8 +248,9 @@ class _Task:
                 path.curvature(design, mass, tables, self.row, square)
             else:
                 square = (design * (mass * tables[2])) @ design.T
-            given = design, mass, ones, tables, theta, ridge, square, scale
-            decrement = path.downhill(*given, gradient, step)
+            decrement = path.downhill(
+                design, mass, ones, tables, theta, ridge, square, scale, gradient, step
+            )
             if not decrement >= 0:
                 raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
             if decrement / 2 <= precision * (1 + abs(objective)):

@@ -292,8 +292,11 @@ def decision_curve(
     _check_sampled(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = generator(random_state)
-    given = kernel, table, level, n_resamples, rng, float(harms)
-    own = _columns(_difference(0, None, *given))
+
+    def compare(other):
+        return _difference(0, other, kernel, table, level, n_resamples, rng, float(harms))
+
+    own = _columns(compare(None))
     regret = None
     if recalibrated is not None:
         shared: dict[str, Any] = {
@@ -309,7 +312,7 @@ def decision_curve(
         net_benefit=own.pop("difference"),
         **own,
         treat_all=kernel.treat_all(),
-        over_all=_difference(0, "all", *given),
+        over_all=compare("all"),
         acted=kernel.acted(0),
         prevalence=float(kernel.prevalence),
         harms=float(harms),
@@ -384,11 +387,12 @@ def decision_difference(
             got=repr(harms),
             hint="Pass those of the first and the second",
         )
-    given = sample_weight, labels, pos_label
-    _, first = validate_two_classes(y_true, first_proba, *given, input_name="first_proba")
-    second = validate_predictions(
-        y_true, second_proba, *given, input_name="second_proba"
-    ).problems()[0]
+    _, first = validate_two_classes(
+        y_true, first_proba, sample_weight, labels, pos_label, input_name="first_proba"
+    )
+    (second,) = validate_predictions(
+        y_true, second_proba, sample_weight, labels, pos_label, input_name="second_proba"
+    ).problems()
     _check_sampled(first.hit, prevalence)
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)

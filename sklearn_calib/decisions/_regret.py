@@ -1,7 +1,6 @@
 """What miscalibration costs at each threshold."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -230,16 +229,24 @@ def regret_curve(
     check_count(n_resamples, "n_resamples")
     predictions, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
-        how: dict[str, Any] = {"sample_weight": predictions.weight, "classes": np.arange(2)}
-        given = predictions.proba, predictions.codes, cv
-        other = predictions.with_proba(compute_recalibrated_proba(recalibrated, *given, **how))
+        better_proba = compute_recalibrated_proba(
+            recalibrated,
+            predictions.proba,
+            predictions.codes,
+            cv,
+            sample_weight=predictions.weight,
+            classes=np.arange(2),
+        )
+        other = predictions.with_proba(better_proba)
     else:
-        how = {
-            "sample_weight": sample_weight,
-            "labels": predictions.classes,
-            "pos_label": pos_label,
-        }
-        other = validate_predictions(y_true, recalibrated, **how, input_name="recalibrated")
+        other = validate_predictions(
+            y_true,
+            recalibrated,
+            sample_weight,
+            predictions.classes,
+            pos_label,
+            input_name="recalibrated",
+        )
     better = other.problems()[0]
     breaks, intercept, slope = regret_pieces(
         problem.score, better.score, problem.hit, problem.weight

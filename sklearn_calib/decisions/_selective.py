@@ -364,8 +364,8 @@ class SelectiveClassifier(DecidingClassifier):
             whole = {name: groups == name for name in dict.fromkeys(groups.tolist())}
         found = {}
         for name, rows in whole.items():
-            given = confidence[rows], error[rows], weight[rows]
-            found[name] = self._choice(*given, self.delta / len(whole))
+            delta = self.delta / len(whole)
+            found[name] = self._choice(confidence[rows], error[rows], weight[rows], delta)
         self._say_where_none(found, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():

@@ -164,8 +164,7 @@ def decompose_loss(
     >>> parts.grouping > 0.1, next(iter(parts.feature_gains))
     (True, 'region')
     """
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     if features is None:
         return decompose_predictions(
             predictions, loss, "temperature" if recalibrator is None else recalibrator, cv
@@ -210,8 +209,9 @@ def decompose_predictions(
     laws = {"risk": mean_law(risk, w, squares)}
     laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, rule)
     if fit is not None and fit.status == "inside":
-        given = rule, risk, blind, laws["uncertainty"]
-        laws |= temperature_laws(predictions, fit.beta, w, squares, *given)
+        laws |= temperature_laws(
+            predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
+        )
     errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 
@@ -303,8 +303,9 @@ def refinement_error(
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows, validate=validate)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, validate=validate
+    )
     if in_sample and kind == "logits":
         smoothing = 1.0 / (predictions.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(
@@ -392,8 +393,7 @@ def proper_calibration_error(
     >>> proper_calibration_error(y, proba) > 0.05
     True
     """
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows)
+    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     return decompose_predictions(predictions, loss, recalibrator, cv).calibration
 
 

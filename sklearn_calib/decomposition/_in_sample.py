@@ -43,10 +43,13 @@ def fit_temperature_in_sample(
     predictions: "Predictions", smooth: bool = False, start: float | None = None
 ) -> TemperatureFit:
     """Fit the temperature to all rows, with smoothed labels if `smooth`."""
-    problem = predictions.of_proba(_logits_to_fit), predictions.codes, predictions.weight
-    smoothing = 1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0
     return fit_temperature(
-        *problem, smoothing, start, n_fits=_FITS if predictions.is_resample else 1
+        predictions.of_proba(_logits_to_fit),
+        predictions.codes,
+        predictions.weight,
+        1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0,
+        start,
+        n_fits=_FITS if predictions.is_resample else 1,
     )
 
 

@@ -68,23 +68,31 @@ class _Question(NamedTuple):
 
 def _of_problem(problem: "BinaryProblem") -> _Question:
     proba = np.column_stack([1 - problem.score, problem.score])
-    given = proba, problem.hit.astype(np.intp), problem.weight, problem.cell_of_row
-    return _Question(*given, slice(1, 2), problem.rows, "isotonic")
+    return _Question(
+        proba,
+        problem.hit.astype(np.intp),
+        problem.weight,
+        problem.cell_of_row,
+        slice(1, 2),
+        problem.rows,
+        "isotonic",
+    )
 
 
 def _of_vectors(predictions: "Predictions") -> _Question:
     weight = predictions.weight
-    if (
-        predictions.items is None
-    ):  # the default method counts weights: only ratios of fractions matter
+    if predictions.items is None:
+        # the default method counts weights: only ratios of fractions matter
         weight = weight * rows_per_weight(weight)
-    given = (
+    return _Question(
         np.asarray(predictions.proba),
         predictions.codes,
         weight,
         predictions.of_proba(_vector_key),
+        slice(None),
+        slice(None),
+        "default",
     )
-    return _Question(*given, slice(None), slice(None), "default")
 
 
 def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:

@@ -133,8 +133,14 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         [[path]] = self.points()
         height = 2 * found.sigma
         ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
-        corners = [0, _TRIANGLE, 0], [height, 0, -height]
-        ax.fill(*corners, color=shade(ax, 0.7), lw=0, zorder=1, label="two standard deviations")
+        ax.fill(
+            [0, _TRIANGLE, 0],
+            [height, 0, -height],
+            color=shade(ax, 0.7),
+            lw=0,
+            zorder=1,
+            label="two standard deviations",
+        )
         label = f"range {found.range:.3g}"
         if found.sigma > 0:
             label += f", {found.range / found.sigma:.1f} standard deviations"

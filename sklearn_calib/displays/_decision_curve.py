@@ -80,8 +80,8 @@ class DecisionCurveDisplay(ModelsDisplay):
         none = once(ax, "act on none" if absolute else None)
         ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:
-            ends = (first.low, first.high), (first.band_low, first.band_high)
-            draw_bands(ax, first.threshold, first.level, style["color"], *ends)
+            interval, band = (first.low, first.high), (first.band_low, first.band_high)
+            draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
         legend(ax, ncols=2, **ABOVE)
         if below:
             draw_regret(below[0], [(c.regret, s) for c, s in drawn if c.regret is not None])

@@ -92,9 +92,9 @@ class GradeDisplay(ResultDisplay):
         name = bars.pop("label")
         height = np.maximum(observed, bottom) - bottom
         ax.bar(place, height, 0.62, bottom, zorder=1, **bars)
-        ends = np.maximum(low, bottom), high
         level = f"{self.found.level:.0%} interval of one grade"
-        ax.vlines(place, *ends, color=shade(ax, 0.2), lw=1.4, zorder=2, label=level)
+        low = np.maximum(low, bottom)
+        ax.vlines(place, low, high, color=shade(ax, 0.2), lw=1.4, zorder=2, label=level)
         ax.plot(place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"])
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))

@@ -164,8 +164,8 @@ class GroupReliabilityDisplay(ResultDisplay):
         for style in self.styles_.values():
             chosen = np.array([one is style for one in styles])
             if chosen.any():
-                ends = place[chosen], low[chosen], high[chosen]
-                ax.hlines(*ends, lw=1.6, **{"alpha": 0.7} | style)
+                style = {"alpha": 0.7} | style
+                ax.hlines(place[chosen], low[chosen], high[chosen], lw=1.6, **style)
         ax.scatter(value, place, s=28, c=[style["color"] for style in styles], zorder=2.5)
         right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
         left = min(low.min(), 1.0)

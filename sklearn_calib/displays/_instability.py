@@ -173,10 +173,10 @@ class InstabilityDisplay(Display):
         found, panels = self.instability, self.points()
         order = np.argsort(found.predicted, kind="stable")
         some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
-        ends = found.low[some], found.high[some]
+        predicted, low, high = found.predicted[some], found.low[some], found.high[some]
         unit_square(ranges)
         several, one = self.styles_.values()
-        ranges.vlines(found.predicted[some], *ends, lw=0.7, **{"alpha": 0.35} | several)
+        ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)
         label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
         for end, name in zip(panels[0], (label, None), strict=True):
             ranges.plot(*end, lw=1.4, label=name, **one)

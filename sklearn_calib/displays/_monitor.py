@@ -73,8 +73,10 @@ class MonitorDisplay(Display):
         -------
         display : MonitorDisplay
         """
-        limits = monitor.alpha, monitor.average_run_length
-        return cls(monitor.history_, *limits, [*monitor.alarms_]).plot(**drawn)
+        display = cls(
+            monitor.history_, monitor.alpha, monitor.average_run_length, [*monitor.alarms_]
+        )
+        return display.plot(**drawn)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return both curves of each panel.

@@ -96,10 +96,17 @@ class RefinementCurveDisplay(ResultDisplay):
         chosen = curve.best() if self.chosen is None else self.chosen
         by_risk = int(curve.risk.argmin())
         loss = get_loss(curve.loss)
-        removable = {"where": curve.risk >= curve.refinement, "label": "calibration: removable"}
-        ends = curve.refinement, curve.risk
         risk, refinement = self.styles_.values()
-        ax.fill_between(curve.stage, *ends, color=risk["color"], alpha=0.12, lw=0, **removable)
+        ax.fill_between(
+            curve.stage,
+            curve.refinement,
+            curve.risk,
+            where=curve.risk >= curve.refinement,
+            color=risk["color"],
+            alpha=0.12,
+            lw=0,
+            label="calibration: removable",
+        )
         ax.plot(curve.stage, curve.risk, markevery=[by_risk], **{"marker": "o"} | risk)
         ax.plot(curve.stage, curve.refinement, markevery=[chosen], **{"marker": "o"} | refinement)
         ax.axvline(curve.stage[chosen], color=refinement["color"], lw=1, ls=":")

@@ -390,9 +390,16 @@ def _draw_confidence(axes, curve, color):
     if curve.strategy in _FILLED:
         text = _FILLED[curve.strategy]
         label = once(axes, text.format(level=curve.level)) if text else None
-        ends = curve.confidence_low, curve.confidence_high
-        style = {"step": None if text else "mid", "color": color, "alpha": 0.25, "lw": 0}
-        axes.fill_between(curve.predicted, *ends, label=label, **style)
+        axes.fill_between(
+            curve.predicted,
+            curve.confidence_low,
+            curve.confidence_high,
+            label=label,
+            step=None if text else "mid",
+            color=color,
+            alpha=0.25,
+            lw=0,
+        )
         return
     low = np.minimum(curve.confidence_low, curve.observed)
     high = np.maximum(curve.confidence_high, curve.observed)

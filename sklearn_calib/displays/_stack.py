@@ -107,8 +107,8 @@ class StackDisplay(Display):
             return
         means, errors = np.array([*self.losses.values()]).T
         losses.plot(means, self._places(), "o", **self.styles_["losses"])
-        ends = means - errors, means + errors
-        losses.hlines(self._places(), *ends, lw=1, **self.styles_["losses"])
+        style = self.styles_["losses"]
+        losses.hlines(self._places(), means - errors, means + errors, lw=1, **style)
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())

@@ -86,8 +86,8 @@ def cells_of_rows(
     counts = np.diff(np.append(starts, len(order)))
     counts = np.column_stack([counts - ones, ones])
     of_label = counts * weight[first, None]
-    sums = counts, of_label, of_label * weight[first, None]
-    cells = GroupCells(pattern[first], first, proba[first], z[first], *sums)
+    squares = of_label * weight[first, None]
+    cells = GroupCells(pattern[first], first, proba[first], z[first], counts, of_label, squares)
     return _coarse(_with_steps(cells)) if pool else _with_steps(cells)
 
 

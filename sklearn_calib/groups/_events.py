@@ -55,8 +55,16 @@ class Event:
         self.cells, self.starts = cells_of_groups(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
         self.moments = np.empty((8, len(groups)))
-        given = self.score, self.z, self.hits, self.weight, self.squares, self.cells, self.starts
-        moments_of_groups(*given, self.moments)
+        moments_of_groups(
+            self.score,
+            self.z,
+            self.hits,
+            self.weight,
+            self.squares,
+            self.cells,
+            self.starts,
+            self.moments,
+        )
         variance, tilt = self.moments[3], self.moments[5]
         self.scales = np.zeros((3, len(groups)))
         np.divide(1.0, np.sqrt(variance), out=self.scales[0], where=variance > 0)
@@ -68,8 +76,9 @@ class Event:
         from .._kernels._group_paths import DRAWS, standardised_paths
 
         out = np.empty((3, len(self.starts) - 1, DRAWS))
-        given = self.cells, self.starts, self.scales, work, out
-        standardised_paths(residual, self.step, self.z, *given)
+        standardised_paths(
+            residual, self.step, self.z, self.cells, self.starts, self.scales, work, out
+        )
         return out
 
     def observed(self, work: FloatArray) -> FloatArray:
@@ -197,8 +206,18 @@ def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float
     n_resamples = found.largest.shape[1]
     shift, tilt = (quantile(drawn, level) for drawn in found.largest[1:])
     fits = np.empty((8, len(names)))
-    given = event.z, event.hits, event.weight, event.squares, event.cells, event.starts
-    fit_groups(*given, event.moments, shift, np.empty(8), fits)
+    fit_groups(
+        event.z,
+        event.hits,
+        event.weight,
+        event.squares,
+        event.cells,
+        event.starts,
+        event.moments,
+        shift,
+        np.empty(8),
+        fits,
+    )
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected

@@ -321,12 +321,13 @@ def grade_calibration(
         raise invalid_input(expected="at least one row", got="none", hint="Check the counts")
     predicted = np.full(k, math.nan)
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
-    given = events[some], rows[some], predicted[some]
+    some_events, some_rows, some_predicted = events[some], rows[some], predicted[some]
     values = np.ones((2, k))
-    values[:, some] = compute_jeffreys_p(*given), compute_binomial_p(*given)
+    values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
+    values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
     low, high = share_interval(events, rows, level)
     shown = ["red" if p <= red else "amber" if p <= amber else "green" for p in values[0]]
-    columns = (
+    columns = zip(
         bands.names,
         (0.0, *bands.edges),
         (*bands.edges, 1.0),
@@ -339,12 +340,13 @@ def grade_calibration(
         *values.tolist(),
         shown,
         compute_prudent_rates(events, rows, prudent_level).tolist(),
+        strict=True,
     )
     return GradeCalibration(
-        [GradeRow(*row) for row in zip(*columns, strict=True)],
-        compute_joint_p(*given),
-        compute_order_p(events[some], rows[some], n_resamples, generator(random_state)),
-        compute_portfolio_p(*given),
+        [GradeRow(*row) for row in columns],
+        compute_joint_p(some_events, some_rows, some_predicted),
+        compute_order_p(some_events, some_rows, n_resamples, generator(random_state)),
+        compute_portfolio_p(some_events, some_rows, some_predicted),
         level,
         prudent_level,
         (amber, red),

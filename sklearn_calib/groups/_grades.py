@@ -345,9 +345,8 @@ def _loss_of_joining(events, rows):
             parts = k * np.log(k / n), (n - k) * np.log1p(-k / n)
         return sum(np.where(np.isfinite(part), part, 0.0) for part in parts)
 
-    one, other = (events[:-1], rows[:-1]), (events[1:], rows[1:])
-    both = events[:-1] + events[1:], rows[:-1] + rows[1:]
-    return likelihood(*one) + likelihood(*other) - likelihood(*both)
+    apart = likelihood(events[:-1], rows[:-1]) + likelihood(events[1:], rows[1:])
+    return apart - likelihood(events[:-1] + events[1:], rows[:-1] + rows[1:])
 
 
 def _check_not_swapped(y_true, y_proba):

@@ -570,8 +570,9 @@ def polynomial_test(
             ),
         )
     degree = len(fit.coef) - 1
-    rest = degree, fit.coef, fit.covariance, held_out, fit
-    return PolynomialTest(fit.statistic, fit.pvalue, *rest)
+    return PolynomialTest(
+        fit.statistic, fit.pvalue, degree, fit.coef, fit.covariance, held_out, fit
+    )
 
 
 def warn_of_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:

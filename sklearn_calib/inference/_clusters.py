@@ -565,8 +565,9 @@ class ClusterLine:
     def ends(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
-        given = self.hit, self.weight, self.groups
-        errors, freedom = compute_jackknife(columns, a + b * self.z, *given)
+        errors, freedom = compute_jackknife(
+            columns, a + b * self.z, self.hit, self.weight, self.groups
+        )
         half = stdtrit(freedom, (1 + self.level) / 2) * errors
         both = zip((a, b), half, strict=True)
         return [(float(value - width), float(value + width)) for value, width in both]

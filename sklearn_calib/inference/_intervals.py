@@ -255,10 +255,10 @@ def confidence_interval(
     else:
         if y_proba is None:
             raise missing_scores(y_true, "Pass it as y_true")
-        rows = y_true, y_proba, sample_weight, labels, pos_label
-        predictions = seen = in_clusters(
-            validate_predictions(*rows, soft_labels=soft_labels), groups
+        validated = validate_predictions(
+            y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
         )
+        predictions = seen = in_clusters(validated, groups)
         together = predictions.clusters
         unit = 1.0 if soft_labels else rows_per_weight(predictions.weight)
         function.check_options(options)

@@ -191,8 +191,10 @@ def calibration_test(
         raise missing_scores(y_true, "Call its method test")
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = in_clusters(validate_predictions(*rows, soft_labels=soft_labels), groups)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
+    )
+    predictions = in_clusters(predictions, groups)
     evaluate, name = _evaluation(predictions, statistic, options)
     reads_cells, draw = _reads_cells(predictions, name, statistic, options), None
     sample: Any = pooled_rows(predictions) if reads_cells and predictions.clusters is None else None
@@ -208,9 +210,16 @@ def calibration_test(
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
         draw = sample.voted if name in _OF_BINS else None
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    given = predictions, sample, evaluate, n_resamples, random_state
-    observed, ranked, null = if_calibrated(*given, draw=draw, **how)
+    observed, ranked, null = if_calibrated(
+        predictions,
+        sample,
+        evaluate,
+        n_resamples,
+        random_state,
+        draw=draw,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     return MonteCarloResult.of_draws(observed, null, name, ranked)
 
 

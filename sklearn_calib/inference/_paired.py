@@ -218,8 +218,8 @@ class PairedLosses:
         if self._clusters is not None:
             half = self._half_of_clusters(level)
         first, second, middle = float(one / total), float(two / total), float(mean)
-        ends = middle - half, middle + half
-        return PairedDifference(measure, first, second, middle, *ends, level, "normal")
+        low, high = middle - half, middle + half
+        return PairedDifference(measure, first, second, middle, low, high, level, "normal")
 
     def _half_of_clusters(self, level):
         """Compute half of the interval from the sums of the clusters."""
@@ -347,9 +347,16 @@ def paired_difference(
         _check_for_summaries(measure, groups is not None or soft_labels)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
-    given = sample_weight, labels, pos_label
     all_predictions = [
-        validate_predictions(y_true, proba, *given, soft_labels=soft_labels, input_name=name)
+        validate_predictions(
+            y_true,
+            proba,
+            sample_weight,
+            labels,
+            pos_label,
+            soft_labels=soft_labels,
+            input_name=name,
+        )
         for name, proba in (("first_proba", first_proba), ("second_proba", second_proba))
     ]
     all_predictions[0] = in_clusters(all_predictions[0], groups)
@@ -426,5 +433,13 @@ def _combined(measure, one, two):
     """Combine two intervals into one of their difference."""
     difference = two.on_these_rows - one.on_these_rows  # inside, also where a part leaves one out
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
-    values = one.on_these_rows, two.on_these_rows, difference, low, high
-    return PairedDifference(measure, *values, one.level, "combined")
+    return PairedDifference(
+        measure,
+        one.on_these_rows,
+        two.on_these_rows,
+        difference,
+        low,
+        high,
+        one.level,
+        "combined",
+    )

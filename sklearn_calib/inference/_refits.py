@@ -436,8 +436,9 @@ def crossed_rows(
     rows = []
     for name, apparent, several in zip(named, own, values, strict=True):
         corrected, n_used = _finite_mean(several), int(np.isfinite(several).sum())
-        numbers = float(apparent), float(apparent) - corrected, corrected
-        rows.append(InternalValidationRow(name, *numbers, _NAN, _NAN, n_used))
+        original = float(apparent)
+        optimism = original - corrected
+        rows.append(InternalValidationRow(name, original, optimism, corrected, _NAN, _NAN, n_used))
     return rows
 
 
@@ -478,8 +479,9 @@ def bootstrapped_rows(
             else:
                 ends = np.quantile(sample[used], [tail, 1 - tail]) + (corrected - apparent)
             ends = np.clip(ends, *_range(what))
-        numbers = apparent, apparent - corrected, corrected, float(ends[0]), float(ends[1])
-        rows.append(InternalValidationRow(name, *numbers, n_used))
+        low, high = map(float, ends)
+        optimism = apparent - corrected
+        rows.append(InternalValidationRow(name, apparent, optimism, corrected, low, high, n_used))
     return rows
 
 

@@ -59,8 +59,9 @@ def null_distribution(
     def draw(rng):
         return predictions.with_labels(draw_labels(bounds, rng))
 
-    given = n_resamples, random_state
-    return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
+    return distribution_of_draws(
+        draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+    )
 
 
 def bootstrap_distribution(
@@ -89,8 +90,9 @@ def bootstrap_distribution(
             predictions.weight * multiplicities(len(predictions.codes), rng)
         )
 
-    given = n_resamples, random_state
-    return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
+    return distribution_of_draws(
+        draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+    )
 
 
 def distribution_of_draws(

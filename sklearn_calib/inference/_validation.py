@@ -329,8 +329,10 @@ def validation_summary(
     check_known("ci", ci, ("profile", "wald", "sandwich"))
     cure = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
-    given = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = in_clusters(validate_predictions(*given, soft_labels=soft_labels), groups)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
+    )
+    predictions = in_clusters(predictions, groups)
     equal = bool((predictions.weight == predictions.weight[0]).all())
     how = "sandwich"
     if predictions.clusters is None:
@@ -388,17 +390,17 @@ def _rates(problem, weight, level, groups=None):
         )
     if groups is not None:
         events, said = np.bincount(groups, weight * hit), np.bincount(groups, weight * p)
-        *ends, z = compare_totals(events, said, total, level)
+        low, high, z = compare_totals(events, said, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         kish = total**2 / (weight @ weight)
-        low, high = share_interval(kish * observed / total, kish, level)
+        ends = share_interval(kish * observed / total, kish, level)
+        low, high = (float(end * total / expected) for end in ends)
         variance = (weight**2) @ (p * (1 - p))
         # one certain prediction that is wrong is one event more, no proof
         is_impossible = variance <= 0 and observed != expected
         pvalue = run_spiegelhalter_test(observed - expected, variance, is_impossible)[1]
-        ends = float(low * total / expected), float(high * total / expected)
-    return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
+    return [ValidationRow("O/E", float(observed / expected), low, high, 1.0, pvalue)]
 
 
 # -- calibration in the large, intercept and slope ------------------------------------------------
@@ -414,8 +416,9 @@ class _MovedLines:
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
         self.drop = float(stats.chi2(1).ppf(level))
-        rows = self.z, self.hit, weight, groups
-        self.clusters = None if groups is None else ClusterLine(*rows, level)
+        self.clusters = None
+        if groups is not None:
+            self.clusters = ClusterLine(self.z, self.hit, weight, groups, level)
 
     def rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"

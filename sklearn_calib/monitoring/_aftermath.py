@@ -133,8 +133,16 @@ def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
     (shift, slope), _ = cells.fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
     low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
     n, calibrated = round(float(found.n.sum())), cells.contains(found, level, 0.0, 1.0)
-    intervals = (low[0], high[0]), (low[1], high[1])
-    return ShiftRegion(float(shift), float(slope), *intervals, border, level, n, calibrated)
+    return ShiftRegion(
+        float(shift),
+        float(slope),
+        (low[0], high[0]),
+        (low[1], high[1]),
+        border,
+        level,
+        n,
+        calibrated,
+    )
 
 
 def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:

@@ -334,8 +334,8 @@ class CalibrationMonitor:
         known = [moment for moment in (self._last, other._last) if moment[0] is not None]
         self._last = max(known, key=itemgetter(0), default=self._last)
         if self._see(np.array([self.log_e_value_]), self.n_samples_) == 0 and self.alarm == "test":
-            at = self.rejected_at_, *self._last, self._log_e_values()
-            self._raise(self.log_e_value_, *at)
+            when, written = self._last
+            self._raise(self.log_e_value_, self.rejected_at_, when, written, self._log_e_values())
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
             self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
@@ -636,9 +636,16 @@ class CalibrationMonitor:
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
         self._rows, self._taken = rows, 0
         certain, first = impossible.any(axis=1), 0
-        given = gain, certain, rows.group, grid.COARSE, self.average_run_length
         while first < n:  # an alarm is raised when no later row has been added
-            row, statistic = grid.detect(self._detector, *given, first)
+            row, statistic = grid.detect(
+                self._detector,
+                gain,
+                certain,
+                rows.group,
+                grid.COARSE,
+                self.average_run_length,
+                first,
+            )
             self._add_evidence(gain, impossible, rows, first, min(row + 1, n))
             if row < n:
                 log = math.inf if certain[row] else math.log(statistic)
@@ -725,9 +732,11 @@ class CalibrationMonitor:
         self._record(n_samples - self.n_samples_)
         largest = int(parts.argmax())
         stream = None if parts.size == 1 else self._streams()[largest]
-        said = log_statistic, self.slope_, self.shift_, stream, self.meaning_, written
+        slope, shift, meaning = self.slope_, self.shift_, self.meaning_
         diagnosed = None if log_statistic == math.inf else self._diagnosed(self._records[largest])
-        alarm = Alarm(n_samples, time, *said, diagnosed)
+        alarm = Alarm(
+            n_samples, time, log_statistic, slope, shift, stream, meaning, written, diagnosed
+        )
         for record in self._records:
             record.begin_anew(n_samples)
         if self.n_alarms_ - self._n_before < _MOST_NEW:

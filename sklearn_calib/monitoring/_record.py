@@ -152,8 +152,8 @@ class Record:
             ends = np.append(starts[1:], len(z)) - 1
             for start, end in zip(starts, ends, strict=True):
                 when, own = None if time is None else time[start], part[start]
-                of_rows = int(number[start]), int(number[end]), when
-                self._put(*of_rows, parts[own], labels[own])
+                first, last = int(number[start]), int(number[end])
+                self._put(first, last, when, parts[own], labels[own])
         return self
 
     def _put(self, first, last, when, counts, labels):

@@ -42,8 +42,9 @@ class BatchRows(NamedTuple):
     def take(self, rows: Any) -> "BatchRows":
         """Return some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
-        own = self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows]
-        return BatchRows(*own, time, given)
+        return BatchRows(
+            self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows], time, given
+        )
 
     def moment(self, row: int) -> tuple[Any, str | None]:
         """Return the time of a row, or None, and the text that was given for it."""
@@ -93,13 +94,13 @@ def read_rows(
         pairs.append(exact_log(pair))
         hits.append(label[every, problem.target] if soft else label == problem.target)
     group = _group_codes(groups, known_groups, len(proba))
-    batch = np.stack(pairs, axis=1), np.column_stack(hits), label, group
+    log_pair, hit = np.stack(pairs, axis=1), np.column_stack(hits)
     if time is None:
-        return BatchRows(*batch, None, None), classes
+        return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
         moment, given = _moments(time, len(proba))
     order = np.argsort(moment, kind="stable")
-    return BatchRows(*batch, moment, given).take(order), classes
+    return BatchRows(log_pair, hit, label, group, moment, given).take(order), classes
 
 
 def _codes(y, proba, classes):

@@ -142,8 +142,9 @@ class AngularCalibration(Recalibrator):
                 u = np.full_like(u, self.center_)
         s = (u - self.center_) / self.norm_
         self._check_link()
-        given = (self.cos_theta, self.link_slope, self.link_intercept)
-        found = _either_way_round(self.link, s, codes, share, *given)
+        found = _either_way_round(
+            self.link, s, codes, share, self.cos_theta, self.link_slope, self.link_intercept
+        )
         self.theta_, self.link_slope_, self.link_intercept_ = map(float, found)
         self.cos_theta_ = float(np.cos(self.theta_) if self.cos_theta is None else self.cos_theta)
 
@@ -212,8 +213,8 @@ def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
 
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
-    args = split, compress(starts, free), compress(bounds, free)
-    values[free] = _minimum(link, s, codes, share, *args)
+    starts, bounds = compress(starts, free), compress(bounds, free)
+    values[free] = _minimum(link, s, codes, share, split, starts, bounds)
     return values
 
 
@@ -239,8 +240,9 @@ def _any_line(link, s, codes, share, intercept):
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
-    args = split, compress(starts, free), compress(bounds, free)
-    (coefficient, tau, b), _ = split(_minimum(link, (s - centre) / unit, codes, share, *args))
+    starts, bounds = compress(starts, free), compress(bounds, free)
+    found = _minimum(link, (s - centre) / unit, codes, share, split, starts, bounds)
+    (coefficient, tau, b), _ = split(found)
     coefficient /= unit
     a = max(np.hypot(coefficient, tau), 1e-12)
     return np.arctan2(tau, coefficient), a, b - coefficient * centre

@@ -327,8 +327,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 estimator=self,
             )
         elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
-            given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
-            folds = fold_masses(*given, groups=self._groups)
+            folds = fold_masses(
+                proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS, groups=self._groups
+            )
             if self._groups is None and isinstance(self.cv, Integral):
                 warn_repeated_rows(proba, codes, NAME_GROUPS)
         else:

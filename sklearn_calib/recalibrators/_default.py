@@ -151,8 +151,9 @@ class _TwoSteps(FittedSoftmax):
         self.n_samples_, two = float(weight.sum()), given.ndim == 1
         given, k = self._squeezed(given), 2 if two else given.shape[1]
         if two:
-            options = _PRIOR_ROWS * k, self.offsets
-            self._take(fit_slope_and_intercept(given, codes, weight, *options))
+            prior_rows = _PRIOR_ROWS * k
+            fit = fit_slope_and_intercept(given, codes, weight, prior_rows, self.offsets)
+            self._take(fit)
             penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
             self._keep(fit_structured_pair(np.stack(self._pair(given)), codes, weight, penalty))
             return

@@ -290,15 +290,19 @@ class _OfClusters(_Source):
         splitter = FastStratifiedGroupKFold(
             _FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
         )
-        given = self._predictions.codes, self._predictions.codes, self._predictions.clusters
-        self._folds = [*splitter.split(*given)]
+        codes, clusters = self._predictions.codes, self._predictions.clusters
+        self._folds = [*splitter.split(codes, codes, clusters)]
         return all(len(test) for _, test in self._folds)
 
     def held_out(self, name):
-        given = name, np.asarray(self._predictions.proba), self._predictions.codes
-        return self._predictions.with_proba(
-            cross_fitted_proba(*given, cv=self._folds, **self._given())
+        proba = cross_fitted_proba(
+            name,
+            np.asarray(self._predictions.proba),
+            self._predictions.codes,
+            cv=self._folds,
+            **self._fit_options(),
         )
+        return self._predictions.with_proba(proba)
 
     def error(self, predictions, deviations):
         moved = predictions.weight * deviations
@@ -309,13 +313,15 @@ class _OfClusters(_Source):
 
     def stack(self):
         return get_recalibrator("auto").fit(
-            self._predictions.proba, self._predictions.codes, **self._given()
+            self._predictions.proba, self._predictions.codes, **self._fit_options()
         )
 
-    def _given(self):
-        numbers = np.arange(len(self._predictions.classes))
-        groups = self._predictions.clusters
-        return {"sample_weight": self._predictions.weight, "classes": numbers, "groups": groups}
+    def _fit_options(self):
+        return {
+            "sample_weight": self._predictions.weight,
+            "classes": np.arange(len(self._predictions.classes)),
+            "groups": self._predictions.clusters,
+        }
 
 
 def _enough(counts):

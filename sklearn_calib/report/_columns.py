@@ -81,8 +81,9 @@ def find_column_order(
     >>> find_column_order(y, proba[:, [1, 2, 0]]).classes.tolist()
     [1, 2, 0]
     """
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    return find_better_order(validate_predictions(*rows, check_order=False))
+    return find_better_order(
+        validate_predictions(y_true, y_proba, sample_weight, labels, pos_label, check_order=False)
+    )
 
 
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:

@@ -233,20 +233,27 @@ def line_of(sample: "Cells") -> Line | None:
     if threshold_separates(both, hit):
         return None
     (intercept, slope), _ = fit_line(both, hit, weight)
-    found = float(slope), float(intercept)
+    n_clusters = freedom = None
     if isinstance(sample, ClusterSample):
         cell, rows = sample.place // 2, used[sample.place // 2]
         columns = np.column_stack([np.ones(rows.sum()), of_row[cell[rows]]])
         groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
         if groups.max() == 0:
             return None
-        of = columns, columns @ (intercept, slope), sample.place[rows] % 2, sample.rows[rows]
-        errors, freedom = compute_jackknife(*of, groups)
-        errors = float(errors[1]), float(errors[0])
-        return Line(*found, *errors, sample.n_clusters, float(freedom[1]))
-    columns = np.column_stack([np.ones_like(both), both])
-    errors = np.sqrt(covariance(columns, intercept + slope * both, hit, weight, squares).diagonal())
-    return Line(*found, float(errors[1]), float(errors[0]))
+        errors, both_freedoms = compute_jackknife(
+            columns,
+            columns @ (intercept, slope),
+            sample.place[rows] % 2,
+            sample.rows[rows],
+            groups,
+        )
+        n_clusters, freedom = sample.n_clusters, float(both_freedoms[1])
+    else:
+        columns = np.column_stack([np.ones_like(both), both])
+        predicted = intercept + slope * both
+        errors = np.sqrt(covariance(columns, predicted, hit, weight, squares).diagonal())
+    intercept_error, slope_error = map(float, errors)
+    return Line(float(slope), float(intercept), slope_error, intercept_error, n_clusters, freedom)
 
 
 def of_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:

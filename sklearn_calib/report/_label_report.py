@@ -214,16 +214,24 @@ def _averages(functions, rows, models, pooled, table, level):
         own = [row for row in rows if row.measure == function.spec.name]
         values = [row.value for row in own]
         macro, micro = float(np.mean(values)), function.evaluate(pooled)
-        ends = np.array([np.mean([r.low for r in own]), np.mean([r.high for r in own])])
-        of_micro = np.full(2, np.nan)
+        low, high = np.mean([row.low for row in own]), np.mean([row.high for row in own])
+        micro_low = micro_high = np.nan
         if (loss := function.spec.loss) is not None:
-            ends = macro + table.interval(loss, all_predictions, values, shares[0], level)
-            of_micro = micro + table.interval(
+            low, high = macro + table.interval(loss, all_predictions, values, shares[0], level)
+            micro_low, micro_high = micro + table.interval(
                 loss, all_predictions, [micro] * len(all_predictions), shares[1], level
             )
-        limit = float(np.mean([row.if_calibrated for row in own]))
-        means = macro, *ends.tolist(), micro, *of_micro.tolist()
-        found.append(LabelAverage(function.spec.name, *means, limit))
+        average = LabelAverage(
+            function.spec.name,
+            macro,
+            float(low),
+            float(high),
+            micro,
+            float(micro_low),
+            float(micro_high),
+            float(np.mean([row.if_calibrated for row in own])),
+        )
+        found.append(average)
     return found
 
 

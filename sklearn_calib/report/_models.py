@@ -105,8 +105,7 @@ class Model:
         """Rating grades of the cells."""
         rows, summary = self.summary.rows(), self.summary
         classes: Any = {"labels": summary.classes, "pos_label": summary.positive_label}
-        given = rows.y, rows.proba, grades
-        found = grade_calibration(*given, counts=rows.sample_weight, **classes)
+        found = grade_calibration(rows.y, rows.proba, grades, counts=rows.sample_weight, **classes)
         return replace(found, n_unsure=summary.rows_across(grades.edges))
 
 

@@ -134,10 +134,10 @@ def report_rows(
             values = []
             for draws, seed in zip(part.draws, seeds, strict=True):
                 step = None if progress is None else partial(_shifted, progress, done, total)
-                given = partial(_evaluate, part.functions), part.n_resamples, seed
+                evaluate = partial(_evaluate, part.functions)
                 # once for all of them
                 with limit_blas_threads(model.n_samples, len(model.classes)):
-                    values.append(draws(*given, progress=step))
+                    values.append(draws(evaluate, part.n_resamples, seed, progress=step))
                 done += part.n_resamples
             found |= _of_draws(name, model, part, values, level)
         rows += [found[function] for function in functions]
