@@ -454,7 +454,7 @@ COUNTS = {
         100 * sum(map(count_tokens, FILES)) // sum(len(code_lines(path)) for path in FILES)
     ),
     "where parameters": count_where_parameters,
-    "tuples that are only unpacked": 26count_unpacked_tuples,
+    "tuples that are only unpacked": count_unpacked_tuples,
     "vague constants": count_vague_constants,
     "percent of function names of one word": lambda: percent_of_names(
         lambda words: len(words) == 1

@@ -60,7 +60,8 @@ def compute_prudent_rates(events, rows, level):
 
     Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
     """
-    worse_events, worse_rows = (np.cumsum(one[::-1])[::-1] for one in (events, rows))
+    worse_events = np.cumsum(events[::-1])[::-1]
+    worse_rows = np.cumsum(rows[::-1])[::-1]
     return np.maximum.accumulate(upper_bound(worse_events, worse_rows, 1 - level))
 
 
