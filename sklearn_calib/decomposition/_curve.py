@@ -179,7 +179,8 @@ def refinement_curve(
         proba = read_proba(given, kind=kind, input_name=f"staged_proba[{number}]")
         if predictions is None:
             how: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
-            how["validate"] = partial(canonical_proba, kind=kind)
+            how["validate"] = partial(read_proba, kind=kind)
+            how["input_name"] = "staged_proba[0]"
             everyone = validate_predictions(y_true, given, check_order=False, **how)
             predictions = validate_predictions(y_true, given, sample_weight, **how)
             rule.check_classes(len(predictions.classes))

@@ -10,7 +10,7 @@ from .._argument_checks import check_flag, equals, is_number
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
-from .._validation import canonical_logits, canonical_proba
+from .._validation import canonical_logits, canonical_proba, read_proba
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
@@ -300,7 +300,7 @@ def refinement_error(
         cure = "Pass an inverse temperature, or None"
         raise invalid_input("start", expected="start above 0", got=repr(start), hint=cure)
     in_sample = _in_sample(rule, recalibrator, cv, label_smoothing)
-    validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
+    validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     predictions = validate_predictions(

@@ -47,23 +47,27 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _unconverted(y_proba):
+def _read_unconverted(y_proba, input_name="y_proba"):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
     if not stored or table.shape[1] < 2 or not len(table):
-        return np.asarray(read_proba(y_proba))
+        return np.asarray(read_proba(y_proba, input_name=input_name))
     size = max(1, _BLOCK_NUMBERS // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            return np.asarray(read_proba(table))  # divided, or refused
+            return np.asarray(read_proba(table, input_name=input_name))  # divided, or refused
     return table
 
 
 @measure(
-    range=(-1.5, 2.0), multiclass=("canonical",), in_report=False, cells=True, validate=_unconverted
+    range=(-1.5, 2.0),
+    multiclass=("canonical",),
+    in_report=False,
+    cells=True,
+    validate=_read_unconverted,
 )
 def lp_calibration_error(
     predictions: "Predictions",
@@ -184,7 +188,7 @@ def lp_calibration_test(
 
     n_resamples = check_count(n_resamples, "n_resamples")
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows, validate=_unconverted)
+    predictions = validate_predictions(*rows, validate=_read_unconverted)
     error, n_cells = _error_of_labels(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
     rng, table = generator(random_state), predictions.proba

@@ -21,7 +21,7 @@ from .._argument_checks import check_flag, equals
 from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
-from .._validation import get_category_order, hint_at_survival, is_label_table
+from .._validation import get_category_order, hint_at_survival, is_label_table, valid_proba
 from ..exceptions import invalid_combination, invalid_input
 from ._predictions import BINARY, validate_multilabel, validate_predictions
 
@@ -147,7 +147,7 @@ class Measure(Generic[P]):
         self,
         function: Callable[..., float],
         spec: MetricSpec,
-        validate: Callable[..., FloatArray] | None = None,
+        validate: Callable[..., FloatArray] = valid_proba,
     ) -> None:
         own = _get_options(function)
         self.spec = spec
@@ -298,7 +298,7 @@ class Measure(Generic[P]):
 def measure(
     *,
     loss: "ProperLoss | None" = None,
-    validate: Callable[..., FloatArray] | None = None,
+    validate: Callable[..., FloatArray] = valid_proba,
     **properties: Any,
 ) -> Callable[[Callable[Concatenate["Predictions", P], float]], Measure[P]]:
     """Decorator: turn a function of `Predictions` into a `Measure`.
@@ -314,7 +314,7 @@ def measure(
     loss : ProperLoss, default=None
         What the measure is the mean of: decides its range and whether it is proper, and is
         registered with it.
-    validate : callable, default=None
+    validate : callable, optional
         What checks the scores; see `validate_predictions`.
     **properties
         Other fields of `MetricSpec` than the name, such as ``range=(0.0, 1.0)``.

@@ -455,7 +455,7 @@ def validate_predictions(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
-    validate: Callable[..., FloatArray] | None = None,
+    validate: Callable[..., FloatArray] = valid_proba,
     *,
     check_order: bool = True,
     soft_labels: bool = False,
@@ -468,9 +468,9 @@ def validate_predictions(
     y_true, y_proba, sample_weight, labels, pos_label
         As every measure takes them. Columns of a table of probabilities that are named after the
         classes come into their order.
-    validate : callable, default=None
+    validate : callable, optional
         Another function than `canonical_proba` that checks the scores, called with
-        ``(y_proba)``.
+        ``(y_proba, input_name=input_name)``.
     check_order : bool, default=True
         Warn where the columns fit another order than that of `labels` far better.
     soft_labels : bool, default=False
@@ -508,11 +508,7 @@ def validate_predictions(
     [1]
     """
     index = check_indexes(y_true, y_proba, sample_weight)
-    with add_error_context(input_name):
-        if validate is None:
-            proba = valid_proba(y_proba, input_name=input_name)
-        else:
-            proba = validate(y_proba)
+    proba = validate(y_proba, input_name=input_name)
     n_given, is_ordered, items, kept = len(proba), labels is not None, None, None
     if check_flag(soft_labels, "soft_labels"):
         beside: dict[str, Any] = {
@@ -560,7 +556,7 @@ def validate_multilabel(
     *,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
-    validate: Callable[..., FloatArray] | None = None,
+    validate: Callable[..., FloatArray] = valid_proba,
 ) -> list[tuple[str, Predictions]]:
     """Check predictions of many labels per row, and split them into two-class predictions.
 
@@ -577,7 +573,7 @@ def validate_multilabel(
         Weights >= 0.
     labels : array-like of shape (n_labels,), default=None
         Names of the labels; by default the names of the columns of `y_true`, or their numbers.
-    validate : callable, default=None
+    validate : callable, optional
         As in `validate_predictions`.
 
     Returns

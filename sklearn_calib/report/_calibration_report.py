@@ -10,7 +10,7 @@ from .._argument_checks import check_level, check_progress
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from .._validation import canonical_proba, is_label_table, is_single_column
+from .._validation import is_label_table, is_single_column, valid_proba
 from ..exceptions import invalid_input
 from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
@@ -197,7 +197,7 @@ def calibration_report(
                 sample_weight=sample_weight,
                 labels=labels,
                 pos_label=pos_label,
-                validate=partial(canonical_proba, tolerance=1 - 1e-6) if normalize else None,
+                validate=partial(valid_proba, tolerance=1 - 1e-6 if normalize else None),
                 check_order=False,
                 soft_labels=soft_labels,
             )

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from boosters import imported
+from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import isotonic_regression
@@ -30,6 +31,7 @@ from sklearn_calib.metrics import (
     validate_predictions,
 )
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
+from sklearn_calib.report import calibration_report
 
 
 @pytest.mark.parametrize(
@@ -334,3 +336,14 @@ def test_splitter_objects():
     cv = StratifiedKFold(4, shuffle=True, random_state=1)
     first = refinement_error(y, proba, cv=cv)
     assert first == pytest.approx(decompose_loss(y, proba, cv=cv).refinement, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["proba", "logits"])
+def test_errors_name_the_probabilities(kind):
+    scores = np.array([0.2, np.nan, 0.7])
+    with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
+        refinement_error([0, 1, 1], scores, kind=kind, recalibrator="isotonic", cv=2)
+    with refuses(ValueError, expected="finite scores", argument=r"staged_proba\[0\]", row=1):
+        refinement_curve([0, 1, 1], [scores], kind=kind)
+    with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
+        calibration_report([0, 1, 1], scores, normalize=True)

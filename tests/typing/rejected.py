@@ -7,9 +7,16 @@ here is run.
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=true
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.metrics import (
+    brier_loss,
+    expected_calibration_error,
+    kernel_calibration_error,
+    smooth_calibration_error,
+)
 from sklearn_calib.recalibrators import DefaultCalibration, PlattScaling, TemperatureScaling
 
 model = object()
+y, p = [0, 1], [0.2, 0.9]
 
 CalibratedModel()  # type: ignore[call-arg]
 CalibratedModel(model, recalibratr="beta")  # type: ignore[call-arg]
@@ -19,3 +26,11 @@ TemperatureScaling(smoth=True)  # type: ignore[call-arg]
 TemperatureScaling(False, True)  # type: ignore[call-arg]
 PlattScaling(scale="logits")  # type: ignore[arg-type]
 DefaultCalibration(smoth=True)  # type: ignore[call-arg]
+expected_calibration_error(y, p, strategy="quantil")  # type: ignore[arg-type]
+expected_calibration_error(y, p, n_bin=10)  # type: ignore[call-arg]
+expected_calibration_error(y, p, 10)  # type: ignore[call-arg]
+expected_calibration_error(y)  # type: ignore[call-arg]
+smooth_calibration_error(y, p, multiclass="canonical")  # type: ignore[arg-type]
+kernel_calibration_error(y, p, multiclass="joint")  # type: ignore[arg-type]
+brier_loss(y, p, sampl_weight=[1, 2])  # type: ignore[call-arg]
+brier_loss(y, p, multilabel="mean")  # type: ignore[arg-type]
