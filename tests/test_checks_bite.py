@@ -269,7 +269,7 @@ class HidesThatItIsNonparametric(IsotonicCalibration):
 class ClaimsToBeNative(PlattScaling):
     capabilities = Capabilities(monotone=True, continuous=True, cost="O(n)")
 
-    def _fit_each_against_rest(self, proba, codes, weight):
+    def _fit_one_vs_rest(self, proba, codes, weight):
         second = np.column_stack([1 - np.asarray(proba)[:, -1], np.asarray(proba)[:, -1]])
         self._fit(second, (codes == proba.shape[1] - 1).astype(np.intp), weight)
 

@@ -340,8 +340,8 @@ MUTANTS = {
     ),
     "confidence_interval: inversion at twice the tail": Mutant(
         "inference._intervals",
-        "observed, (1 - level) / 2, progress)",
-        "observed, 1 - level, progress)",
+        "tail = (1 - level) / 2\n",
+        "tail = 1 - level\n",
         "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
         slow=True,
     ),

@@ -393,7 +393,7 @@ class Evaluator:
                 raise SqlError(f"there is no column {tree[1]}")
             return self.table[tree[1]][rows]
         if kind == "case":
-            return self._predictions(*tree[1:], rows)
+            return self._case(*tree[1:], rows)
         if kind == "piece":
             x, edges, values = self.value(tree[1], rows), *tree[2:]
             return np.where(np.isnan(x), np.nan, values[np.searchsorted(edges, x, side="right")])
