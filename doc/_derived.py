@@ -14,7 +14,7 @@ from changelog import OVERVIEW, changes
 
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
-from sklearn_calib._cli._codes import MEANINGS
+from sklearn_calib._cli._messages import MEANINGS
 
 
 def write(folder):

@@ -19,7 +19,7 @@ import pytest
 
 from sklearn_calib import _cli
 from sklearn_calib._cli import main
-from sklearn_calib._cli._codes import MEANINGS
+from sklearn_calib._cli._messages import MEANINGS
 from sklearn_calib._files import whole
 
 resource = pytest.importorskip("resource", reason="a system without limits")
@@ -190,10 +190,10 @@ def test_what_is_passed_over_stays_so(folder, monkeypatch):
 
 def test_exit_codes_are_those_of_the_table():
     """Every number that a command may end with stands in the table of the page, and vice versa."""
-    from sklearn_calib._cli import _codes
+    from sklearn_calib._cli import _messages
 
-    numbers = {value for value in vars(_codes).values() if isinstance(value, int)}
-    numbers |= {128 + getattr(signal, name) for name in _codes.ENDED_BY} | {137}
+    numbers = {value for value in vars(_messages).values() if isinstance(value, int)}
+    numbers |= {128 + getattr(signal, name) for name in _messages.ENDED_BY} | {137}
     assert {int(code) for code in re.findall(r"\d+", " ".join(MEANINGS))} == numbers
     for path in Path(_cli.__file__).parent.glob("*.py"):  # no other number is returned
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -15,10 +15,18 @@ from .._files.whole import NO_ROOM
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
-from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
-from ._messages import invalid_option, translate_message
+from ._console import forget, hold_descriptors, note, reason, standard_output
+from ._messages import (
+    DEFECT,
+    DONE,
+    ENDED_BY,
+    INTERRUPTED,
+    MENDABLE,
+    invalid_option,
+    translate_message,
+)
 from ._options import Parser, examples
-from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
+from ._outputs import check_writable
 
 _COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]
 _COMMANDS += ["mean", "monitor", "compile"]

@@ -11,10 +11,11 @@ from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import named_classes
+from ._console import Screen, progress
 from ._map import EDITED, add_map, check_kind, label_names, read_map
 from ._messages import KEEP_THEM, invalid_option
 from ._options import examples
-from ._printing import Screen, check_writable, progress
+from ._outputs import check_writable
 from ._remote import local_files
 from ._request import Request, check_different, split_columns, split_names
 from ._streams import copy, format_of

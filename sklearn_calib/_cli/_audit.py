@@ -9,10 +9,11 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import add_error_context
+from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import any_number, as_number, examples
+from ._outputs import check_outputs
 from ._prediction_batches import called, read_rows
-from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._request import Request, split_names
 from ._result import add_report, conditions_of, finish, settings_of

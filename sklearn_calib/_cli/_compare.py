@@ -7,12 +7,13 @@ import numpy as np
 
 from .._show import Section, Table, plain
 from .._warnings import ignore_calibration_warnings
+from ._console import Screen, note, progress
 from ._drawn import check_rising
 from ._messages import invalid_option
 from ._options import examples, whole_number
+from ._outputs import check_outputs, write_json
 from ._pairs import Pairs, models_of
 from ._prediction_batches import PredictionBatch, join_batches
-from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
 from ._request import Request
 from ._tables import remark_on_identifiers

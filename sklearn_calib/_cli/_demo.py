@@ -4,8 +4,9 @@ from typing import Any
 
 from .._show import Section, Table, rows_with_best, sections_of
 from .._warnings import ignore_calibration_warnings
+from ._console import EXTRAS, Screen, progress
 from ._options import examples
-from ._printing import EXTRAS, Screen, progress, write_report
+from ._outputs import write_report
 from ._request import Request
 
 

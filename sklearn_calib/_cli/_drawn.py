@@ -13,9 +13,9 @@ import numpy as np
 from .._files.columns import Block, values_of_text
 from .._show import plain
 from ._classes import check_order, find_falling_error
+from ._console import note, progress
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
-from ._printing import note, progress
 from ._request import Request, split_columns
 from ._tables import with_orders
 

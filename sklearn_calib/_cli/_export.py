@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ._console import Output, standard_output
 from ._map import DIALECTS, EDITED, add_map, read_map
 from ._messages import invalid_option
 from ._options import examples
-from ._printing import Output, check_writable, standard_output, write_text
+from ._outputs import check_writable, write_text
 from ._request import Request, split_names
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._codes import FOUND
+from ._console import Screen, note, progress
 from ._drawn import (
     by_group,
     check_rising,
@@ -21,10 +21,10 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
-from ._messages import invalid_option
+from ._messages import FOUND, invalid_option
 from ._options import any_number, examples
+from ._outputs import check_writable, write_text
 from ._prediction_batches import called, expanded, read_rows
-from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
 from ._request import Request, split_names
 from ._tables import remark_on_identifiers

@@ -9,10 +9,11 @@ from .._files.columns import Block, label_column, number_column
 from .._files.tables import weigh_more
 from .._show import plain, quoted, sections_of
 from ..exceptions import add_error_context
+from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import examples
+from ._outputs import check_outputs, write_report, write_results
 from ._prediction_batches import called
-from ._printing import EXTRAS, Screen, check_outputs, progress, write_report, write_results
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._result import add_report, conditions_of, judged, settings_of

@@ -13,10 +13,11 @@ from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_of_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import find_class_order, in_class_order, soft_classes
+from ._console import Screen, progress
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._messages import invalid_option
+from ._outputs import unwritable_output
 from ._prediction_batches import check_soft_order
-from ._printing import Screen, progress, unwritable_output
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
 from ._tables import with_order

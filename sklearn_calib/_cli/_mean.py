@@ -9,9 +9,10 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
+from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import any_number, examples, share
-from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
+from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
 from ._tables import Tables, check_scale, joined, with_order

@@ -18,9 +18,10 @@ from .._files.whole import held
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._classes import find_order_error, likeliest
-from ._codes import DONE, FOUND
-from ._messages import WITHOUT_LABEL, invalid_option
+from ._console import Output, note
+from ._messages import DONE, FOUND, WITHOUT_LABEL, invalid_option
 from ._options import examples, number_that, share
+from ._outputs import check_writable, unwritable_output, write_text
 from ._prediction_batches import (
     MixedTimes,
     PredictionBatch,
@@ -28,7 +29,6 @@ from ._prediction_batches import (
     called,
     join_batches,
 )
-from ._printing import Output, check_writable, note, unwritable_output, write_text
 from ._remote import local_files
 from ._request import Request
 

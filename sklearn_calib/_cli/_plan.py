@@ -5,10 +5,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import markdown_of, plain, sections_of
+from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import any_number, examples
+from ._outputs import check_outputs, write_results
 from ._prediction_batches import read_columns
-from ._printing import EXTRAS, Screen, check_outputs, progress, write_results
 from ._remote import local_files
 from ._request import Request
 

@@ -19,8 +19,8 @@ from ._classes import (
     order_classes,
     soft_classes,
 )
+from ._console import note
 from ._messages import AS_MISSING, invalid_option
-from ._printing import note
 from ._request import Request, Roles
 from ._tables import (
     Tables,

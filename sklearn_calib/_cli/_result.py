@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import in_shell, quoted, sections_of
 from .._spelling import find_nearest_name, suggest_name
-from ._codes import DONE, FOUND
-from ._messages import invalid_option
+from ._console import Screen, note, progress
+from ._messages import DONE, FOUND, invalid_option
 from ._options import Parser, as_number
-from ._printing import Screen, note, progress, write_report, write_results
+from ._outputs import write_report, write_results
 from ._remote import source_of
 from ._request import Request
 

@@ -34,8 +34,9 @@ from .._files.tables import CsvText, check_columns, reading, table_blocks
 from .._files.whole import whole_file
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
+from ._console import standard_output
 from ._messages import invalid_option
-from ._printing import standard_output, unwritable_output
+from ._outputs import unwritable_output
 
 _BLANK = " \t\r\n"
 

@@ -20,8 +20,8 @@ from .._files.tables import column_names, read_table, table_blocks
 from .._show import in_shell, plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
+from ._console import note
 from ._messages import invalid_option
-from ._printing import note
 from ._request import Request, split_names
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .._show import quoted
+from ._console import EXTRAS, Screen, standard_output
 from ._map import DIALECTS, EDITED, add_map, read_map
 from ._messages import invalid_option
 from ._options import any_number, as_number, examples
-from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
+from ._outputs import check_writable, write_json
 from ._request import Request, split_names
 
 if TYPE_CHECKING:

@@ -148,8 +148,8 @@ class Labels:
             times[weight[rows] == 0] = 0
         times *= min(1.0, _BLOCK / max(1.0, times.sum()))
         each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
-        given = proba[each], codes[rows][each].astype(np.intp)
-        self.doubt = order_in_doubt(*given, self.classes, "classes")
+        codes = codes[rows][each].astype(np.intp)
+        self.doubt = order_in_doubt(proba[each], codes, self.classes, "classes")
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
 

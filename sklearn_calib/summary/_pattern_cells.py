@@ -9,6 +9,7 @@ from .._kernels._two_class_problems import iter_two_class_pairs
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
 from ._problems import ProblemRows, two_class_part
+from ._state import CellTable
 
 _ROOM = 2**12
 _FINE = 2**18  # pairs of a cell and a combination; more are made coarser
@@ -37,7 +38,7 @@ class PairSums(NamedTuple):
     squares: FloatArray
 
 
-class PatternCells:
+class PatternCells(CellTable):
     """Sums over pairs of a cell of scores and a combination of groups.
 
     Up to 262,144 pairs each score is kept in all its digits; then cells are made as coarse as
@@ -45,22 +46,16 @@ class PatternCells:
     """
 
     def __init__(self) -> None:
-        self.shift = 0
-        self._pairs: AnyArray | None = np.zeros(
-            (0, cells.UNWEIGHTED_COLUMNS + 1), np.int64
-        )  # None: outdated
-        self._slots: AnyArray | None = None
-        self._filled = 0
-        self._room = 0
+        super().__init__(cells.UNWEIGHTED_COLUMNS + 1)
 
     @property
     def pairs(self) -> AnyArray:
         """The sums in the order of the combinations, then of the scores."""
         from .._kernels._cells_compiled import get_occupied_cells
 
-        if self._pairs is None:
-            self._pairs = _settled(get_occupied_cells(self._slots))
-        return self._pairs
+        if self._table is None:
+            self._table = _settled(get_occupied_cells(self._slots))
+        return self._table
 
     def add(
         self,
@@ -71,26 +66,12 @@ class PatternCells:
         weight: FloatArray | None,
     ) -> None:
         """Add rows, which were checked; see `CellState.add`."""
-        from .._kernels._cells_compiled import add_rows, identify_cells
-
-        if weight is not None and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
-            self._pairs, self._slots = _widened(self.pairs), None
+        weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
+        if weights and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
+            self._table, self._slots = _widened(self.pairs), None
         if self._slots is None:
             self._rebuild()
-        self._pairs = None
-        columns = [p, q, y, pattern]
-        if weight is not None:
-            columns += [weight, np.ones(len(p), dtype=np.int64)]
-        start = 0
-        while True:
-            low, high, *more = (column[start:] for column in columns)
-            ids = identify_cells(low, high, self.shift)
-            table = self._slots, self._filled, self._room, self.shift
-            done, self._filled = add_rows(*table, *ids, *more)
-            start += done
-            if start == len(y):
-                return
-            self._make_room()
+        self._fill_slots(p, q, y, pattern, *weights)
 
     def add_block(
         self,
@@ -117,8 +98,8 @@ class PatternCells:
         mine, theirs = self.pairs, other.pairs
         if mine.shape[1] != theirs.shape[1]:
             mine, theirs = _widened(mine), _widened(theirs)
-        self.shift = max(self.shift, other.shift)
-        self._pairs = _settled(_coarser(np.concatenate([mine, theirs]), self.shift))
+        self._shift = max(self._shift, other._shift)
+        self._table = _settled(_coarser(np.concatenate([mine, theirs]), self._shift))
         self._slots = None
         self._fit()
 
@@ -127,7 +108,7 @@ class PatternCells:
         table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN_COLUMN])
         start, high = cells.decode_cells(table[:, cells.ID])
         last = cells.find_last_keys(
-            start, high, cells.count_dropped_bits(table[:, cells.ID], self.shift)
+            start, high, cells.count_dropped_bits(table[:, cells.ID], self._shift)
         )
         return PairSums(
             self.pairs[:, cells.PATTERN_COLUMN],
@@ -139,29 +120,23 @@ class PatternCells:
     def _make_room(self):
         self._fit()
         self._rebuild()
-        self._pairs = None
 
     def _fit(self):
         """Coarser pairs, as far as that makes them few enough."""
-        if len(self.pairs) > _FINE and self.shift < cells.MAX_SHIFT:
-            self.shift = _least_shift(self.pairs, self.shift, _FINE)
-            self._pairs = _settled(_coarser(self.pairs, self.shift))
+        if len(self.pairs) > _FINE and self._shift < cells.MAX_SHIFT:
+            self._shift = _least_shift(self.pairs, self._shift, _FINE)
+            self._table = _settled(_coarser(self.pairs, self._shift))
         if len(self.pairs) > _MOST:
             rule = f"at most {_MOST} combinations of groups and scores"
             raise invalid_input(expected=rule, got="more", hint="Name fewer columns to group by")
 
     def _rebuild(self):
-        from .._kernels._cells_compiled import insert_cells, make_empty_slots
-
-        pairs = self.pairs
-        self._filled = len(pairs)
-        room = max(_ROOM, 4 * len(pairs))
-        self._room = min(room, _FINE + 1) if len(pairs) <= _FINE else 2 * len(pairs)
-        self._slots = make_empty_slots(self._room, pairs.shape[1])
-        insert_cells(self._slots, pairs, self.shift)
+        n = len(self.pairs)
+        room = 2 * n if n > _FINE else min(max(_ROOM, 4 * n), _FINE + 1)
+        self._open_slots(self.pairs, room)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"shift": self.shift, "_pairs": self.pairs}
+        return {"_shift": self._shift, "_table": self.pairs}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]

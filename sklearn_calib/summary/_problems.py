@@ -193,8 +193,9 @@ class CellProblems:
             if mass > 0:
                 codes, proba, weight = rows_of(state)
                 share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
-                rest = share, name_problem(self.kind, self.classes, number)
-                problems.append(BinaryProblem(proba[:, 1], codes.astype(float), weight, *rest))
+                title = name_problem(self.kind, self.classes, number)
+                events = codes.astype(float)
+                problems.append(BinaryProblem(proba[:, 1], events, weight, share, title))
         return problems
 
 

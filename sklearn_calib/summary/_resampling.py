@@ -128,8 +128,13 @@ class CellSample(PooledPredictions):
         n_bins : int
         level : float
         """
-        sums = self.weight.sum(axis=1), self.weight[:, 1], self.squares.sum(axis=1)
-        mass, events, squares = sum_bins(cell_bin, n_bins, *sums)
+        mass, events, squares = sum_bins(
+            cell_bin,
+            n_bins,
+            self.weight.sum(axis=1),
+            self.weight[:, 1],
+            self.squares.sum(axis=1),
+        )
         low, high = np.full((2, n_bins), np.nan)
         filled = mass > 0
         rows = mass[filled] ** 2 / squares[filled]
@@ -270,8 +275,8 @@ class CellSample(PooledPredictions):
             for parts in zip(*((fold.weight, fold.squares) for fold in folds), strict=True)
         )
         kept, codes = weight > 0, np.tile(codes, len(folds))
-        given = np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1
-        return Predictions(*given), squares[kept]
+        proba, classes = np.vstack(proba)[kept], np.arange(2)
+        return Predictions(proba, codes[kept], weight[kept], classes, 1), squares[kept]
 
     @cached_property
     def _of_labels(self):

@@ -260,9 +260,21 @@ def summarize(
     places = find_columns([*probs], range(len(probs)) if classes is None else classes)
     if places is not None:
         probs = tuple(probs[place] for place in places)
-    options = (max_cells, multiclass, classes, pos_label)
-    plan = Plan(labels, probs, weight, counts, columns, not several, *options)
-    plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
+    plan = Plan(
+        labels,
+        probs,
+        weight,
+        counts,
+        columns,
+        one_key=not several,
+        max_cells=max_cells,
+        multiclass=multiclass,
+        classes=classes,
+        pos_label=pos_label,
+        drop_missing=drop_missing,
+        draw=_draw,
+        soft=bool(soft_labels),
+    )
     make = partial(Tally, plan)
     make().summary()  # options that cannot be are refused before the work
     if query is not None:

@@ -29,7 +29,60 @@ _FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
 _HEADROOM = 1.5  # cells are made coarser when there are so many times more than allowed
 
 
-class CellState:
+class CellTable:
+    """A hash table of cells, which is made larger or coarser while rows come in."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._shift = 0
+        self._table: AnyArray | None = np.zeros((0, n_columns), np.int64)  # None: outdated
+        self._slots: AnyArray | None = None
+        self._filled = 0
+        self._room = 0
+
+    def _fill_slots(
+        self,
+        p: FloatArray,
+        q: FloatArray,
+        y: AnyArray,
+        pattern: AnyArray | None,
+        *weights: AnyArray,
+    ) -> None:
+        """Put rows into the cells of their scores, of each `pattern` into cells of its own."""
+        from .._kernels._cells_compiled import add_rows, identify_cells
+
+        start = 0
+        while True:
+            self._table = None
+            cell, offset = identify_cells(p[start:], q[start:], self._shift)
+            done, self._filled = add_rows(
+                self._slots,
+                self._filled,
+                self._room,
+                self._shift,
+                cell,
+                offset,
+                y[start:],
+                None if pattern is None else pattern[start:],
+                *(column[start:] for column in weights),
+            )
+            start += done
+            if start == len(p):
+                return
+            self._make_room()
+
+    def _open_slots(self, cells: AnyArray, room: int) -> None:
+        """Begin a hash table with these cells."""
+        from .._kernels._cells_compiled import insert_cells, make_empty_slots
+
+        self._room, self._filled = room, len(cells)
+        self._slots = make_empty_slots(room, cells.shape[1])
+        insert_cells(self._slots, cells, self._shift)
+
+    def _make_room(self) -> None:
+        raise NotImplementedError
+
+
+class CellState(CellTable):
     """Sums over the cells of scores, and totals over the rows.
 
     Rows go into a hash table, which grows up to 1.5 times `max_cells` cells; then, and whenever
@@ -37,15 +90,9 @@ class CellState:
     """
 
     def __init__(self, max_cells: int) -> None:
+        super().__init__(UNWEIGHTED_COLUMNS)
         self.max_cells = max_cells
         self.sums = [0] * len(TOTAL_NAMES)
-        self._shift = 0
-        self._table: AnyArray | None = np.zeros(
-            (0, UNWEIGHTED_COLUMNS), dtype=np.int64
-        )  # None: outdated
-        self._slots: AnyArray | None = None
-        self._filled = 0
-        self._room = 0
 
     @property
     def table(self) -> AnyArray:
@@ -105,18 +152,7 @@ class CellState:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
             sums = kernels.sum_weighted_losses(p, q, y, *more)
-        self._table = None
-        start = 0
-        while True:
-            left = [column[start:] for column in (p, q, y, *more)]
-            ids = kernels.identify_cells(left[0], left[1], self._shift)
-            table = self._slots, self._filled, self._room, self._shift
-            done, self._filled = kernels.add_rows(*table, *ids, left[2], None, *left[3:])
-            start += done
-            if start == len(p):
-                break
-            self._make_room()
-            self._table = None
+        self._fill_slots(p, q, y, None, *more)
         self.sums = add_sums(self.sums, sums)
 
     def merge(self, other: "CellState") -> None:
@@ -155,15 +191,10 @@ class CellState:
         self._rebuild(get_occupied_cells(self._slots) if self._room < most else self.table)
 
     def _rebuild(self, cells, more=_FIRST_ROOM):
-        """A new hash table of these cells, with room for `more`; little room for few rows."""
-        from .._kernels._cells_compiled import insert_cells, make_empty_slots
-
+        """Begin a hash table of these cells with room for `more`; little room for few rows."""
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
-        self._room = max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
-        self._slots = make_empty_slots(self._room, cells.shape[1])
-        self._filled = len(cells)
-        insert_cells(self._slots, cells, self._shift)
+        self._open_slots(cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1))
 
     def _widen(self):
         if self.table.shape[1] == UNWEIGHTED_COLUMNS:

@@ -896,9 +896,11 @@ class CalibrationSummary(Storable):
         rng = generator(random_state)
         n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         titles = [problem.title for problem in self._predictions().problems()]
-        curves = map(CurveOfCells, self.samples(), titles)
-        options = strategy, n_bins, level, n_resamples, rng
-        return ReliabilityCurves([curve_of(curve, *options) for curve in curves])
+        curves = [
+            curve_of(CurveOfCells(sample, title), strategy, n_bins, level, n_resamples, rng)
+            for sample, title in zip(self.samples(), titles, strict=True)
+        ]
+        return ReliabilityCurves(curves)
 
     # -- equality, text -----------------------------------------------------------------------
 

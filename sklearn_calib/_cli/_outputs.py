@@ -1,0 +1,114 @@
+"""The files that commands write: refused early, written whole or not at all."""
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._files.whole import write_whole
+from .._show import plain, quoted
+from ..exceptions import InvalidInputError
+from ._console import progress
+from ._messages import invalid_option
+from ._request import Request
+
+if TYPE_CHECKING:
+    from ..report import CalibrationReport, LabelReport
+
+
+def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
+    """Refuse early what would fail after minutes of work, or would overwrite a table."""
+    if not out:
+        raise unwritable_output(out, "no name", option)
+    try:
+        mode = os.stat(out).st_mode
+        if stat.S_ISDIR(mode):
+            raise unwritable_output(out, "a folder", option)
+        if any(_is_of(out, file) for file in files):
+            raise unwritable_output(out, "the table itself", option)
+        if not os.access(out, os.W_OK):
+            raise unwritable_output(out, "a file that must not be changed", option)
+    except FileNotFoundError:
+        folder = os.path.dirname(os.path.realpath(out))
+        if not os.path.isdir(folder):
+            raise unwritable_output(out, "a folder that does not exist", option) from None
+        if not os.access(folder, os.W_OK):
+            raise unwritable_output(out, "a folder that is closed", option) from None
+    except (OSError, ValueError) as error:
+        raise unwritable_output(out, getattr(error, "strerror", None) or error, option) from error
+
+
+def _is_of(out, file):
+    """Whether a path leads to a table; "-" is the file that the standard input was opened on."""
+    if file != "-":
+        return os.path.exists(file) and os.path.samefile(out, file)
+    try:
+        return os.path.samestat(os.stat(out), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError, AttributeError):  # a stream that is no file
+        return False
+
+
+def check_outputs(options: Request, files: Sequence[str]) -> None:
+    """Refuse early outputs that cannot be written, that are inputs, or that are one file."""
+    names = ("out", "json", "markdown", "save")
+    given = {f"--{name}": getattr(options, name) for name in names}
+    if options.no_page:
+        del given["--out"]
+    places: dict[str, str] = {}
+    for option, out in given.items():
+        if out is None:
+            continue
+        if out == "-":
+            raise unwritable_output(out, "the standard output, which has the report", option)
+        check_writable(out, [*files, *options.files], option)
+        place = os.path.realpath(out)
+        if place in places and not _takes_all(out):
+            raise unwritable_output(out, f"also the file of {places[place]}", option)
+        places[place] = option
+
+
+def _takes_all(out):
+    """Whether it is a device or a pipe, such as /dev/null."""
+    return os.path.exists(out) and not os.path.isfile(out)
+
+
+def unwritable_output(out: str, got: object, option: str = "--out") -> InvalidInputError:
+    return invalid_option(
+        expected=f"a place to write {quoted(out, 200)}",
+        got=plain(got, 200),
+        hint=f"Choose one with {option}",
+    )
+
+
+def write_text(text: str | bytes, out: str, option: str) -> None:
+    """Write a text whole or not at all."""
+    try:
+        write_whole(out, text)
+    except OSError as error:
+        raise unwritable_output(out, error.strerror or error, option) from error
+
+
+def write_json(content: dict[str, Any], out: str) -> None:
+    """Write the numbers that ``--json`` asks for."""
+    write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json")
+
+
+def write_results(
+    options: Request, numbers: Callable[[], dict[str, Any]], text: Callable[[], str]
+) -> dict[str, str | None]:
+    """Write what ``--json`` and ``--markdown`` ask for; returns where they are."""
+    if options.json is not None:
+        write_json(numbers(), options.json)
+    if options.markdown is not None:
+        write_text(text(), options.markdown, "--markdown")
+    return {"numbers": options.json, "text": options.markdown}
+
+
+def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:
+    try:
+        with progress("pictures"):
+            return str(report.to_html(out, title=title))
+    except OSError as error:
+        raise unwritable_output(out, error.strerror or error) from error
