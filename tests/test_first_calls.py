@@ -91,11 +91,7 @@ def test_an_unknown_option_is_refused_by_the_display(cls, name):
     said = r"expected an option among .*, got 'colour'"
     with pytest.raises(TypeError, match=said) as raised:
         maker(*(None for one in parameters.values() if one.default is one.empty), colour="red")
-    for one in parameters.values():  # and each option that is said is one
-        several = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        assert several or f"{one.name}" in str(raised.value)
-    if "options" in parameters:
-        assert "options" not in str(raised.value).split("got")[0].split(", ")
+    assert all(option in str(raised.value) for option in parameters)
 
 
 def test_options_of_a_display_reach_the_function():
@@ -106,7 +102,7 @@ def test_options_of_a_display_reach_the_function():
     drawn = displays.ReliabilityDisplay.from_estimator(model, P, Y, n_bins=3, bands="none")
     assert len(drawn.curves["LogisticRegression"].observed) == 3
 
-    class Own(displays.Display):  # a display that names no function takes what it takes
+    class Own(displays.Display):  # with **options it takes any
         @classmethod
         def from_numbers(cls, **options):
             return options

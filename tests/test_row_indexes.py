@@ -203,9 +203,9 @@ CALLS = {
         lambda r: internal_validation(MODEL, r["X"], r["y"], **FEW, **pick(r, BOTH)),
     ),
     "InstabilityDisplay.from_estimator": (
-        ("X", "y"),
+        ("X", "y", *BOTH),
         lambda r: sklearn_calib.displays.InstabilityDisplay.from_estimator(
-            MODEL, r["X"], r["y"], **FEW
+            MODEL, r["X"], r["y"], n_resamples=5, **pick(r, BOTH)
         ),
     ),
     "validation_sample_size": (
@@ -344,7 +344,6 @@ SLOW = {"decompose_loss", "calibration_report, features"}
 BESIDE = {
     "CalibratingFunctionDisplay": (["platt"],),
     "GradeDisplay": ([0.2, 0.5],),
-    "GroupReliabilityDisplay": ({"g": ROWS["groups"]},),
 }
 
 
@@ -381,24 +380,51 @@ class DrawnDisplays:
     @staticmethod
     def from_predictions(display):
         """Draw labels and probabilities."""
-        beside = BESIDE.get(display.__name__, ())
+        names = rows_of_display(display)
 
         def draw(r):
             given = [r["p"], r["p"]] if display.__name__ == "RefinementCurveDisplay" else r["p"]
-            display.from_predictions(r["y"], given, *beside)
+            display.from_predictions(r["y"], given, *beside_rows(display, r), **pick(r, names))
 
-        return ("y", "p"), draw
+        return ("y", "p", *names, *grouped_rows(display)), draw
 
     @staticmethod
     def from_estimator(display):
         """Draw a fitted classifier."""
-        beside = BESIDE.get(display.__name__, ())
-        return ("X", "y"), lambda r: display.from_estimator(MODEL, r["X"], r["y"], *beside)
+        names = rows_of_display(display)
+
+        def draw(r):
+            given = beside_rows(display, r)
+            display.from_estimator(MODEL, r["X"], r["y"], *given, **pick(r, names))
+
+        return ("X", "y", *names, *grouped_rows(display)), draw
 
     @staticmethod
     def from_cv_results(display):
         """Draw what was cross-validated."""
-        return ("X", "y"), lambda r: display.from_cv_results(cv_results(), r["X"], r["y"])
+
+        def draw(r):
+            weight = r["sample_weight"]
+            display.from_cv_results(cv_results(), r["X"], r["y"], sample_weight=weight)
+
+        return ("X", "y", *WEIGHED), draw
+
+
+def rows_of_display(display):
+    """The options of a display that have an entry for each row."""
+    known = inspect.signature(display.from_predictions).parameters
+    return [name for name in ("sample_weight", "counts") if name in known]
+
+
+def grouped_rows(display):
+    return GROUPED if display.__name__ == "GroupReliabilityDisplay" else ()
+
+
+def beside_rows(display, r):
+    """What a display draws beside labels and probabilities."""
+    if grouped_rows(display):
+        return ({"g": r["groups"]},)
+    return BESIDE.get(display.__name__, ())
 
 
 @cache
@@ -452,7 +478,7 @@ def without_pictures(monkeypatch):
     """Let displays compute, but not draw."""
     for name in sklearn_calib.displays.__all__:
         display = getattr(sklearn_calib.displays, name)
-        monkeypatch.setattr(display, "plot", lambda self, ax=None, curve_kwargs=None: self)
+        monkeypatch.setattr(display, "plot", lambda self, **options: self)
 
 
 def marked(call, *more):

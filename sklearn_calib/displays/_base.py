@@ -1,6 +1,6 @@
 """Display: what all displays share."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -34,10 +34,9 @@ class Display:
     A subclass stores the result in its constructor and computes nothing there. It writes `points`
     and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the public `plot` is written
     here, makes the axes where none are given, and calls ``_draw``. A display with options has a
-    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. A ``from_...``
-    passes ``**drawn`` on to `plot`, or ``**options`` to the function in ``_result_of`` and to
-    `plot`: an option that none of them knows is refused by the display's name. Where curves can be
-    styled, ``_look`` has their names with what they look like by default, or ``_curves()`` where
+    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. Class methods
+    ``from_...`` compute the result and call `plot`; their options are parameters with names. If
+    curves can be styled, ``_look`` has their names with their default style, or ``_curves()`` if
     they depend on the result; ``_draw`` finds in `styles_` what each is to look like.
 
     Attributes
@@ -75,13 +74,12 @@ class Display:
     _styled: ClassVar[tuple[str, ...]] = LINE  # the options of a curve
     _look: ClassVar[dict[str, dict[str, Any]]] = {}  # of the curves, where they are always the same
     _figure: ClassVar[dict[str, Any]] = {}  # of ``plt.subplots``, where it is always the same
-    _result_of: ClassVar[Callable[..., Any]]
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         for name, made in [*vars(cls).items()]:
             if name.startswith("from_") and isinstance(made, classmethod):
-                setattr(cls, name, classmethod(_of_known_options(made.__func__)))
+                setattr(cls, name, classmethod(_suggest_option_names(made.__func__)))
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data as numbers.
@@ -183,151 +181,28 @@ class Display:
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
 
 
-def _named(function):
-    """Return the named arguments of a function."""
-    several = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
-    parameters = signature(function).parameters.items()
-    return [name for name, one in parameters if one.kind not in several]
+def _suggest_option_names(method):
+    """Wrap a method so that the error on an unknown option names the nearest one."""
+    parameters = signature(method).parameters
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+        return method
+    known = [*parameters][1:]  # without the class
 
-
-def taken(options: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
-    """Take out of the options those of a function."""
-    return {name: options.pop(name) for name in _named(function) if name in options}
-
-
-def _of_known_options(made):
-    """Wrap a constructor so that it rejects unknown options with the name of the display."""
-    own = signature(made).parameters
-
-    @wraps(made)
+    @wraps(method)
     def checked(cls, *args, **options):
-        known = _named(made)[1:]
-        if "options" in own:  # of functions of two arguments and more
-            takers = [getattr(cls, name) for name in ("_made", "_result_of") if hasattr(cls, name)]
-            known += [name for taker in takers for name in _named(taker)[2:]]
-        if {"options", "drawn"} & {*own}:
-            known += _named(cls.plot)[1:]
-        unknown = [name for name in options if name not in known]
-        if unknown and not ("options" in own and not hasattr(cls, "_result_of")):
-            raise unknown_name("an option", unknown[0], dict.fromkeys(known), error=TypeError)
-        if not isinstance(name := options.get("name"), Hashable):
-            raise invalid_input(
-                expected="a name that is text",
-                got=repr(name)[:60],
-                hint="Pass for instance name='model'",
-            )
-        return made(cls, *args, **options)
+        for name in options:
+            if name not in known:
+                raise unknown_name("an option", name, known, error=TypeError)
+        return method(cls, *args, **options)
 
     return checked
 
 
-class ResultDisplay(Display):
-    """A picture of one result, computed from labels and probabilities.
-
-    A subclass names in ``_result_of`` the function of labels and probabilities that makes the
-    result. Where more than this is to be done, it writes ``_made(y_true, y_proba, **options)``,
-    which returns the display; `from_predictions` and `from_estimator` are written here.
-    """
-
-    _several: ClassVar[bool] = False  # whether a dict of models is one of the forms
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *given: Any,
-        ax: AxesLike | None = None,
-        curve_kwargs: CurveKwargs = None,
-        **options: Any,
-    ) -> Self:
-        """Compute and draw what predictions give.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities; of a display that shows several models also a dict of name to
-            probabilities.
-        *given
-            What else the display needs, as its description says.
-        ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one per panel; a new figure by default.
-        curve_kwargs : dict or list of dict, default=None
-            What the curves look like, as in `plot`; of models that are a dict, in its order.
-        **options
-            The options of `plot`, of the display, and of the function that computes the result,
-            which the description of the display names: sample_weight, labels, and what else it
-            takes. A display of several models takes ``name="model"`` where there is one.
-
-        Returns
-        -------
-        display : Display
-        """
-        drawn = {"ax": ax, "curve_kwargs": curve_kwargs} | taken(options, cls.plot)
-        both = {name: drawn[name] for name in _named(cls._made) if name in drawn}
-        return cls._made(y_true, y_proba, *given, **options, **both).plot(**drawn)
-
-    @classmethod
-    def _made(cls, y_true, y_proba, *given, **options):
-        return cls(cls._result_of(y_true, y_proba, *given, **options))
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator | dict[str, Estimator],
-        X: Features,
-        y: ArrayLike,
-        *given: Any,
-        **options: Any,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier, or of several.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of str to classifier
-            Fitted, with ``predict_proba``; a dict for a display that shows several models.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels, in the forms that `from_predictions` takes.
-        *given, **options
-            As in `from_predictions`; the class of the estimator is its name by default.
-
-        Returns
-        -------
-        display : Display
-
-        Raises
-        ------
-        TypeError
-            A model without ``predict_proba``; the message says what to write.
-        """
-        check_indexes(X, y)
-        if not (cls._several and isinstance(estimator, dict)):
-            estimator = {options.pop("name", None) or type(estimator).__name__: estimator}
-        for model in estimator.values():
-            call = f"{cls.__name__}.from_predictions(y, {{}})"
-            check_gives_proba(model, call)
-        if options.get("multilabel") is None:
-            options.setdefault("labels", getattr(next(iter(estimator.values())), "classes_", None))
-        proba: Any = {name: model.predict_proba(X) for name, model in estimator.items()}
-        if (labels := options.get("labels")) is not None:
-            proba = {
-                name: align_columns(proba[name], getattr(model, "classes_", labels), labels)
-                for name, model in estimator.items()
-            }
-        if not cls._several:
-            (proba,) = proba.values()
-        return cls.from_predictions(y, proba, *given, **options)
-
-
-class ModelsDisplay(ResultDisplay):
+class ModelsDisplay(Display):
     """A picture of one result for each model, computed from labels and probabilities.
 
     `curves` are the results by the names of their models.
     """
-
-    _several = True
 
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves
@@ -340,10 +215,51 @@ class ModelsDisplay(ResultDisplay):
         for name, curve in (curves or self.curves).items():
             yield curve, {"color": next_color(ax)} | self.styles_[name]
 
-    @classmethod
-    def _made(cls, y_true, y_proba, *, name=None, **options):
-        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
-        return cls({key: cls._result_of(y_true, p, **options) for key, p in models.items()})
+
+def name_models(models: Any, name: str | None, default: str = "model") -> dict[str, Any]:
+    """Return a dict of models as it is, or a single model under its name."""
+    if not isinstance(name, Hashable):
+        raise invalid_input(
+            expected="a name that is text",
+            got=repr(name)[:60],
+            hint="Pass for instance name='model'",
+        )
+    return models if isinstance(models, dict) else {name or default: models}
+
+
+def predict_models(
+    display: type[Display],
+    models: dict[str, Estimator],
+    X: Features,
+    y: ArrayLike,
+    labels: Any,
+    multilabel: str | None = None,
+) -> tuple[dict[str, Any], Any]:
+    """Return the probabilities of fitted classifiers, and the labels of their columns."""
+    check_indexes(X, y)
+    for model in models.values():
+        check_gives_proba(model, f"{display.__name__}.from_predictions(y, {{}})")
+    if labels is None and multilabel is None:
+        labels = getattr(next(iter(models.values())), "classes_", None)
+    probabilities = {}
+    for name, model in models.items():
+        proba = model.predict_proba(X)
+        if labels is not None:
+            proba = align_columns(proba, getattr(model, "classes_", labels), labels)
+        probabilities[name] = proba
+    return probabilities, labels
+
+
+def predict_model(
+    display: type[Display],
+    estimator: Estimator,
+    X: Features,
+    y: ArrayLike,
+    labels: Any,
+) -> tuple[Any, Any]:
+    """Return the probabilities of a fitted classifier, and the labels of their columns."""
+    probabilities, labels = predict_models(display, {"model": estimator}, X, y, labels)
+    return probabilities["model"], labels
 
 
 def unit_square(ax: Axes, **labels: Any) -> None:

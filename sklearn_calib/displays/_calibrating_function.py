@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, Estimator, FloatArray, NumberOfBins, RecalibratorLike, Self
+from .._typing import (
+    ArrayLike,
+    AxesLike,
+    Estimator,
+    FloatArray,
+    NumberOfBins,
+    RecalibratorLike,
+    Self,
+)
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import Display, legend, shade, unit_square
+from ._base import CurveKwargs, Display, legend, shade, unit_square
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +72,12 @@ class CalibratingFunctionDisplay(Display):
         recalibrators: Sequence[str] | Mapping[str, RecalibratorLike],
         *,
         classes: ArrayLike | None = None,
-        **options: Any,
+        truth: Callable[[FloatArray], ArrayLike] | None = None,
+        n_points: int = 1001,
+        n_bins: NumberOfBins = 15,
+        sample_weight: ArrayLike | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
     ) -> Self:
         """Fit recalibrators to predictions of two classes and draw their maps.
 
@@ -77,9 +90,10 @@ class CalibratingFunctionDisplay(Display):
         classes : array-like of shape (2,), default=None
             Both classes in the order of the columns, as in `Recalibrator.fit`: the last one owns
             a single column.
-        **options
-            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight, ax,
-            curve_kwargs.
+        truth, n_points, n_bins, sample_weight
+            As in `from_recalibrators`.
+        ax, curve_kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -92,13 +106,23 @@ class CalibratingFunctionDisplay(Display):
         """
         if not isinstance(recalibrators, dict):
             recalibrators = {str(name): name for name in recalibrators}
-        known = {"sample_weight": options.get("sample_weight"), "classes": classes}
+        known = {"sample_weight": sample_weight, "classes": classes}
         known = {key: value for key, value in known.items() if value is not None}
         fitted = {
             name: resolve_recalibrator(one).fit(y_proba, y_true, **known)
             for name, one in recalibrators.items()
         }
-        return cls.from_recalibrators(fitted, y_true, y_proba, **options)
+        return cls.from_recalibrators(
+            fitted,
+            y_true,
+            y_proba,
+            truth=truth,
+            n_points=n_points,
+            n_bins=n_bins,
+            sample_weight=sample_weight,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     @classmethod
     def from_recalibrators(
@@ -111,7 +135,8 @@ class CalibratingFunctionDisplay(Display):
         n_points: int = 1001,
         n_bins: NumberOfBins = 15,
         sample_weight: ArrayLike | None = None,
-        **drawn: Any,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
     ) -> Self:
         """Draw the maps of fitted recalibrators of two classes.
 
@@ -130,8 +155,8 @@ class CalibratingFunctionDisplay(Display):
             Dots at most; as in `reliability_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Of the dots' rows.
-        **drawn
-            As in `plot`: ax, curve_kwargs; one of the axes per recalibrator.
+        ax, curve_kwargs
+            As in `plot`; one of the axes per recalibrator.
 
         Returns
         -------
@@ -166,9 +191,8 @@ class CalibratingFunctionDisplay(Display):
                 sample_weight=sample_weight, labels=fitted.classes_,
             )  # fmt: skip
         true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
-        return cls(scores, functions, curve, true).plot(**drawn)
-
-    _result_of = from_recalibrators
+        display = cls(scores, functions, curve, true)
+        return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the observed frequencies, the truth and the map of each method.

@@ -7,8 +7,9 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
-from ._base import ResultDisplay, legend, shade
+from ._base import CurveKwargs, Display, legend, predict_model, shade
 
 _AXES = ("rows", "score")
 _TICKS = 6  # of the upper axis
@@ -16,16 +17,15 @@ _TRIANGLE = 0.03  # its width, a share of the rows
 
 
 @dataclass(eq=False, repr=False)
-class CumulativeDifferenceDisplay(ResultDisplay):
+class CumulativeDifferenceDisplay(Display):
     """Cumulative differences between events and predictions, in the order of the predictions.
 
-    Make one with `from_predictions` or `from_estimator`, which take `axis` and the options of
-    `cumulative_differences`: multiclass, sample_weight, labels and pos_label. Of more than two
-    classes the largest probability is shown. Draw it again with `plot`. Where the path
-    rises events are more frequent than predicted, where it falls rarer; the slope between any two
-    of its points is by how much, on average over the rows between them. The lower axis counts rows,
-    the upper one shows their predictions. The triangle at the origin reaches two standard
-    deviations of the last difference up and down: calibrated predictions hardly leave its height.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Of more than
+    two classes the largest probability is shown. Where the path rises events are more frequent than
+    predicted, where it falls rarer; the slope between any two of its points is by how much, on
+    average over the rows between them. The lower axis counts rows, the upper one shows their
+    predictions. The triangle at the origin reaches two standard deviations of the last difference
+    up and down: calibrated predictions hardly leave its height.
 
     With ``axis="score"`` the lower axis is a threshold, and there are two steps: the differences of
     the predictions up to it, and of those above it. The mean of their squares over all thresholds
@@ -69,8 +69,6 @@ class CumulativeDifferenceDisplay(ResultDisplay):
     'predicted probability'
     """
 
-    _result_of = staticmethod(cumulative_differences)
-
     differences: CumulativeDifferences
     _: KW_ONLY
     axis: Literal["rows", "score"] = "rows"
@@ -79,8 +77,93 @@ class CumulativeDifferenceDisplay(ResultDisplay):
         check_known("axis", self.axis, _AXES)
 
     @classmethod
-    def _made(cls, y_true, y_proba, *, axis="rows", **options):
-        return cls(cumulative_differences(y_true, y_proba, **options), axis=axis)
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        multiclass: Multiclass = "auto",
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        axis: Literal["rows", "score"] = "rows",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the cumulative differences of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        multiclass, sample_weight, labels, pos_label
+            As in `cumulative_differences`.
+        axis : {"rows", "score"}, default="rows"
+            What the lower axis counts.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+        """
+        differences: Any = cumulative_differences(  # one: of the largest probability
+            y_true,
+            y_proba,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        return cls(differences, axis=axis).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        multiclass: Multiclass = "auto",
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        axis: Literal["rows", "score"] = "rows",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the cumulative differences of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        multiclass, sample_weight, labels, pos_label, axis, ax, curve_kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            axis=axis,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the path.

@@ -4,8 +4,27 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import (
+    ArrayLike,
+    AxesLike,
+    Estimator,
+    Features,
+    RandomStateLike,
+    RecalibratorLike,
+    Self,
+)
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ABOVE, ModelsDisplay, draw_bands, legend, once, shade
+from ._base import (
+    ABOVE,
+    CurveKwargs,
+    ModelsDisplay,
+    draw_bands,
+    legend,
+    name_models,
+    once,
+    predict_models,
+    shade,
+)
 from ._regret import draw_regret
 
 
@@ -15,9 +34,7 @@ class DecisionCurveDisplay(ModelsDisplay):
     With one curve there are its intervals at each threshold and, lighter, the band for all
     thresholds. Where a curve has a regret, a second panel shows what recalibration is worth.
 
-    Make one with `from_predictions` or `from_estimator`, which call `decision_curve`, whose
-    options are thresholds, level, harms, prevalence, recalibrated and more; draw it again with
-    `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -41,7 +58,127 @@ class DecisionCurveDisplay(ModelsDisplay):
     ['net benefit', 'regret']
     """
 
-    _result_of = staticmethod(decision_curve)
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        thresholds: ArrayLike | None = None,
+        level: float = 0.95,
+        harms: float = 0.0,
+        prevalence: float | None = None,
+        recalibrated: ArrayLike | RecalibratorLike | None = None,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the decision curve of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        thresholds, level, harms, prevalence, recalibrated, n_resamples, random_state
+            As in `decision_curve`.
+        sample_weight, labels, pos_label
+            As in `decision_curve`.
+        name : str, default="model"
+            The name of a single model.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+        """
+        curves = {}
+        for key, proba in name_models(y_proba, name).items():
+            curves[key] = decision_curve(
+                y_true,
+                proba,
+                thresholds=thresholds,
+                level=level,
+                harms=harms,
+                prevalence=prevalence,
+                recalibrated=recalibrated,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+            )
+        return cls(curves).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        thresholds: ArrayLike | None = None,
+        level: float = 0.95,
+        harms: float = 0.0,
+        prevalence: float | None = None,
+        recalibrated: ArrayLike | RecalibratorLike | None = None,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the decision curve of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        thresholds, level, harms, prevalence, recalibrated, n_resamples, random_state
+            As in `from_predictions`.
+        sample_weight, labels, pos_label, ax, curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            thresholds=thresholds,
+            level=level,
+            harms=harms,
+            prevalence=prevalence,
+            recalibrated=recalibrated,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.

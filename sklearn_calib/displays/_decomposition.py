@@ -8,9 +8,21 @@ import numpy as np
 from .._argument_checks import check_known
 from .._kernels._picture_axes import Plane, label_places
 from .._show import in_picture
+from .._typing import CV, ArrayLike, AxesLike, Estimator, Features, RecalibratorLike, Self
 from ..decomposition import LossDecomposition, decompose_loss
-from ..metrics import get_loss
-from ._base import ABOVE_RIGHT, BARS, ModelsDisplay, legend, name_rows, next_color, shade
+from ..metrics import LossLike, get_loss
+from ._base import (
+    ABOVE_RIGHT,
+    BARS,
+    CurveKwargs,
+    ModelsDisplay,
+    legend,
+    name_models,
+    name_rows,
+    next_color,
+    predict_models,
+    shade,
+)
 
 _KINDS = ("bars", "plane")
 _TERMS = {
@@ -36,9 +48,7 @@ class DecompositionDisplay(ModelsDisplay):
     which is written there; it falls towards the upper left. The curves of ``curve_kwargs`` are the
     models in the plane, and the terms of the loss where there are bars.
 
-    Make one with `from_predictions` or `from_estimator`, which take `kind` and the options of
-    `decompose_loss`: features, loss, recalibrator, cv, sample_weight and labels; draw it again
-    with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -72,15 +82,121 @@ class DecompositionDisplay(ModelsDisplay):
     'discrimination [nats]'
     """
 
-    _result_of = staticmethod(decompose_loss)
-
     parts: dict[str, LossDecomposition]
     kind: Literal["bars", "plane"] = "bars"
 
     @classmethod
-    def _made(cls, y_true, y_proba, *, name=None, kind="bars", **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        features: object = None,
+        loss: LossLike = "log",
+        recalibrator: RecalibratorLike | None = None,
+        cv: CV = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        kind: Literal["bars", "plane"] = "bars",
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the decomposed loss of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        features, loss, recalibrator, cv, sample_weight, labels, pos_label
+            As in `decompose_loss`.
+        kind : {"bars", "plane"}, default="bars"
+        name : str, default="model"
+            The name of a single model.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+        """
         check_known("kind", kind, _KINDS)
-        return cls(super()._made(y_true, y_proba, name=name, **options).parts, kind)
+        parts = {}
+        for key, proba in name_models(y_proba, name).items():
+            parts[key] = decompose_loss(
+                y_true,
+                proba,
+                features=features,
+                loss=loss,
+                recalibrator=recalibrator,
+                cv=cv,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+            )
+        return cls(parts, kind).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        features: object = None,
+        loss: LossLike = "log",
+        recalibrator: RecalibratorLike | None = None,
+        cv: CV = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        kind: Literal["bars", "plane"] = "bars",
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the decomposed loss of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        features, loss, recalibrator, cv, sample_weight, labels, pos_label, kind, ax
+            As in `from_predictions`.
+        curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            features=features,
+            loss=loss,
+            recalibrator=recalibrator,
+            cv=cv,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            kind=kind,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the ends of the bars.

@@ -6,15 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..groups import GradeCalibration, grade_calibration
-from ._base import ABOVE, BARS, ResultDisplay, legend, shade
+from ._base import ABOVE, BARS, CurveKwargs, Display, legend, predict_model, shade
 
 _COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
 
 
 @dataclass(eq=False, repr=False)
-class GradeDisplay(ResultDisplay):
+class GradeDisplay(Display):
     """Bars of the observed rates of grades, with intervals, beside their probabilities.
 
     The axis is logarithmic, since the rates of grades differ by powers of ten; a grade without
@@ -22,10 +23,7 @@ class GradeDisplay(ResultDisplay):
     light, which is of one grade alone: the p-value below is of all grades. The curves of
     ``curve_kwargs`` are the observed and the predicted rates.
 
-    Make one with ``from_predictions(y_true, y_proba, grades)`` or with
-    ``from_estimator(estimator, X, y, grades)``, which take the options of `grade_calibration`:
-    counts, level, prudent_level, lights, n_resamples, random_state, labels and pos_label; draw it
-    again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -49,9 +47,117 @@ class GradeDisplay(ResultDisplay):
     'log'
     """
 
-    _result_of = staticmethod(grade_calibration)
-
     found: GradeCalibration
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        grades: Any,
+        *,
+        counts: ArrayLike | None = None,
+        level: float = 0.9,
+        prudent_level: float = 0.75,
+        lights: tuple[float, float] = (0.05, 0.01),
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the grades of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,)
+        grades : array-like of shape (n_samples,), or of edges
+            As in `grade_calibration`.
+        counts, level, prudent_level, lights, n_resamples, random_state, labels
+            As in `grade_calibration`.
+        pos_label
+            As in `grade_calibration`.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : GradeDisplay
+        """
+        found = grade_calibration(
+            y_true,
+            y_proba,
+            grades,
+            counts=counts,
+            level=level,
+            prudent_level=prudent_level,
+            lights=lights,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        return cls(found).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        grades: Any,
+        *,
+        counts: ArrayLike | None = None,
+        level: float = 0.9,
+        prudent_level: float = 0.75,
+        lights: tuple[float, float] = (0.05, 0.01),
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the grades of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        grades, counts, level, prudent_level, lights, n_resamples, random_state, labels
+            As in `from_predictions`.
+        pos_label, ax, curve_kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : GradeDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            grades,
+            counts=counts,
+            level=level,
+            prudent_level=prudent_level,
+            lights=lights,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            labels=labels,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the observed and the predicted rates against the numbers of the grades.

@@ -3,16 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .._argument_checks import check_count
 from .._show import in_picture, plain
+from .._typing import ArrayLike, AxesLike, CurveStrategy, Estimator, Features, RandomStateLike, Self
 from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, reliability_curve, validate_predictions
-from ._base import ABOVE_RIGHT, BARS, ResultDisplay, legend, shade, unit_square
+from ._base import (
+    ABOVE_RIGHT,
+    BARS,
+    CurveKwargs,
+    Display,
+    legend,
+    predict_model,
+    shade,
+    unit_square,
+)
 from ._reliability import draw_curve
 
 _LINE = 31  # characters of a title
@@ -20,7 +30,7 @@ _LABEL = 42
 
 
 @dataclass(eq=False, repr=False)
-class GroupReliabilityDisplay(ResultDisplay):
+class GroupReliabilityDisplay(Display):
     """Dot plot of observed over expected events by group, and reliability diagrams of the worst.
 
     The dot plot shows the groups with the largest sigma, sorted by observed over expected events
@@ -30,14 +40,9 @@ class GroupReliabilityDisplay(ResultDisplay):
     where a curve would lie if the predictions were calibrated; the curves of ``strategy="loess"``,
     "spline" and "polynomial" have none, and show their intervals.
 
-    Make one with ``from_predictions(y_true, y_proba, groups)`` or with
-    ``from_estimator(estimator, X, y, groups)``, groups being a table, dict of columns or list of
-    masks as `group_calibration` takes them. Both take ``n_curves``, how many reliability curves are
-    drawn (4 by default, 0 for the dot plot alone), ``strategy="isotonic"``, which are those of
-    `reliability_curve`, `n_dots`, and the options of
-    `group_calibration`: depth, n_bins, min_rows, level, n_resamples, multiclass, sample_weight,
-    labels, pos_label and random_state. The curves of ``curve_kwargs`` are two kinds, of groups
-    without an error that was found and of miscalibrated ones. Draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The curves of
+    ``curve_kwargs`` are two kinds, of groups without an error that was found and of miscalibrated
+    ones.
 
     Parameters
     ----------
@@ -68,36 +73,169 @@ class GroupReliabilityDisplay(ResultDisplay):
     3
     """
 
-    _result_of = staticmethod(group_calibration)
-
     found: GroupCalibration
     curves: Sequence[tuple[GroupRow, ReliabilityCurve]] = ()
     n_dots: int = 20
 
     @classmethod
-    def _made(cls, y_true, y_proba, groups, *, n_curves=4, n_dots=20, strategy="isotonic", **given):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        groups: Any,
+        *,
+        depth: Literal[1, 2] = 1,
+        n_bins: int = 3,
+        min_rows: int = 50,
+        level: float = 0.95,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        multiclass: Literal["auto", "confidence", "classwise"] = "auto",
+        n_curves: int = 4,
+        n_dots: int = 20,
+        strategy: CurveStrategy = "isotonic",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the groups of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        groups : table, dict of columns or list of masks
+            As in `group_calibration`.
+        depth, n_bins, min_rows, level, n_resamples, random_state, sample_weight, labels
+            As in `group_calibration`.
+        pos_label, multiclass
+            As in `group_calibration`.
+        n_curves : int, default=4
+            How many reliability curves are drawn; 0 for the dot plot alone.
+        n_dots : int, default=20
+            The number of groups in the dot plot; 0 for none.
+        strategy : {"quantile", "uniform", "isotonic", "polynomial", "loess", "spline"}, \
+default="isotonic"
+            Of the curves, as in `reliability_curve`.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : GroupReliabilityDisplay
+        """
         n_curves = check_count(n_curves, "n_curves", 0)
         n_dots = check_count(n_dots, "n_dots", 0)
         if not n_curves + n_dots:
-            got = f"n_curves={n_curves}, n_dots={n_dots}"
             raise invalid_input(
                 expected="something to draw",
-                got=got,
+                got=f"n_curves={n_curves}, n_dots={n_dots}",
                 hint="Leave them out for four curves and 20 dots",
             )
-        found = group_calibration(y_true, y_proba, groups, **given)
-        weight, *event = (given.get(key) for key in ("sample_weight", "labels", "pos_label"))
-        predictions = validate_predictions(y_true, y_proba, weight, *event)
-        problems = {one.title: one for one in predictions.problems(given.get("multiclass", "auto"))}
-        kept = np.arange(len(predictions.codes)) if predictions.kept is None else predictions.kept
+        found = group_calibration(
+            y_true,
+            y_proba,
+            groups,
+            depth=depth,
+            n_bins=n_bins,
+            min_rows=min_rows,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            multiclass=multiclass,
+        )
+        predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+        problems = {one.title: one for one in predictions.problems(multiclass)}
+        kept = predictions.kept
+        if kept is None:
+            kept = np.arange(len(predictions.codes))
         curves = []
         for row, members in _worst(found, n_curves):
-            rows, problem = np.searchsorted(kept, members), problems[row.event]
-            of_rows = {"labels": [0, 1], "sample_weight": problem.weight[rows]}
-            rest = {"strategy": strategy, "level": found.level, **of_rows}
-            hit = problem.hit[rows].astype(int)
-            curves.append((row, *reliability_curve(hit, problem.score[rows], **rest)))
-        return cls(found, curves, n_dots)
+            rows = np.searchsorted(kept, members)
+            problem = problems[row.event]
+            (curve,) = reliability_curve(
+                problem.hit[rows].astype(int),
+                problem.score[rows],
+                strategy=strategy,
+                level=found.level,
+                sample_weight=problem.weight[rows],
+                labels=[0, 1],
+            )
+            curves.append((row, curve))
+        return cls(found, curves, n_dots).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        groups: Any,
+        *,
+        depth: Literal[1, 2] = 1,
+        n_bins: int = 3,
+        min_rows: int = 50,
+        level: float = 0.95,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        multiclass: Literal["auto", "confidence", "classwise"] = "auto",
+        n_curves: int = 4,
+        n_dots: int = 20,
+        strategy: CurveStrategy = "isotonic",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the groups of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        groups, depth, n_bins, min_rows, level, n_resamples, random_state, sample_weight
+            As in `from_predictions`.
+        labels, pos_label, multiclass, n_curves, n_dots, strategy, ax, curve_kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : GroupReliabilityDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            groups,
+            depth=depth,
+            n_bins=n_bins,
+            min_rows=min_rows,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            multiclass=multiclass,
+            n_curves=n_curves,
+            n_dots=n_dots,
+            strategy=strategy,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the dots, and the curves.

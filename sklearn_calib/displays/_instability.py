@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._typing import ArrayLike, Estimator, Features, Self
+from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..inference import Instability, InternalValidation, internal_validation
-from ._base import Display, shade, taken, unit_square
+from ._base import CurveKwargs, Display, shade, unit_square
 
 _MOST_BARS = 300  # rows whose range is drawn
 _MOST_CURVES = 100
@@ -70,8 +70,6 @@ class InstabilityDisplay(Display):
     'mean absolute difference'
     """
 
-    _result_of = staticmethod(internal_validation)
-
     instability: Instability
 
     @classmethod
@@ -81,7 +79,8 @@ class InstabilityDisplay(Display):
         *,
         threshold: float = 0.5,
         pos_label: object = None,
-        **drawn: Any,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
     ) -> Self:
         """Draw the instability of a model that was validated.
 
@@ -93,8 +92,8 @@ class InstabilityDisplay(Display):
             Of the decision.
         pos_label : label, default=None
             Whose probability it is about; the event of two classes by default.
-        **drawn
-            As in `plot`: ax, curve_kwargs.
+        ax, curve_kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -105,7 +104,8 @@ class InstabilityDisplay(Display):
         ValueError
             As `InternalValidation.instability`.
         """
-        return cls(validation.instability(threshold, pos_label=pos_label)).plot(**drawn)
+        instability = validation.instability(threshold, pos_label=pos_label)
+        return cls(instability).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     @classmethod
     def from_estimator(
@@ -116,7 +116,14 @@ class InstabilityDisplay(Display):
         *,
         threshold: float = 0.5,
         pos_label: object = None,
-        **options: Any,
+        n_resamples: int = 200,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
+        random_state: RandomStateLike = 0,
+        n_jobs: int | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
     ) -> Self:
         """Fit a classifier on resamples and draw.
 
@@ -128,18 +135,34 @@ class InstabilityDisplay(Display):
         y : array-like of shape (n_samples,)
         threshold, pos_label
             As in `from_validation`.
-        **options
-            As in `plot`: ax, curve_kwargs. The others are passed to `internal_validation`:
-            n_resamples, groups, sample_weight, level, random_state, n_jobs.
+        n_resamples, groups, sample_weight, level, random_state, n_jobs
+            As in `internal_validation`.
+        ax, curve_kwargs
+            As in `plot`.
 
         Returns
         -------
         display : InstabilityDisplay
         """
-        drawn = taken(options, cls.plot)
-        options.setdefault("measures", ["log loss"])
-        found = internal_validation(estimator, X, y, **options)
-        return cls.from_validation(found, threshold=threshold, pos_label=pos_label, **drawn)
+        validation = internal_validation(
+            estimator,
+            X,
+            y,
+            measures=["log loss"],
+            n_resamples=n_resamples,
+            groups=groups,
+            sample_weight=sample_weight,
+            level=level,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return cls.from_validation(
+            validation,
+            threshold=threshold,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data, with rows in the order of their predictions.

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._typing import Self
+from .._typing import AxesLike, Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import Display, legend, shade
+from ._base import CurveKwargs, Display, legend, shade
 
 
 @dataclass(eq=False, repr=False)
@@ -59,15 +59,21 @@ class MonitorDisplay(Display):
     alarms: Sequence[Alarm] = ()
 
     @classmethod
-    def from_monitor(cls, monitor: CalibrationMonitor, **drawn: Any) -> Self:
+    def from_monitor(
+        cls,
+        monitor: CalibrationMonitor,
+        *,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
         """Draw the course of a monitor.
 
         Parameters
         ----------
         monitor : CalibrationMonitor
             After at least one `update`.
-        **drawn
-            As in `plot`: ax, curve_kwargs.
+        ax, curve_kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -76,7 +82,7 @@ class MonitorDisplay(Display):
         display = cls(
             monitor.history_, monitor.alpha, monitor.average_run_length, [*monitor.alarms_]
         )
-        return display.plot(**drawn)
+        return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return both curves of each panel.

@@ -9,10 +9,20 @@ from scipy.special import expit
 from .._argument_checks import check_flag, check_known
 from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
-from .._typing import FloatArray
+from .._typing import ArrayLike, AxesLike, Estimator, Features, FloatArray, RandomStateLike, Self
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
-from ._base import ABOVE, ModelsDisplay, draw_bands, legend, on_log_odds, shade
+from ._base import (
+    ABOVE,
+    CurveKwargs,
+    ModelsDisplay,
+    draw_bands,
+    legend,
+    name_models,
+    on_log_odds,
+    predict_models,
+    shade,
+)
 
 _SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
@@ -32,12 +42,8 @@ class MurphyDisplay(ModelsDisplay):
     With one curve there are its intervals at each threshold and, lighter, the band for all
     thresholds.
 
-    Make one with `from_predictions` or `from_estimator`, which take `difference`, `scale` and the
-    options of `decision_difference`: thresholds, level, prevalence, n_resamples, random_state,
-    sample_weight, labels and pos_label. There ``scale="auto"``, the default, is the scale of the
-    display on the axes, else "logit" where the median probability of every model is below 0.02 and
-    "linear" elsewhere; 99 thresholds are evenly spaced on it. Draw it again with `plot`. Several on
-    the same axes take colours in turn.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Several on the
+    same axes take colours in turn.
 
     Parameters
     ----------
@@ -80,39 +86,155 @@ class MurphyDisplay(ModelsDisplay):
     'below 0: softer is better'
     """
 
-    _result_of = staticmethod(decision_difference)
-
     curves: dict[str, NetBenefitDifference]
     difference: bool = False
     scale: Literal["linear", "logit"] = "linear"
 
     @classmethod
-    def _made(
-        cls, y_true, y_proba, *, name=None, ax=None, difference=False, scale="auto",
-        sample_weight=None, labels=None, pos_label=None, **options,
-    ):  # fmt: skip
-        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        thresholds: ArrayLike | None = None,
+        level: float = 0.95,
+        prevalence: float | None = None,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        difference: bool = False,
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the Murphy diagram of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        thresholds, level, prevalence, n_resamples, random_state, sample_weight, labels
+            As in `decision_difference`.
+        pos_label
+            As in `decision_difference`.
+        difference : bool, default=False
+            Whether to draw how far the first model is above each of the others.
+        scale : {"auto", "linear", "logit"}, default="auto"
+            Of the thresholds. "auto" is the scale of the display on the axes, else "logit" if the
+            median probability of every model is below 0.02, else "linear". By default 99
+            thresholds are evenly spaced on it.
+        name : str, default="model"
+            The name of a single model.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : MurphyDisplay
+        """
+        models = name_models(y_proba, name)
         check_known("scale", scale, _SCALES)
         if check_flag(difference, "difference") and len(models) < 2:
-            cure = "Pass a dict of names to probabilities"
             raise invalid_input(
-                expected="at least two models for difference=True", got=f"{len(models)}", hint=cure
+                expected="at least two models for difference=True",
+                got=f"{len(models)}",
+                hint="Pass a dict of names to probabilities",
             )
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
             _, problem = validate_two_classes(y_true, proba, sample_weight, labels, pos_label)
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
-        if kind == "logit" and options.get("thresholds") is None:
+        if kind == "logit" and thresholds is None:
             axis = LogitAxis.around([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
-            options["thresholds"] = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
-        hit = problem.hit.astype(int)
-        given = {"sample_weight": problem.weight, "labels": [0, 1], **options}
-        first, *others = scores.values()
-        pairs = dict(zip(list(scores)[1:], others, strict=True)) if difference else scores
-        better = first if difference else hit.astype(np.float64)
-        curves = {key: decision_difference(hit, s, better, **given) for key, s in pairs.items()}
-        return cls(curves, difference, kind)
+            thresholds = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
+        outcome = problem.hit.astype(int)
+        better = outcome.astype(np.float64)  # a perfect prediction
+        if difference:
+            better = scores.pop(next(iter(scores)))
+        curves = {}
+        for key, score in scores.items():
+            curves[key] = decision_difference(
+                outcome,
+                score,
+                better,
+                thresholds=thresholds,
+                level=level,
+                prevalence=prevalence,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                sample_weight=problem.weight,
+                labels=[0, 1],
+            )
+        return cls(curves, difference, kind).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        thresholds: ArrayLike | None = None,
+        level: float = 0.95,
+        prevalence: float | None = None,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        difference: bool = False,
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the Murphy diagram of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        thresholds, level, prevalence, n_resamples, random_state, sample_weight, labels
+            As in `from_predictions`.
+        pos_label, difference, scale, ax, curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : MurphyDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            thresholds=thresholds,
+            level=level,
+            prevalence=prevalence,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            difference=difference,
+            scale=scale,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.

@@ -1,26 +1,25 @@
 """RefinementCurveDisplay: risk and refinement along the stages of a training."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._show import in_picture
-from .._typing import Estimator, Self
+from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
-from ..metrics import get_loss
-from ._base import ABOVE_RIGHT, ResultDisplay, legend, shade
+from ..metrics import LossLike, get_loss
+from ._base import ABOVE_RIGHT, CurveKwargs, Display, legend, shade
 
 
 @dataclass(eq=False, repr=False)
-class RefinementCurveDisplay(ResultDisplay):
+class RefinementCurveDisplay(Display):
     """Risk, refinement and calibration against the stage of a training.
 
     The curves of ``curve_kwargs`` are the risk and the refinement.
 
-    Make one with `from_estimator` or with ``from_predictions(y_true, staged_proba)``, where there
-    is an array of probabilities for each stage, and which takes the options of `refinement_curve`:
-    stages, kind, loss, recalibrator, cv, sample_weight, labels and unit; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -50,21 +49,74 @@ class RefinementCurveDisplay(ResultDisplay):
     'boosting rounds'
     """
 
-    _result_of = staticmethod(refinement_curve)
-
     curve: RefinementCurve
     chosen: int | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Estimator, **drawn: Any) -> Self:  # type: ignore[override]
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        staged_proba: Iterable[ArrayLike],
+        *,
+        stages: Sequence[int] | None = None,
+        kind: Literal["proba", "logits"] = "proba",
+        loss: LossLike = "log",
+        recalibrator: RecalibratorLike = "temperature",
+        cv: CV = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        unit: str = "stages",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the refinement curve of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        staged_proba : iterable of array-like
+            Probabilities of each stage, as in `refinement_curve`.
+        stages, kind, loss, recalibrator, cv, sample_weight, labels, pos_label, unit
+            As in `refinement_curve`.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : RefinementCurveDisplay
+        """
+        curve = refinement_curve(
+            y_true,
+            staged_proba,
+            stages=stages,
+            kind=kind,
+            loss=loss,
+            recalibrator=recalibrator,
+            cv=cv,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            unit=unit,
+        )
+        return cls(curve).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        *,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
         """Draw the curve of a fitted `RefineThenCalibrateCV`.
 
         Parameters
         ----------
         estimator : RefineThenCalibrateCV
             Fitted.
-        **drawn
-            As in `plot`: ax, curve_kwargs.
+        ax, curve_kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -72,7 +124,8 @@ class RefinementCurveDisplay(ResultDisplay):
         """
         check_is_fitted(estimator)
         curve = estimator.refinement_curve_
-        return cls(curve, curve.best(estimator.selection)).plot(**drawn)
+        chosen = curve.best(estimator.selection)
+        return cls(curve, chosen).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return risk and refinement.

@@ -2,9 +2,19 @@
 
 from typing import Any, ClassVar
 
-from .._typing import Axes
+from .._typing import (
+    CV,
+    ArrayLike,
+    Axes,
+    AxesLike,
+    Estimator,
+    Features,
+    RandomStateLike,
+    RecalibratorLike,
+    Self,
+)
 from ..decisions import RegretCurve, regret_curve
-from ._base import ModelsDisplay, legend, shade
+from ._base import CurveKwargs, ModelsDisplay, legend, name_models, predict_models, shade
 
 
 class RegretDisplay(ModelsDisplay):
@@ -13,9 +23,7 @@ class RegretDisplay(ModelsDisplay):
     The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
     threshold that loses most, with the interval of the largest regret.
 
-    Make one with `from_predictions` or `from_estimator`, which call `regret_curve`, whose
-    options are recalibrated, cv, level, n_resamples, random_state, sample_weight, labels and
-    pos_label; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -39,7 +47,119 @@ class RegretDisplay(ModelsDisplay):
     'regret'
     """
 
-    _result_of = staticmethod(regret_curve)
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        recalibrated: ArrayLike | RecalibratorLike = "isotonic",
+        cv: CV = 5,
+        level: float = 0.95,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the regret of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        recalibrated, cv, level, n_resamples, random_state, sample_weight, labels
+            As in `regret_curve`.
+        pos_label
+            As in `regret_curve`.
+        name : str, default="model"
+            The name of a single model.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : RegretDisplay
+        """
+        curves = {}
+        for key, proba in name_models(y_proba, name).items():
+            curves[key] = regret_curve(
+                y_true,
+                proba,
+                recalibrated=recalibrated,
+                cv=cv,
+                level=level,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+            )
+        return cls(curves).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        recalibrated: ArrayLike | RecalibratorLike = "isotonic",
+        cv: CV = 5,
+        level: float = 0.95,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the regret of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        recalibrated, cv, level, n_resamples, random_state, sample_weight, labels
+            As in `from_predictions`.
+        pos_label, ax, curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : RegretDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            recalibrated=recalibrated,
+            cv=cv,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.

@@ -11,15 +11,37 @@ from .._argument_checks import check_known
 from .._kernels._picture_axes import EDGES, LogitAxis
 from .._show import in_picture
 from .._sklearn_compat import safe_indexing
-from .._typing import ArrayLike, Axes, AxesLike, Features, Self
+from .._typing import (
+    ArrayLike,
+    Axes,
+    AxesLike,
+    CurveStrategy,
+    Estimator,
+    Features,
+    Multiclass,
+    NumberOfBins,
+    RandomStateLike,
+    Self,
+)
 from .._validation import align_columns, check_indexes
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
-from ._base import CurveKwargs, ModelsDisplay, legend, on_log_odds, once, shade, unit_square
+from ._base import (
+    CurveKwargs,
+    ModelsDisplay,
+    legend,
+    name_models,
+    on_log_odds,
+    once,
+    predict_models,
+    shade,
+    unit_square,
+)
 
 _BANDS = ("auto", "both", "consistency", "confidence", "none")
 _SCALES = ("auto", "linear", "logit")
 _BINNED = ("quantile", "uniform")
+_N_RESAMPLES = 200  # for bands, by default
 #: What the legend says of a band that is filled, by strategy.
 _FILLED = {
     "isotonic": None,
@@ -39,10 +61,8 @@ class ReliabilityDisplay(ModelsDisplay):
     Several displays on the same axes, ``ax=first.axes_``, take colours in turn, share the
     histogram, and have one entry for the bands in the legend.
 
-    Make one with `from_predictions`, `from_estimator` or `from_cv_results`, which take the options
-    of `plot` and of `reliability_curve`: strategy, n_bins, multiclass, multilabel, level,
-    n_resamples, sample_weight, labels, pos_label and random_state. ``multilabel="macro"`` draws one
-    panel for each of many labels per row. Draw it again with `plot`.
+    Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
+    `plot`. ``multilabel="macro"`` draws one panel for each of many labels per row.
 
     Parameters
     ----------
@@ -70,15 +90,140 @@ class ReliabilityDisplay(ModelsDisplay):
     'observed frequency'
     """
 
-    _result_of = staticmethod(reliability_curve)
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        strategy: CurveStrategy = "quantile",
+        n_bins: NumberOfBins = 15,
+        multiclass: Multiclass = "auto",
+        level: float = 0.9,
+        n_resamples: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        multilabel: Literal["macro", "micro"] | None = None,
+        random_state: RandomStateLike = 0,
+        name: str | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the reliability curve of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        strategy, n_bins, multiclass, level, sample_weight, labels, pos_label
+            As in `reliability_curve`.
+        multilabel, random_state
+            As in `reliability_curve`.
+        n_resamples : int, default=None
+            As in `reliability_curve`; by default 200, or 0 if no bands are drawn.
+        name : str, default="model"
+            The name of a single model.
+        bands, scale, ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
+        check_known("bands", bands, _BANDS)
+        models = name_models(y_proba, name)
+        if n_resamples is None:
+            is_hidden = bands == "none" or (bands == "auto" and len(models) > 1)
+            n_resamples = 0 if is_hidden else _N_RESAMPLES
+        curves = {}
+        for key, proba in models.items():
+            curves[key] = reliability_curve(
+                y_true,
+                proba,
+                strategy=strategy,
+                n_bins=n_bins,
+                multiclass=multiclass,
+                level=level,
+                n_resamples=n_resamples,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+                multilabel=multilabel,
+                random_state=random_state,
+            )
+        return cls(curves).plot(ax=ax, curve_kwargs=curve_kwargs, bands=bands, scale=scale)
 
     @classmethod
-    def _made(cls, y_true, y_proba, *, name=None, bands="auto", **options):
-        check_known("bands", bands, _BANDS)
-        several = isinstance(y_proba, dict) and len(y_proba) > 1
-        if bands == "none" or (bands == "auto" and several):
-            options.setdefault("n_resamples", 0)  # nobody would see them
-        return super()._made(y_true, y_proba, name=name, **options)
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        strategy: CurveStrategy = "quantile",
+        n_bins: NumberOfBins = 15,
+        multiclass: Multiclass = "auto",
+        level: float = 0.9,
+        n_resamples: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        multilabel: Literal["macro", "micro"] | None = None,
+        random_state: RandomStateLike = 0,
+        name: str | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the reliability curve of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        strategy, n_bins, multiclass, level, n_resamples, sample_weight, labels
+            As in `from_predictions`.
+        pos_label, multilabel, random_state, bands, scale, ax, curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels, multilabel)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            strategy=strategy,
+            n_bins=n_bins,
+            multiclass=multiclass,
+            level=level,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            multilabel=multilabel,
+            random_state=random_state,
+            bands=bands,
+            scale=scale,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     @classmethod
     def from_cv_results(
@@ -87,8 +232,21 @@ class ReliabilityDisplay(ModelsDisplay):
         X: Features,
         y: ArrayLike,
         *,
+        strategy: CurveStrategy = "quantile",
+        n_bins: NumberOfBins = 15,
+        multiclass: Multiclass = "auto",
+        level: float = 0.9,
+        n_resamples: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        multilabel: Literal["macro", "micro"] | None = None,
+        random_state: RandomStateLike = 0,
         name: str | None = None,
-        **options: Any,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
     ) -> Self:
         """Draw pooled out-of-fold predictions.
 
@@ -100,8 +258,14 @@ class ReliabilityDisplay(ModelsDisplay):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             The data that were cross-validated.
-        name, **options
-            As in `from_predictions`; a ``sample_weight`` has one entry per row of `X`.
+        strategy, n_bins, multiclass, level, n_resamples, labels, pos_label, multilabel
+            As in `from_predictions`.
+        random_state, bands, scale, ax, curve_kwargs
+            As in `from_predictions`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One entry per row of `X`.
+        name : str, default=None
+            By default that of the class of the estimators.
 
         Returns
         -------
@@ -113,31 +277,31 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a class.
         """
         check_indexes(X, y)
-        if missing := {"estimator", "indices"} - set(cv_results):
-            rule = "cv_results with 'estimator' and 'indices'"
-            got = f"no {' and no '.join(repr(m) for m in sorted(missing))}"
-            cure = "Call cross_validate(..., return_estimator=True, return_indices=True)"
-            raise invalid_input("cv_results", expected=rule, got=got, hint=cure)
-        models, tests = cv_results["estimator"], cv_results["indices"]["test"]
-        rows = np.concatenate(tests)
-        one_label = options.get("multilabel") is None
-        classes = np.sort(models[0].classes_) if one_label else models[0].classes_
-        parts = []
-        for model, test in zip(models, tests, strict=True):
-            known = model.classes_
-            if not np.array_equal(np.sort(known) if one_label else known, classes):
-                got = f"{known.tolist()} and {classes.tolist()}"
-                raise invalid_input(
-                    expected="the same classes in every fold", got=got, hint="Use stratified folds"
-                )
-            part = model.predict_proba(safe_indexing(X, test))
-            parts.append(align_columns(part, known, classes) if one_label else part)
-        if options.get("sample_weight") is not None:
-            options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
-        if one_label:
-            options.setdefault("labels", classes)
-        proba = {name or type(models[0]).__name__: _stacked(parts)}
-        return cls.from_predictions(safe_indexing(y, rows), proba, **options)
+        proba, classes, rows = _pool_folds(cv_results, X, has_one_label=multilabel is None)
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight)[rows]
+        if multilabel is None and labels is None:
+            labels = classes
+        name = name or type(cv_results["estimator"][0]).__name__
+        return cls.from_predictions(
+            safe_indexing(y, rows),
+            proba,
+            strategy=strategy,
+            n_bins=n_bins,
+            multiclass=multiclass,
+            level=level,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            multilabel=multilabel,
+            random_state=random_state,
+            name=name,
+            bands=bands,
+            scale=scale,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def plot(
         self,
@@ -234,7 +398,34 @@ def _panel(curves, title, panel):
     return next((curve for curve in curves if curve.title == title), None)
 
 
-def _stacked(parts):
+def _pool_folds(cv_results, X, has_one_label):
+    """Return the predictions of all folds, the classes, and the rows that are predicted."""
+    if missing := {"estimator", "indices"} - set(cv_results):
+        raise invalid_input(
+            "cv_results",
+            expected="cv_results with 'estimator' and 'indices'",
+            got=f"no {' and no '.join(repr(m) for m in sorted(missing))}",
+            hint="Call cross_validate(..., return_estimator=True, return_indices=True)",
+        )
+    models, tests = cv_results["estimator"], cv_results["indices"]["test"]
+    classes = models[0].classes_
+    if has_one_label:
+        classes = np.sort(classes)
+    parts = []
+    for model, test in zip(models, tests, strict=True):
+        known = model.classes_
+        if not np.array_equal(np.sort(known) if has_one_label else known, classes):
+            raise invalid_input(
+                expected="the same classes in every fold",
+                got=f"{known.tolist()} and {classes.tolist()}",
+                hint="Use stratified folds",
+            )
+        part = model.predict_proba(safe_indexing(X, test))
+        parts.append(align_columns(part, known, classes) if has_one_label else part)
+    return _stack_folds(parts), classes, np.concatenate(tests)
+
+
+def _stack_folds(parts):
     """Stack the probabilities of several folds; those of many labels may be lists."""
     if isinstance(parts[0], list):
         return [np.vstack(part) for part in zip(*parts, strict=True)]

@@ -4,8 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..decisions import risk_coverage_curve
-from ._base import ModelsDisplay, legend, once, shade
+from ._base import CurveKwargs, ModelsDisplay, legend, name_models, once, predict_models, shade
 
 
 class RiskCoverageDisplay(ModelsDisplay):
@@ -15,8 +16,7 @@ class RiskCoverageDisplay(ModelsDisplay):
     and a second curve for comparison: the best possible one with the same number of errors, which
     a model has if it is less confident in each of its errors than in any correct answer.
 
-    Make one with `from_predictions` or `from_estimator`, which call `risk_coverage_curve`,
-    whose options are level, sample_weight and labels; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -40,7 +40,99 @@ class RiskCoverageDisplay(ModelsDisplay):
     'coverage: share of rows answered'
     """
 
-    _result_of = staticmethod(risk_coverage_curve)
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the risk-coverage curve of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or a dict of the names of models to their probabilities.
+        level, sample_weight, labels, pos_label
+            As in `risk_coverage_curve`.
+        name : str, default="model"
+            The name of a single model.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+        """
+        curves = {}
+        for key, proba in name_models(y_proba, name).items():
+            curves[key] = risk_coverage_curve(
+                y_true,
+                proba,
+                level=level,
+                sample_weight=sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+            )
+        return cls(curves).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator | dict[str, Estimator],
+        X: Features,
+        y: ArrayLike,
+        *,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the risk-coverage curve of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        level, sample_weight, labels, pos_label, ax, curve_kwargs
+            As in `from_predictions`.
+        name : str, default=None
+            The name of a single model; by default that of its class.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        models = name_models(estimator, name, type(estimator).__name__)
+        y_proba, labels = predict_models(cls, models, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            level=level,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.

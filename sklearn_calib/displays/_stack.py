@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._typing import Self
+from .._typing import AxesLike, Self
 from ..recalibrators import StackedCalibration
-from ._base import Display, name_rows
+from ._base import CurveKwargs, Display, name_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -51,16 +51,21 @@ class StackDisplay(Display):
     losses: dict[str, tuple[float, float]]
 
     @classmethod
-    def from_estimator(cls, stack: StackedCalibration, **drawn: Any) -> Self:
+    def from_estimator(
+        cls,
+        stack: StackedCalibration,
+        *,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
         """Draw a fitted stack, the largest weight first.
 
         Parameters
         ----------
         stack : StackedCalibration
             Fitted.
-        **drawn
-            As in `plot`: ax, curve_kwargs. There is one panel where the stack was fitted without
-            cross-validation.
+        ax, curve_kwargs
+            As in `plot`. There is one panel if the stack was fitted without cross-validation.
 
         Returns
         -------
@@ -69,7 +74,7 @@ class StackDisplay(Display):
         order = sorted(stack.weights_, key=lambda name: -stack.weights_[name])
         weights = {name: stack.weights_[name] for name in order}
         losses = {name: stack.cv_losses_[name] for name in order if name in stack.cv_losses_}
-        return cls(weights, losses).plot(**drawn)
+        return cls(weights, losses).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the ends of the bars, and the mean losses.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._show import in_picture
-from .._typing import AxesLike, Self
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..inference import MonteCarloResult
 from ..metrics import (
     CalibrationWitness,
@@ -15,20 +15,19 @@ from ..metrics import (
     reliability_curve,
     smooth_calibration_error,
 )
-from ._base import BARS, LINE, CurveKwargs, Display, ResultDisplay, legend, shade, unit_square
+from ._base import BARS, LINE, CurveKwargs, Display, legend, predict_model, shade, unit_square
 
 
 @dataclass(eq=False, repr=False)
-class WitnessDisplay(ResultDisplay):
+class WitnessDisplay(Display):
     """A reliability curve, and below it the witness of the smooth calibration error.
 
     The witness is the function of slope at most 1 that shows the most of the miscalibration: higher
     where events are more frequent than predicted, lower where they are rarer. Of more than two
     classes the largest probability is shown.
 
-    Make one with `from_predictions` or `from_estimator`, which take sample_weight, labels and
-    pos_label; draw it again with `plot`. The curves of ``curve_kwargs`` are the reliability curve
-    and the witness; neither has a label.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The curves of
+    ``curve_kwargs`` are the reliability curve and the witness; neither has a label.
 
     Parameters
     ----------
@@ -54,18 +53,105 @@ class WitnessDisplay(ResultDisplay):
     'witness'
     """
 
-    _result_of = staticmethod(calibration_witness)
-
     curve: ReliabilityCurve
     witness: CalibrationWitness
     error: float
 
     @classmethod
-    def _made(cls, y_true, y_proba, **options):
-        error = smooth_calibration_error(y_true, y_proba, **options)
-        witness: Any = calibration_witness(y_true, y_proba, **options)  # one: of the largest
-        (curve,) = reliability_curve(y_true, y_proba, strategy="isotonic", n_resamples=0, **options)
-        return cls(curve, witness, error)
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the witness of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        sample_weight, labels, pos_label
+            As in `smooth_calibration_error`.
+        ax, curve_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        display : WitnessDisplay
+        """
+        error = smooth_calibration_error(
+            y_true,
+            y_proba,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        witness: Any = calibration_witness(  # one: of the largest probability
+            y_true,
+            y_proba,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        (curve,) = reliability_curve(
+            y_true,
+            y_proba,
+            strategy="isotonic",
+            n_resamples=0,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        return cls(curve, witness, error).plot(ax=ax, curve_kwargs=curve_kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+    ) -> Self:
+        """Draw the witness of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight, labels, pos_label, ax, curve_kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : WitnessDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message names what to write.
+        """
+        y_proba, labels = predict_model(cls, estimator, X, y, labels)
+        return cls.from_predictions(
+            y,
+            y_proba,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the reliability curve, and the witness.

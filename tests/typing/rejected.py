@@ -7,6 +7,7 @@ here is run.
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=true
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.displays import ReliabilityDisplay
 from sklearn_calib.metrics import (
     brier_loss,
     expected_calibration_error,
@@ -33,3 +34,6 @@ smooth_calibration_error(y, p, multiclass="canonical")  # type: ignore[arg-type]
 kernel_calibration_error(y, p, multiclass="joint")  # type: ignore[arg-type]
 brier_loss(y, p, sampl_weight=[1, 2])  # type: ignore[call-arg]
 brier_loss(y, p, multilabel="mean")  # type: ignore[arg-type]
+ReliabilityDisplay.from_predictions(y, p, nbins=3)  # type: ignore[call-arg]
+ReliabilityDisplay.from_predictions(y, p, scale="log")  # type: ignore[arg-type]
+ReliabilityDisplay.from_estimator(model, [[0]], [1], strategy="quantil")  # type: ignore[arg-type]
