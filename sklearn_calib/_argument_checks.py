@@ -102,9 +102,9 @@ _MAX_COUNTS = {
 }
 
 
-def check_sizes(estimator: Any) -> None:
+def check_sizes(params: dict[str, Any]) -> None:
     """Raise ValueError if a parameter is so large or so near 0 that arithmetic loses it."""
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in params.items():
         got = repr(value)[:60]
         if isinstance(value, Real) and not _is_python_or_numpy_number(value):
             raise invalid_input(

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import process_routing
 
-from .._argument_checks import check_sizes
 from .._group_folds import FastStratifiedGroupKFold
 from .._simplex_array import stack_rows
 from .._sklearn_compat import (
@@ -44,6 +43,7 @@ from ..recalibrators import (
     check_fold_count,
     fit_validated,
     resolve_recalibrator,
+    validate_params,
     warn_if_harmful,
 )
 from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
@@ -367,8 +367,7 @@ def check_model(model: Any) -> None:
     """Raise ValueError or TypeError if the parameters of a model are not valid."""
     check_not_prefit(model.cv)
     check_clonable(model.estimator)
-    check_sizes(model)
-    model._validate_params()
+    validate_params(model)
 
 
 def resolve_estimator(model: Any, get_classes: Callable[[], AnyArray]) -> Estimator:

@@ -20,6 +20,7 @@ from ._any_recalibrator import suggest_method_name as suggest_method_name
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
+from ._base import validate_params as validate_params
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._booster import BoosterOptions as BoosterOptions

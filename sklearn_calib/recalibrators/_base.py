@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
@@ -414,8 +415,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     # -- the machinery ------------------------------------------------------------------------
 
     def _validate_params(self):
-        check_sizes(self)
-        super()._validate_params()
+        validate_params(self)
 
     def _fit_out_of_core(self, X, y, sample_weight, classes):
         """Fit to scores that are not to be read as a whole; return whether that was done."""
@@ -430,13 +430,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         self._derived = {}
-        weight = np.ones(len(proba))
-        if sample_weight is not None:
-            weight = canonical_weight(sample_weight, len(proba))
         rows = make_fit_input(
             proba,
             y_encoded,
-            weight,
+            sample_weight,
             classes,
             category_order,
             has_weights=self.capabilities.sample_weight,
@@ -649,6 +646,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return combine_one_vs_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
 
 
+def validate_params(estimator: BaseEstimator) -> None:
+    """Raise an error if a parameter breaks its constraints or is of an extreme size."""
+    params = estimator.get_params(deep=False)
+    check_sizes(params)
+    constraints = estimator._parameter_constraints
+    validate_parameter_constraints(constraints, params, type(estimator).__name__)
+
+
 class FitInput(NamedTuple):
     """Hold the validated rows of a fit that have a weight."""
 
@@ -687,23 +692,34 @@ def validate_fit_input(
     proba = match_columns(proba, X, classes)
     if not is_ordered:
         check_column_owner(X, classes, "classes")
-    weight = canonical_weight(sample_weight, len(y_encoded), keeps_unit=keeps_unit)
     return make_fit_input(
-        proba, y_encoded, weight, classes, category_order, items, has_weights=has_weights
+        proba,
+        y_encoded,
+        sample_weight,
+        classes,
+        category_order,
+        items,
+        keeps_unit=keeps_unit,
+        has_weights=has_weights,
     )
 
 
 def make_fit_input(
     proba: FloatArray,
     y_encoded: IntArray,
-    weight: FloatArray,
+    sample_weight: ArrayLike | None,
     classes: AnyArray,
     category_order: list[Any] | None = None,
     items: IntArray | None = None,
     *,
+    keeps_unit: bool = False,
     has_weights: bool = True,
 ) -> FitInput:
-    """Return the validated rows that have a weight."""
+    """Return the rows that have a weight, of validated scores and labels."""
+    if sample_weight is None:
+        weight = np.ones(len(proba))
+    else:
+        weight = canonical_weight(sample_weight, len(proba), keeps_unit=keeps_unit)
     if not has_weights and not (weight == weight[0]).all():
         raise invalid_input(
             "sample_weight",
@@ -711,8 +727,7 @@ def make_fit_input(
             got="weights that differ",
             hint="Leave sample_weight out, or choose a method that declares it",
         )
-    kept = weight > 0
-    if not kept.all():
+    if sample_weight is not None and not (kept := weight > 0).all():
         items = np.flatnonzero(kept) if items is None else items[kept]
         proba, y_encoded, weight = proba[kept], y_encoded[kept], weight[kept]
     if has_own_order(classes):

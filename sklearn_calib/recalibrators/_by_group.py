@@ -6,14 +6,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_flag, check_sizes
+from .._argument_checks import check_flag
 from .._atomic import atomic_fit
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
-from ._base import FitInput, combine_one_vs_rest, validate_fit_input
+from ._base import FitInput, combine_one_vs_rest, validate_fit_input, validate_params
 from ._group_columns import table_columns
 
 
@@ -67,8 +67,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self : object
         """
         with atomic_fit(self) as new:
-            check_sizes(new)
-            new._validate_params()
+            validate_params(new)
             soft_labels = check_flag(soft_labels, "soft_labels")
             rows = validate_fit_input(X, y, sample_weight, classes, soft_labels=soft_labels)
             check_indexes(y, X, groups)

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._argument_checks import check_sizes
 from .._atomic import atomic_fit
 from .._count_weights import are_counts
 from .._kernels._log_odds import compute_map_input
@@ -29,6 +28,7 @@ from .._validation import (
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_validated, predict_proba_aligned, resolve_recalibrator
+from ._base import validate_params
 from ._identity import Identity
 from ._platt import PlattScaling
 
@@ -158,8 +158,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             After any error the estimator is unfitted.
         """
         with atomic_fit(self) as new:
-            new._validate_params()
-            check_sizes(new)
+            validate_params(new)
             method = new._resolve_method()
             check_indexes(y, X, sample_weight)
             names, pairs, table = named_label_tables(y, X, None, label_name="y", input_name="X")
@@ -170,8 +169,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_validated_labels(self, pairs, table, sample_weight=None):
         """Fit an unfitted copy to canonical scores and a table of labels, not checked again."""
-        self._validate_params()
-        check_sizes(self)
+        validate_params(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
         self._fit_pooling(_MultilabelInput(pairs, table, weight, names), self._resolve_method())
