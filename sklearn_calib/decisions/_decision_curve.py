@@ -299,15 +299,17 @@ def decision_curve(
     own = _columns(compare(None))
     regret = None
     if recalibrated is not None:
-        shared: dict[str, Any] = {
-            "level": level,
-            "n_resamples": n_resamples,
-            "random_state": random_state,
-            "sample_weight": sample_weight,
-            "labels": labels,
-            "pos_label": pos_label,
-        }
-        regret = regret_curve(y_true, y_proba, recalibrated, **shared)
+        regret = regret_curve(
+            y_true,
+            y_proba,
+            recalibrated,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
     return DecisionCurve(
         net_benefit=own.pop("difference"),
         **own,

@@ -419,8 +419,9 @@ def _recalibrated(predictions, recalibrator, cv, fit=None):
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
     with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
-        how = {"sample_weight": weight, "classes": np.arange(len(classes))}
-        return compute_recalibrated_proba(recalibrator, proba, codes, cv, **how)
+        return compute_recalibrated_proba(
+            recalibrator, proba, codes, cv, sample_weight=weight, classes=np.arange(len(classes))
+        )
 
 
 def _fold_of_row(predictions, cv):

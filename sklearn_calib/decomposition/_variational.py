@@ -372,8 +372,14 @@ def variational_calibration_interval(
         raise unknown_name("multiclass", multiclass, known)
     norm = _check(norm, recalibrator, direction)
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    given = {"norm": norm, "recalibrator": recalibrator, "cv": cv, "direction": direction}
-    value = variational_calibration_error.evaluate(predictions, multiclass=multiclass, **given)
+    value = variational_calibration_error.evaluate(
+        predictions,
+        multiclass=multiclass,
+        norm=norm,
+        recalibrator=recalibrator,
+        cv=cv,
+        direction=direction,
+    )
     t, weight = _sequential(predictions, multiclass, norm, recalibrator, cv, direction)
     if len(t) < 2:
         raise invalid_input(

@@ -212,8 +212,13 @@ class DecisionCurveDisplay(ModelsDisplay):
         absolute = isinstance(first, DecisionCurve)
         ax.set_ylabel("net benefit" if absolute else "difference of net benefit")
         if absolute:
-            given = {"lw": 1.2, "label": once(ax, "act on all")}
-            ax.plot(first.threshold, first.treat_all, color=shade(ax, 0.5), **given)
+            ax.plot(
+                first.threshold,
+                first.treat_all,
+                color=shade(ax, 0.5),
+                lw=1.2,
+                label=once(ax, "act on all"),
+            )
         none = once(ax, "act on none" if absolute else None)
         ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:

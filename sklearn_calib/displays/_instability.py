@@ -254,8 +254,14 @@ def _write_small(ax, place, _, __, title):
 
 def _legend(ax, place, size, **options):
     """Add a legend above the drawing, which stays visible."""
-    ground = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
-    ax.legend(loc=f"upper {place}", fontsize=size, **ground, **options)
+    ax.legend(
+        loc=f"upper {place}",
+        fontsize=size,
+        framealpha=0.7,
+        edgecolor="none",
+        fancybox=False,
+        **options,
+    )
 
 
 def _means(place, values):

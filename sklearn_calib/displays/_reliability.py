@@ -518,16 +518,23 @@ class Panel:
         x, y = curve.predicted, curve.observed
         ends = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & binned)
         if ends.any():
-            given = {"color": color, "mfc": self.ax.get_facecolor(), "zorder": 2.5}
-            self.ax.plot(x[ends], y[ends], "o", ms=5, **given)
+            self.ax.plot(
+                x[ends], y[ends], "o", ms=5, color=color, mfc=self.ax.get_facecolor(), zorder=2.5
+            )
 
     def _draw_ends(self, curve, color):
         """Draw the shares of rows at exactly 0 and 1 as bars in the margins."""
         ends = curve.log_odds_histogram[[0, -1]]
         for p, share in zip((0, 1), ends, strict=True):
             if share > 0:
-                given = {"color": color, "lw": 5 if self.alone else 2, "alpha": 0.8}
-                self.histogram.plot([p, p], [0, share], solid_capstyle="butt", **given)
+                self.histogram.plot(
+                    [p, p],
+                    [0, share],
+                    solid_capstyle="butt",
+                    color=color,
+                    lw=5 if self.alone else 2,
+                    alpha=0.8,
+                )
 
     def finish(self, with_legend: bool) -> None:
         """Fit the histogram's height; one entry of the legend for each curve and kind of band."""

@@ -153,12 +153,25 @@ class RiskCoverageDisplay(ModelsDisplay):
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
             if len(self.curves) == 1:
                 label = once(ax, f"{curve.level:.0%} interval, each threshold")
-                band = {"color": style["color"], "alpha": 0.2, "lw": 0, "label": label}
-                ax.fill_between(curve.coverage, curve.low, curve.high, **band)
+                ax.fill_between(
+                    curve.coverage,
+                    curve.low,
+                    curve.high,
+                    color=style["color"],
+                    alpha=0.2,
+                    lw=0,
+                    label=label,
+                )
                 label = f"errors last: area {curve.perfect_area:.3f}"
                 share = np.linspace(0.001, 1, 1000)
-                line = {"color": shade(ax, 0.4), "lw": 1, "ls": "--", "label": label}
-                ax.plot(share, curve.perfect_risk_at(share), **line)
+                ax.plot(
+                    share,
+                    curve.perfect_risk_at(share),
+                    color=shade(ax, 0.4),
+                    lw=1,
+                    ls="--",
+                    label=label,
+                )
         # the intervals of the first few rows reach up to 1
         curves = self.curves.values()
         top = max(before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves))

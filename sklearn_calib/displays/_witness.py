@@ -176,8 +176,14 @@ class WitnessDisplay(Display):
         unit_square(above, ylabel="observed frequency", title=in_picture(curve.title))
         first, second = self.styles_.values()
         above.step(curve.predicted, curve.observed, **first)
-        ground = {"step": "mid", "color": first["color"], "alpha": 0.15}
-        above.fill_between(curve.predicted, curve.predicted, curve.observed, **ground)
+        above.fill_between(
+            curve.predicted,
+            curve.predicted,
+            curve.observed,
+            step="mid",
+            color=first["color"],
+            alpha=0.15,
+        )
         self.witness.plot(ax=below, **second)
         p = self.witness.scores
         below.fill_between(p, 0, self.witness(p), color=second["color"], alpha=0.2, lw=0)

@@ -370,8 +370,9 @@ def to_json(
     >>> bool(abs(exported.predict_proba([0.3]) - fitted.predict_proba([0.3])).max() < 1e-15)
     True
     """
-    known: dict[str, Any] = {"date": date, "columns": columns, "scale": scale}
-    document = to_dict(fitted, input=input, tabulate=tabulate, **known)
+    document = to_dict(
+        fitted, input=input, tabulate=tabulate, date=date, columns=columns, scale=scale
+    )
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
         write_whole(path_of(path), text)

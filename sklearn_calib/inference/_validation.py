@@ -556,8 +556,7 @@ def _overall(predictions, weight, smoother, draws, groups=None):
     evaluate = partial(_of_cells, smoother=smoother)
     observed, ranked, drawn = if_calibrated(predictions, sample, evaluate, **draws)
     p, hit = predictions.second, predictions.codes
-    how = {"sample_weight": weight, "labels": [0, 1], "groups": groups}
-    brier = spiegelhalter_test(hit, p, **how).pvalue
+    brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1], groups=groups).pvalue
     rows = []
     for number, name in enumerate(_QUANTITIES):
         null, pvalue = drawn[:, number], _NAN

@@ -412,8 +412,9 @@ class CalibrationMonitor:
 
     @property
     def meaning_(self) -> str:
-        given = {"impossible": self.impossible_, "confidence": self._is_confidence()}
-        return meaning(self.slope_, self.shift_, **given)
+        return meaning(
+            self.slope_, self.shift_, impossible=self.impossible_, confidence=self._is_confidence()
+        )
 
     @property
     def history_(self) -> MonitorHistory:

@@ -263,8 +263,12 @@ class _OfRows(_Source):
     def stack(self):
         predictions = self._sample.predictions
         weight = self._sample.drawn.sample_weight
-        given = {"sample_weight": weight, "classes": np.arange(len(predictions.classes))}
-        return get_recalibrator("auto").fit(predictions.proba, predictions.codes, **given)
+        return get_recalibrator("auto").fit(
+            predictions.proba,
+            predictions.codes,
+            sample_weight=weight,
+            classes=np.arange(len(predictions.classes)),
+        )
 
 
 class _OfClusters(_Source):

@@ -104,8 +104,14 @@ class Model:
     def graded(self, grades: Grades) -> GradeCalibration:
         """Rating grades of the cells."""
         rows, summary = self.summary.rows(), self.summary
-        classes: Any = {"labels": summary.classes, "pos_label": summary.positive_label}
-        found = grade_calibration(rows.y, rows.proba, grades, counts=rows.sample_weight, **classes)
+        found = grade_calibration(
+            rows.y,
+            rows.proba,
+            grades,
+            counts=rows.sample_weight,
+            labels=summary.classes,
+            pos_label=summary.positive_label,
+        )
         return replace(found, n_unsure=summary.rows_across(grades.edges))
 
 
@@ -179,8 +185,14 @@ class ModelOfRows(Model):
             rule = "whole numbers >= 0 as sample_weight, for grades count rows"
             cure = "Leave grades= out, or sample_weight"
             raise invalid_input("sample_weight", expected=rule, got=got, hint=cure)
-        classes = {"labels": predictions.classes, "pos_label": self.positive}
-        return grade_calibration(y, predictions.proba, grades, counts=_unequal(counts), **classes)
+        return grade_calibration(
+            y,
+            predictions.proba,
+            grades,
+            counts=_unequal(counts),
+            labels=predictions.classes,
+            pos_label=self.positive,
+        )
 
 
 def _accuracy(predictions):

@@ -112,8 +112,7 @@ def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> str:
 
 
 def _in_small(summary, level, tone, _):
-    given = {"level": level, "n_bins": _SMALL_BINS, "n_resamples": 0}
-    (curve,) = to_draw(summary).reliability_curve(**given)
+    (curve,) = to_draw(summary).reliability_curve(level=level, n_bins=_SMALL_BINS, n_resamples=0)
     return Series(curve, None, tone)
 
 

@@ -38,8 +38,13 @@ class LightGBMStaging(Staging):
             if factor is None:
                 yield "proba", fitted.predict_proba(X, num_iteration=stage)
                 continue
-            one = {"start_iteration": stage - 1, "num_iteration": 1}  # costs one round of trees
-            total = total + factor * fitted.predict_proba(X, raw_score=True, **one)
+            added = fitted.predict_proba(
+                X,
+                raw_score=True,
+                start_iteration=stage - 1,
+                num_iteration=1,  # costs one round of trees
+            )
+            total = total + factor * added
             yield "logits", (total / stage if averaged else total)
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
