@@ -267,8 +267,9 @@ default="isotonic"
         places = np.arange(lines * columns).reshape(lines, columns)
         names = np.where(places < count, places.astype(str), ".").tolist()
         cells = [["dots"] * bool(dots) + row for row in names]
-        given = {"width_ratios": widths, "layout": "constrained"}
-        figure, axes = plt.subplot_mosaic(cells, figsize=(sum(widths), height), **given)
+        figure, axes = plt.subplot_mosaic(
+            cells, figsize=(sum(widths), height), width_ratios=widths, layout="constrained"
+        )
         figure.get_layout_engine().set(h_pad=0.12)  # a title is below the label of another panel
         return [*axes.values()]
 
@@ -327,8 +328,9 @@ default="isotonic"
         name = _name(self.found, row)
         ax.set_title(_in_lines(name, _LINE, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
-        given = {"transform": ax.transAxes, "va": "top", "fontsize": 8, "color": shade(ax, 0.25)}
-        ax.text(0.04, 0.96, told, **given)
+        ax.text(
+            0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color=shade(ax, 0.25)
+        )
         ax.tick_params(labelsize=8)
 
 
