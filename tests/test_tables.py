@@ -14,6 +14,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import _large, _tables, main
+from sklearn_calib._cli._remote import local_files
 from sklearn_calib._files.columns import label_column, number_column, values_of_text
 from sklearn_calib._files.tables import read_table, table_blocks, weigh_more
 from sklearn_calib.exceptions import InvalidInputError
@@ -190,8 +191,10 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
     data = (tmp_path / f"t.csv.{packed}").read_bytes()
     (tmp_path / "t.csv").write_bytes(data)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
-    for file in (str(tmp_path / "t.csv"), "-"):
-        assert read_table(file, lambda names: ["p", "y"]).columns.equals(frame)
+    with local_files([str(tmp_path / "t.csv"), "-"], False, beside=True) as files:
+        assert len(files) == 2
+        for file in files:
+            assert read_table(file, lambda names: ["p", "y"]).columns.equals(frame)
 
 
 def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):

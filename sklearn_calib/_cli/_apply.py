@@ -87,7 +87,7 @@ def apply(options: Request) -> int:
     check_kind(found, options.kind, options.map)
     if options.ends is None:
         options.scale = found.document.get("scale")
-    with local_files(options.files, options.allow_remote, copied=True) as files:
+    with local_files(options.files, options.allow_remote) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
         present = column_names(files[0], lambda names: _columns(options, names), **options.csv)

@@ -107,7 +107,7 @@ def audit(options: Request) -> int:
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     options.check_of_logits()
     options.grades = grades_in(options.grades)
-    how: dict[str, Any] = {"copied": True, "workers": options.dask, "query": options.query}
+    how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.columns import Block, values_of_text
+from .._files.columns import Block
 from .._show import plain
 from ._classes import check_order, find_falling_error
 from ._console import note, progress
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
 from ._request import Request, split_columns
-from ._tables import with_orders
+from ._tables import read_texts, with_orders
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -120,21 +120,11 @@ def gains_by_features(
     frame = drawn.extras.copy()
     decimal = options.csv.get("decimal")
     for name in frame.columns:
-        frame[name] = _with_numbers(frame[name], decimal)
+        frame[name] = read_texts(frame[name], decimal)
     features = with_orders(Block(frame, options.files[0], decimal))
     if not enough_for_features(predictions):
         return None
     return decompose_by_features(predictions, features)
-
-
-def _with_numbers(column, decimal):
-    """A column that was read as text, as if it had been read at once."""
-    texts = column.dropna().unique()
-    if len(texts) and all(isinstance(text, str) for text in texts):
-        values = values_of_text(list(texts), decimal)
-        if not all(isinstance(value, str) for value in values.values()):
-            return column.map(values)
-    return column
 
 
 def groups_of(drawn: "DrawnRows", options: Request) -> Any:
@@ -149,7 +139,7 @@ def _clusters_of(drawn, options):
     """The column of ``--cluster`` as text, or None."""
     if options.group is None:
         return None
-    column = _with_numbers(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
+    column = read_texts(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
     return column.astype(str).to_numpy()
 
 

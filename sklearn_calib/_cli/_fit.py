@@ -115,7 +115,7 @@ def fit(options: Request) -> int:
     options.check_confidence()
     _check_date(options.date)
     method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-    how: dict[str, Any] = {"copied": True, "workers": options.dask, "query": options.query}
+    how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_writable(options.out, [*files, *options.files])
         remark_on_identifiers(files, options)

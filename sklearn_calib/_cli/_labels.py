@@ -63,7 +63,7 @@ def add_to(commands: Any) -> None:
 def audit_labels(options: Request) -> int:
     """Report on the labels of all rows; returns the exit code."""
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
-    with local_files(options.files, options.allow_remote, copied=True) as files:
+    with local_files(options.files, options.allow_remote) as files:
         check_outputs(options, files)
         return _report(files, options, conditions)
 

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import require
-from .._files.columns import Block, values_of_text
+from .._files.columns import Block
 from .._files.tables import column_names, weigh_more
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
@@ -20,7 +20,7 @@ from ._outputs import unwritable_output
 from ._prediction_batches import check_soft_order
 from ._request import Request, split_columns
 from ._result import Condition, finish, settings_of
-from ._tables import with_order
+from ._tables import read_texts, with_order
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -61,7 +61,7 @@ def audit_groups(
     partitions = []
     for name, column in values.items():
         listed, counts = column.table()
-        listed = _typed(listed, name, column.as_text, column.decimal)
+        listed = _read_values(listed, column)
         partition = partition_of_values(plain(name), listed, counts, **_AS_REPORTS)
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
@@ -87,19 +87,19 @@ def audit_saved(
     return sum(found.values()), groups
 
 
-def _typed(values, name, as_text, decimal):
-    """Values as the column would be read at once: numbers and dates that are written as text."""
+def _read_values(values, column):
+    """Return values of a column as if it had been read at once."""
     import pandas as pd
 
     if values.dtype.kind != "O":
         return values
-    if as_text:
-        known = values_of_text([one for one in values if one is not None], decimal)
-        values = pd.Series([known.get(one) for one in values], dtype=object).to_numpy()
-    if not any(isinstance(one, str) for one in values):
-        return values
-    frame = pd.DataFrame({name: pd.Series(values, dtype=object)})
-    return with_order(Block(frame, "", decimal), name).to_numpy()
+    listed = pd.Series(values, dtype=object)
+    if column.as_text:
+        listed = read_texts(listed, column.decimal)
+    if not any(isinstance(one, str) for one in listed):
+        return listed.to_numpy(dtype=object)
+    frame = pd.DataFrame({column.name: listed})
+    return with_order(Block(frame, "", column.decimal), column.name).to_numpy()
 
 
 _AT_ONCE = 2**23  # bytes of tables that are read as a whole

@@ -166,7 +166,7 @@ def monitor(options: Request) -> int:
     options.check_named()
     options.check_of_logits()
     options.check_confidence()
-    with local_files(options.files, options.allow_remote, copied=True) as files:
+    with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
         known = _read_state(options)  # what is wrong with it is said before the table is read

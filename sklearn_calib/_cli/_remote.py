@@ -27,9 +27,8 @@ _STANDARD_INPUT = "standard input"
 def local_files(
     patterns: Sequence[str],
     allow_remote: bool,
-    beside: bool = False,
     *,
-    copied: bool = False,
+    beside: bool = False,
     workers: str | None = None,
     query: str | None = None,
 ) -> Iterator[list[str]]:
@@ -37,12 +36,10 @@ def local_files(
 
     With a `query` the pattern is the address of a database, and the file holds the answer.
 
-    Copies of remote files are removed at the end; named pipes are refused.
-    `copied`: the standard input is copied too, to be read twice and block by block; `workers` on
-    other machines, who do not see the copy, are refused then. `beside`: it is copied, and may be
-    one of several files.
+    Copies of remote files, and of the standard input, are removed at the end; named pipes are
+    refused. `workers` on other machines, who do not see the copy, are refused with it. If it is
+    `beside`, it may be one of several files.
     """
-    copied = copied or beside
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
         rule, cure = "one address of a database for --query", "Write postgresql://host/name"
@@ -61,18 +58,18 @@ def local_files(
         raise invalid_option(expected="the standard input once", got="it twice", hint="Name a file")
     for pattern in patterns:
         _refuse_pipe(pattern)
-    here = "the standard input" if copied and "-" in patterns else query and "the rows of a query"
+    here = "the standard input" if "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
         rule, cure = "files that the workers of --dask can read", "Name files, or leave --dask out"
         raise invalid_option(expected=rule, got=here, hint=cure)
     with ExitStack() as stack:
         folder = ""
-        if any(map(_is_copied, patterns)) or (copied and "-" in patterns):
+        if any(map(_is_copied, patterns)) or "-" in patterns:
             folder = stack.enter_context(temporary_folder())
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)), copied, query)
+            for path in _fetched(pattern, os.path.join(folder, str(number)), query)
         ]
         copies = {}
         for number in range(len(patterns) if folder else 0):
@@ -106,11 +103,11 @@ def _refuse_pipe(pattern):
         )
 
 
-def _fetched(pattern, folder, copied, query):
+def _fetched(pattern, folder, query):
     if query is not None:
         os.makedirs(folder)
         return [_answered(pattern, query, os.path.join(folder, "query.arrow"))]
-    if copied and pattern == "-":
+    if pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT)
         with open(path, "wb") as file:

@@ -116,22 +116,11 @@ class Request(argparse.Namespace):
 
     def groups_among(self, present: Sequence[str]) -> list[str]:
         """The columns of ``--by``, each once."""
-        names = list(dict.fromkeys(split_columns(self.by or (), present)))
-        if self.by and not names:
-            raise invalid_option(
-                expected="a column after --by", got="an empty text", hint="Name it, or leave it out"
-            )
-        return names
+        return _names_after("--by", self.by, present)
 
     def _features_among(self, present, measured):
         """The columns of ``--features``, each once; "all" is all others."""
-        names = list(dict.fromkeys(split_columns(self.features or (), present)))
-        if self.features and not any(names):
-            raise invalid_option(
-                expected="a column after --features",
-                got="an empty text",
-                hint="Name it, or leave it out",
-            )
+        names = _names_after("--features", self.features, present)
         if names == ["all"] and "all" not in present:
             return [name for name in present if name not in measured]
         if self.label in names:
@@ -248,6 +237,18 @@ def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     """Names of columns; that of a list, whose values are columns by place, stands for them all."""
     names = split_names(values, present)
     return [column for name in names for column in list_columns(name, present)]
+
+
+def _names_after(option, values, present):
+    """Return columns that an option names, each once."""
+    names = list(dict.fromkeys(split_columns(values or (), present)))
+    if values and not any(names):
+        raise invalid_option(
+            expected=f"a column after {option}",
+            got="an empty text",
+            hint="Name it, or leave it out",
+        )
+    return names
 
 
 def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:

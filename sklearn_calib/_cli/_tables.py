@@ -15,6 +15,7 @@ from .._files.columns import (
     label_column,
     label_values,
     number_column,
+    values_of_text,
 )
 from .._files.tables import column_names, read_table, table_blocks
 from .._show import in_shell, plain, quoted, rows_in_words
@@ -141,6 +142,16 @@ def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
 
     with add_error_context(source=table.source, row=table.row):
         check_same_length(codes, proba)
+
+
+def read_texts(column: Any, decimal: str | None) -> Any:
+    """Return a column that was read as text as if it had been read at once."""
+    texts = column.dropna().unique()
+    if len(texts) and all(isinstance(text, str) for text in texts):
+        values = values_of_text(list(texts), decimal)
+        if not all(isinstance(value, str) for value in values.values()):
+            return column.map(values)
+    return column
 
 
 def with_orders(table: Block) -> Any:

@@ -97,13 +97,7 @@ def _expand(data):
         paths = _without_strays(below, text)
         yield from ((path, path, None) for path in _one_format(paths, text))
     elif os.path.exists(text) or not has_magic(text):
-        if os.path.exists(text) and not os.path.isfile(text):
-            got = f"the pipe or device {quoted(text)}"
-            raise invalid_input(
-                expected="a file, which can be read again",
-                got=got,
-                hint="Copy it into a file first",
-            )
+        _check_rereadable(text)
         yield text, text, None
     else:
         paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]
@@ -117,6 +111,16 @@ def _expand(data):
                 hint="Check the pattern",
             )
         yield from ((path, path, None) for path in paths)
+
+
+def _check_rereadable(path):
+    """Refuse pipes and devices; what does not exist is refused where it is opened."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise invalid_input(
+            expected="a file, which can be read again",
+            got=f"the pipe or device {quoted(path)}",
+            hint="Copy it into a file first",
+        )
 
 
 def _expand_address(text):
@@ -200,38 +204,22 @@ def standard_input() -> BinaryIO:
 
 
 def opened(file: str) -> Any:
-    """A binary stream that can be rewound, decompressed by its ending or by its first bytes.
+    """Open a binary stream that can be rewound, decompressed by its ending or its first bytes.
 
     A workbook, which is an archive too, stays packed.
     """
-    source: Any = file
-    if file == "-":
-        source = io.BytesIO(standard_input().read())
-        head = source.getvalue()[:8]
-    elif is_address(file):
-        raise invalid_input(
-            expected="the path of a local file",
-            got=f"the address {quoted(file)}",
-            hint="Download it, or give the path alone",
-        )
-    else:
-        if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
-            got = f"the pipe or device {quoted(file)}"
-            raise invalid_input(
-                expected="a file, which can be read again",
-                got=got,
-                hint="Copy it into a file first",
-            )
-        with open(file, "rb") as stream:
-            head = stream.read(8)
+    _check_rereadable(path_of(file))
+    with open(file, "rb") as stream:
+        head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
     if ending not in (*_COMPRESSED, ".zip"):
         ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")
     if ending == ".zip":
-        return _only_member(source, file)
-    if ending:
-        return _unpacked(source, ending)
-    return source if source is not file else open(file, "rb")
+        return _open_member(file)
+    if ending == ".zst":
+        return io.BufferedReader(_Zstandard(file))
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers.get(ending, open)(file, "rb")
 
 
 def json_text(file: str) -> str:
@@ -261,35 +249,24 @@ def kind_of(stream: Any, file: str) -> str:
     return "json" if _OBJECTS.match(text) else "csv"
 
 
-def _unpacked(source, ending):
-    if ending == ".zst":
-        return io.BufferedReader(_Zstandard(source))
-    return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[ending](source, "rb")
-
-
 class _Zstandard(io.RawIOBase):
     """What a file of Zstandard holds, read from its beginning."""
 
-    def __init__(self, source):
-        self._source, self._file = source, None
+    def __init__(self, path):
+        self._path, self._file = path, None
         self._begin()
 
     def _begin(self):
         pa = pyarrow_that("unpacks .zst")
         self._shut()
-        if isinstance(self._source, str):
-            self._file = open(self._source, "rb")  # noqa: SIM115 - closed by `_shut`
-            packed = pa.PythonFile(self._file, "r")
-        else:
-            self._file, packed = self._source, pa.BufferReader(self._source.getvalue())
-        self._text = pa.CompressedInputStream(packed, "zstd")
+        self._file = open(self._path, "rb")  # noqa: SIM115 - closed by `_shut`
+        self._text = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), "zstd")
         self._place = 0
 
     def _shut(self):
         if self._file is not None:
             self._text.close()
-            if self._file is not self._source:
-                self._file.close()
+            self._file.close()
 
     def readable(self):
         return True
@@ -322,11 +299,11 @@ class _Zstandard(io.RawIOBase):
 _STRAY = re.compile(r"/$|(^|/)(__MACOSX/|\.)")
 
 
-def _only_member(source, file):
-    with zipfile.ZipFile(source) as archive:
+def _open_member(file):
+    with zipfile.ZipFile(file) as archive:
         names = [name for name in archive.namelist() if not _STRAY.search(name)]
         if "[Content_Types].xml" in names:
-            return source if source is not file else open(file, "rb")
+            return open(file, "rb")
         if len(names) != 1:
             raise invalid_input(
                 expected=f"one file inside {quoted(file)}",

@@ -61,7 +61,7 @@ def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
     Parameters
     ----------
     file : str
-        Path, or "-" for the standard input.
+        Path.
     pick : callable
         Given the names of all columns, the list of those to read. Of the separators in question
         the one is taken whose header holds all of them.
@@ -80,22 +80,18 @@ def table_blocks(
     file: str,
     pick: Callable[[Sequence[str]], Any],
     *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: Sequence[str] | None = None,
-    skip_rows: int | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
     stream: Any = None,
     row_groups: Collection[int] | None = (),
     nullable: bool = False,
+    **form: Any,
 ) -> Iterator[Block]:
-    """What `read_table` reads, in blocks of rows: memory does not grow with the file.
+    """Yield what `read_table` reads in blocks of rows: memory does not grow with the file.
 
     Parameters
     ----------
-    file, pick, sep, decimal, encoding, header, skip_rows
+    file, pick
         As in `read_table`.
     size : int or None, default=2**23
         Bytes of a file of text that are read at a time; None reads all.
@@ -107,6 +103,8 @@ def table_blocks(
         Which ones of a parquet file are read, one after the other; None for each of them.
     nullable : bool, default=False
         As in `arrow_frame`.
+    **form
+        How the file is written, as in `read_table`.
     """
     rows, forms = 0, dict[tuple[str, str], Any]()
 
@@ -116,7 +114,6 @@ def table_blocks(
 
     with reading(file), stream or opened(file) as stream:
         kind = kind_of(stream, file)
-        form = sep, decimal, encoding, header, skip_rows
         if kind == "csv":
             tables = _read_csv(stream, file, pick_some, form, size, as_text)
         else:
@@ -142,11 +139,10 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
         if kind in ("parquet", "arrow"):
             source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
             return list(split_schema(source.schema_arrow).names)
-        given = [form.get(name) for name in FORM]
         if kind == "csv":
-            next(_read_csv(stream, file, note, given, _FEW, ()), None)
+            next(_read_csv(stream, file, note, form, _FEW, ()), None)
         else:
-            next(_typed(kind, stream, file, note, given, _FEW), None)
+            next(_typed(kind, stream, file, note, form, _FEW), None)
     return found
 
 
@@ -216,21 +212,25 @@ def _typed(kind, stream, file, pick, form, size, *arrow):
     if size is not None:
         yield from _typed_blocks(kind, stream, file, pick, form, size, *arrow)
         return
-    blocks = [*_typed_blocks(kind, stream, file, pick, form, _BLOCK, *arrow)]
-    if blocks:
-        columns = joined_frames([block.columns for block in blocks])
-        yield Block(columns, file, blocks[0].decimal)
+    frames, decimal = [], None
+    for block in _typed_blocks(kind, stream, file, pick, form, _BLOCK, *arrow):
+        frames.append(block.columns)
+        decimal = block.decimal
+    if frames:
+        yield Block(joined_frames(frames), file, decimal)
 
 
 def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
-    _, decimal, encoding, _, skip_rows = form
+    skip_rows = form.get("skip_rows") or 0
     if kind in ("parquet", "arrow"):
         source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
         for block in _arrow_blocks(source, file, pick, *arrow):
-            yield block._replace(decimal=decimal)  # of numbers that are text, in whatever form
+            yield block._replace(
+                decimal=form.get("decimal")
+            )  # of numbers that are text, in whatever form
         return
     if kind == "workbook":
-        yield Block(read_workbook(stream, file, pick, skip_rows or 0), file, ".")
+        yield Block(read_workbook(stream, file, pick, skip_rows), file, ".")
         return
     if skip_rows:
         cure = "Leave such lines out of the file"
@@ -241,7 +241,7 @@ def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
             hint=cure,
         )
     first = 0
-    for frame, share, text in json_frames(stream, file, pick, encoding, size):
+    for frame, share, text in json_frames(stream, file, pick, form.get("encoding"), size):
         yield Block(frame, file, ".", first, share=share, text=text)
         first += len(frame)
 
@@ -275,15 +275,14 @@ def _find_row_groups(source, wanted):
 
 
 def _read_csv(stream, file, pick, form, size, as_text):
-    sep, decimal, encoding, given, skip_rows = form
-    skip_rows = skip_rows or 0
+    decimal, given, skip_rows = form.get("decimal"), form.get("header"), form.get("skip_rows") or 0
     head = head_of(stream, _HEAD)
-    encoding = encoding_of(head, file, encoding)
+    encoding = encoding_of(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
     text = codecs.getincrementaldecoder(encoding)().decode(head)
     title, text = split_title(text, skip_rows, file)
-    sep, header = separator_of(text, pick, sep, given)
+    sep, header = separator_of(text, pick, form.get("sep"), given)
     needed = pick(header)
     cells = [re.split(r"[,;\t|]", line) for line in text[:_FEW].splitlines()]
     check_columns(needed, header, file, sep, rows_below(cells, skip_rows))
@@ -336,7 +335,7 @@ def _joined(frames, stream, file, pick, form, as_text):
     stream.seek(0)
     (table,) = _read_csv(stream, file, pick, form, None, [*as_text, *mixed])
     for name in mixed:
-        table.columns[name] = meaning_of(table.columns[name], form[1] or ".")
+        table.columns[name] = meaning_of(table.columns[name], form.get("decimal") or ".")
     return table.columns
 
 

@@ -131,12 +131,13 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
         return [StreamPart(collected(data))]
     parts: list[Any] = []
     for name, path, filesystem in files_of(data):
-        with add_error_context(), reading(name, _ERRORS):
-            is_parquet = _is_parquet(path, filesystem)
+        part = FilePart(name, path, filesystem, csv, tuple(texts))
+        with add_error_context(), reading(name, _ERRORS), part.open() as stream:
+            is_parquet = kind_of(stream, path) == "parquet"
         if is_parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
         elif is_parquet or filesystem is None:
-            parts.append(FilePart(name, path, filesystem, csv, tuple(texts)))
+            parts.append(part)
         else:
             cure = "Download it, or write parquet"
             raise invalid_input(expected="parquet files at an address", got=quoted(name), hint=cure)
@@ -156,11 +157,6 @@ def part_size(part: Any) -> int:
         return os.path.getsize(part.path)
     except (AttributeError, OSError):  # in memory; elsewhere
         return 1000
-
-
-def _is_parquet(path, filesystem):
-    with open(path, "rb") if filesystem is None else filesystem.open_input_file(path) as stream:
-        return stream.read(4) == b"PAR1"
 
 
 # -- data in memory and streams -------------------------------------------------------------------
