@@ -121,7 +121,7 @@ def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
     return drawn.astype(np.float64) * (n_groups / (n_groups - 1))
 
 
-class RowsInCells:
+class CellBinomialSampler:
     """Rows of two classes in cells, of which labels are drawn.
 
     A label is 1 where a uniform number u is below the chance of its row. Of the rows of a cell

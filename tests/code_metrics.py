@@ -37,6 +37,7 @@ LIMITS = {
     "percent of function names with of": 8.2,
     "percent of docstrings that are not imperative": 41.3,
     "files": 371,
+    "row types": 41,
     "public names": 156,
     "sub-packages": 23,
     "layers": 11,
@@ -52,6 +53,11 @@ VAGUE = set(
     MOST FEW FEWEST FAR FARTHEST LARGEST SMALLEST LEAST MANY BLOCK CELLS ROWS ROUNDING EXACT
     ENTRIES CLOSE NEAR BEYOND NEVER SHORT NARROW WIDE LONGEST SAME ALIKE EQUAL HUGE TINY
     """.split()  # noqa: SIM905
+)
+#: Endings of names of classes for rows, or for what is made of rows.
+ROW_TYPES = (
+    *("Row", "Rows", "Cells", "Sample", "Case", "Scores"),
+    *("Block", "Batch", "Problem", "Job", "Data"),
 )
 #: Participles without the ending of most.
 PARTICIPLES = set(
@@ -325,6 +331,16 @@ def classes():
     return found
 
 
+def row_types():
+    """file and name of each class for rows or for what is made of them."""
+    return [
+        (file, name)
+        for name, files in classes().items()
+        for file in files
+        if name.endswith(ROW_TYPES)
+    ]
+
+
 def named_losses():
     """file:line of a loss named by a string.
 
@@ -468,6 +484,7 @@ COUNTS = {
     "import cycles": lambda: len(circles()),
     "pairs of places that repeat six or more lines": lambda: len(repeats()),
     "classes": lambda: sum(map(len, classes().values())),
+    "row types": lambda: len(row_types()),
     "names of classes in several files": lambda: sum(len(f) > 1 for f in classes().values()),
     "places where a loss is named by a string": lambda: len(named_losses()),
     "public names": lambda: len(public_names()),
@@ -486,6 +503,7 @@ def main():
     for name, found in ways().items():
         print(f"  {name:<15}{found}")
     if "-v" in sys.argv:
+        print("row types:", *(f"{file} {name}" for file, name in row_types()), sep="\n  ")
         for circle in circles():
             print("circle:", ", ".join(circle))
         for one, line, other, at, length in repeats():

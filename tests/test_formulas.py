@@ -28,7 +28,7 @@ from sklearn_calib.linear._fit import LOSSES
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.monitoring._result import e_benjamini_hochberg
 from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.report._advice import _OfClusters, _Source
+from sklearn_calib.report._advice import _ClusterSource, _Source
 from sklearn_calib.theory import GaussianLogisticModel
 
 N, LEVEL = 150, 0.8
@@ -891,7 +891,7 @@ def test_errors_of_gains_of_an_advice(clustered):
     deviations = np.sin(np.arange(30.0))
     weight, cluster = 0.3 + np.arange(30) % 4, np.arange(30) % 7
     if clustered:
-        source = _OfClusters(None)
+        source = _ClusterSource(None)
         source._predictions = SimpleNamespace(clusters=cluster)
         sums = np.array([(weight * deviations)[cluster == c].sum() for c in range(7)])
         variance = 2 * 7 / 6 * (sums**2).sum()

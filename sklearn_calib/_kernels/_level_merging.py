@@ -18,14 +18,6 @@ from ._level_sets import levels, projected
 SLACK = 1e-12  # masses and errors closer than that are equal
 
 
-class HeavyCells(NamedTuple):
-    """Heavy cells, b of them, k classes; masses are shares of the whole sample."""
-
-    level: np.ndarray  # (b, k) integers
-    labels: np.ndarray  # (b, k) mass of each label; rows sum to the cell's mass
-    prediction: np.ndarray  # (b, k) the first prediction of each
-
-
 class Outcome(NamedTuple):
     """Groups of cells after calibration."""
 
@@ -92,13 +84,26 @@ class Pools:
         return np.clip(found, 0, 1)
 
 
-def calibrate_cells(cells, rule, estimates=None):
-    """Correct and merge groups until no error exceeds the tolerance."""
-    b = len(cells.level)
-    estimates = OnePool(cells.labels) if estimates is None else estimates
+def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
+    """Correct and merge groups of heavy cells until no error exceeds the tolerance.
+
+    Parameters
+    ----------
+    cell_levels : ndarray of shape (b, k), int
+        The levels of the probabilities in each cell.
+    labels : ndarray of shape (b, k)
+        The mass of each label, a share of the whole sample; rows sum to the mass of the cell.
+    first : ndarray of shape (b, k)
+        The first prediction of each cell.
+    rule : Rule
+    estimates : OnePool or Pools, default=None
+        One pool of the labels by default.
+    """
+    b = len(cell_levels)
+    estimates = OnePool(labels) if estimates is None else estimates
     labels = estimates.labels
-    prediction, first = cells.prediction.copy(), cells.prediction.copy()
-    keys = [level.tobytes() for level in cells.level]
+    prediction, first = first.copy(), first.copy()
+    keys = [level.tobytes() for level in cell_levels]
     owner = {key: cell for cell, key in enumerate(keys)}
     group, alive = np.arange(b), np.ones(b, dtype=bool)
     touched, settled = np.zeros(b, dtype=bool), np.zeros(b, dtype=bool)

@@ -55,7 +55,7 @@ def of_margin(x: Any) -> Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class LoweredRows:
+class RowExpression:
     """Rows on the simplex between two maps of a program or a graph.
 
     Parameters
@@ -113,7 +113,7 @@ class LoweredRows:
         """Return other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
-    def after(self, part: CalibrationMap) -> "LoweredRows":
+    def after(self, part: CalibrationMap) -> "RowExpression":
         """Return the rows that a map makes of these."""
         return part.lower(self)
 
@@ -263,26 +263,26 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
     if document.input == "logits":
         valid = (abs(x) <= LARGEST_LOGIT).all()
         if second_only:
-            rows = ProgramRows.of_margin(x)
+            rows = ProgramExpression.of_margin(x)
         else:
-            rows = ProgramRows.of_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
+            rows = ProgramExpression.of_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
-        rows = ProgramRows(np.column_stack([1.0 - x, x]), 2, origin=of_probability(x))
+        rows = ProgramExpression(np.column_stack([1.0 - x, x]), 2, origin=of_probability(x))
     else:
-        valid, rows = ProgramRows.of_probabilities(x, k)
+        valid, rows = ProgramExpression.of_probabilities(x, k)
     outputs = rows.after(document.root).p.every
     return ops.without_repetition(
         ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
     )
 
 
-class ProgramRows(LoweredRows):
+class ProgramExpression(RowExpression):
     """The row of a program."""
 
     is_program = True
 
-    def after(self, part: CalibrationMap) -> LoweredRows:
+    def after(self, part: CalibrationMap) -> RowExpression:
         found = part.lower(self)
         if self.k == 2 and found is not self and part.direction() in (0, 1):
             before = self.pair_origin()

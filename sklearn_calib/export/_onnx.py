@@ -14,7 +14,7 @@ from ..exceptions import invalid_input
 from ._document import Kind, document_of
 from ._exported import to_dict
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import Graph, GraphRows, Tensor
+from ._onnx_nodes import Graph, GraphExpression, Tensor
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
@@ -155,10 +155,10 @@ def _calibrated(document, scores):
     """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
-        rows = GraphRows.of_logits(scores, k)
+        rows = GraphExpression.of_logits(scores, k)
         good = (abs(scores) <= _LARGEST[scores.graph.dtype.name]).all()
     else:
-        good, rows = GraphRows.of_probabilities(scores, k)
+        good, rows = GraphExpression.of_probabilities(scores, k)
     return good.where(rows.after(document.root).p, np.nan)
 
 

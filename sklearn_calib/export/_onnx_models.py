@@ -24,7 +24,7 @@ from .._validation import canonical_labels
 from ..exceptions import invalid_input
 from . import _onnx_boosted as boosted
 from ._document import document_of
-from ._onnx_nodes import Graph, GraphRows, Tensor
+from ._onnx_nodes import Graph, GraphExpression, Tensor
 
 METADATA = "sklearn_calib_maps"
 _FLOAT = 1  # of onnx.TensorProto
@@ -160,7 +160,7 @@ def _convert_model(scope, operator, container):
         rows = _scores(model, pair, scope, operator, container, graph)
         found = rows.after(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
-        parts.append(_widened(GraphRows(found.p, found.k), places, len(model.classes_)).p)
+        parts.append(_widened(GraphExpression(found.p, found.k), places, len(model.classes_)).p)
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
@@ -216,11 +216,11 @@ def _scores(model, pair, scope, operator, container, graph):
     scores = graph.add("Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE)
     if kind == "proba":
         p = np.clip(scores, 0.0, 1.0)
-        rows = GraphRows(p / p.sum(), own)
+        rows = GraphExpression(p / p.sum(), own)
     elif own == 2:
-        rows = GraphRows.of_margin(scores.column(-1))
+        rows = GraphExpression.of_margin(scores.column(-1))
     else:
-        rows = GraphRows.of_logits(scores, own)
+        rows = GraphExpression.of_logits(scores, own)
     if kind == "margins" and model.response_method == "predict_proba":
         rows = _as_predicted(rows, last)
     return _widened(rows, pair.columns, k)
@@ -233,7 +233,7 @@ def _as_predicted(rows, margins):
         p = np.column_stack([1.0 - p.column(1), p.column(1)])
     if boosted.package_of(margins.estimator) == "xgboost":
         p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=boosted.DOUBLE)
-    return GraphRows(p / p.sum(), rows.k)
+    return GraphExpression(p / p.sum(), rows.k)
 
 
 def _widened(rows, places, k):
@@ -242,9 +242,9 @@ def _widened(rows, places, k):
         return rows
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
-        return GraphRows(p, k)
+        return GraphExpression(p, k)
     least = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
-    return GraphRows(p, k, _columns(rows.exact, least, places, k))
+    return GraphExpression(p, k, _columns(rows.exact, least, places, k))
 
 
 def _plain(estimator, around=lambda last: last):

@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
 from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
-from ._lower import LoweredRows, Origin, of_probability
+from ._lower import Origin, RowExpression, of_probability
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
 _AXES_ARE_INPUT = 18
@@ -239,7 +239,7 @@ _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
 }
 
 
-class GraphRows(LoweredRows):
+class GraphExpression(RowExpression):
     """Rows inside a graph."""
 
     @property
@@ -278,7 +278,7 @@ class GraphRows(LoweredRows):
         )
         return (abs(x - knot) <= slack).where(knot, x)
 
-    def divided(self, values: Tensor) -> "GraphRows":
+    def divided(self, values: Tensor) -> "GraphExpression":
         filled = (values.sum() > 0.0).where(values, self.p)
         return self.of(filled / filled.sum())
 

@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._argument_checks import check_jobs, check_progress
 from .._kernels._cells import find_cell_runs
 from .._random import (
-    RowsInCells,
+    CellBinomialSampler,
     draw_labels,
     drawn_clusters,
     label_bounds,
@@ -239,7 +239,7 @@ class PooledRows:
     ) -> None:
         self._place, self._starts = place, starts
         rows = np.diff(np.append(starts, len(proba)))
-        self._rows = RowsInCells(rows, proba[:, 1] / proba.sum(axis=1), of_rows=True)
+        self._rows = CellBinomialSampler(rows, proba[:, 1] / proba.sum(axis=1), of_rows=True)
         self._weight = None if (weight == 1).all() else weight
         self.mass = np.add.reduceat(weight, starts)
         mean = np.add.reduceat(proba * weight[:, None], starts, axis=0) / self.mass[:, None]
@@ -262,7 +262,7 @@ class PooledRows:
         many = self._weight is None and not self._rows.few
         if many:
             chance = np.add.reduceat(chance, self._starts) / rows
-        other._rows = RowsInCells(rows, chance, of_rows=not many)
+        other._rows = CellBinomialSampler(rows, chance, of_rows=not many)
         return other
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:

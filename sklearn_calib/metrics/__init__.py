@@ -51,7 +51,6 @@ from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss
 from ._proper import ranked_probability_score as ranked_probability_score
 from ._proper import spherical_loss as spherical_loss
-from ._reliability import CurveOfCells as CurveOfCells
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import ReliabilityCurves as ReliabilityCurves

@@ -1,7 +1,8 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -30,7 +31,7 @@ from .._typing import (
     RandomStateLike,
 )
 from ..exceptions import invalid_input
-from ._predictions import Predictions, validate_multilabel, validate_predictions
+from ._predictions import BinaryProblem, Predictions, validate_multilabel, validate_predictions
 
 MAX_BINS = 10**6  # whose edges are held
 
@@ -198,19 +199,21 @@ default="quantile"
             (replace(predictions.problems()[0], title=title), predictions)
             for title, predictions in all_predictions
         ]
-    given = level, n_resamples, rng
-    curves = [
-        curve_of(_ProblemRows(problem), strategy, checked_bins(n_bins, predictions), *given)
-        for problem, predictions in problems
-    ]
-    return ReliabilityCurves(
-        replace(curve, weight=curve.weight * predictions.unit)
-        for curve, (_, predictions) in zip(curves, problems, strict=True)
-    )
+    curves = []
+    for problem, predictions in problems:
+        rows = CurveRows.from_problem(problem)
+        number = checked_bins(n_bins, predictions)
+        curve = curve_of(rows, strategy, number, level, n_resamples, rng)
+        curves.append(replace(curve, weight=curve.weight * predictions.unit))
+    return ReliabilityCurves(curves)
 
 
-class CurveRows(Protocol):
-    """The input of `curve_of`: scores, outcomes and weights of rows, or of cells of rows.
+@dataclass(frozen=True)
+class CurveRows:
+    """The input of `curve_of`: scores and outcomes of rows or of pooled rows, and their draws.
+
+    A `BinaryProblem` draws single rows, and `PooledPredictions` draw rows or whole clusters in
+    their cells. A curve needs only what both have in common.
 
     Attributes
     ----------
@@ -218,6 +221,12 @@ class CurveRows(Protocol):
         The score, the sum of the weights, that of the rows with the event, and that of squared
         weights.
     title : str
+    relabelled : callable
+        Takes a Generator, returns `hits` with labels drawn from the scores.
+    redrawn : callable
+        Takes a Generator, returns `weight` and `hits` of rows drawn with replacement.
+    share_intervals : callable or None
+        Intervals of the frequencies of bins, if rows belong together.
     """
 
     score: FloatArray
@@ -225,44 +234,46 @@ class CurveRows(Protocol):
     hits: FloatArray
     squares: FloatArray
     title: str
+    relabelled: Callable[[np.random.Generator], FloatArray]
+    redrawn: Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
+    share_intervals: Callable[..., tuple[FloatArray, FloatArray]] | None = None
 
-    def relabelled(self, rng: np.random.Generator) -> FloatArray:
-        """Return `hits` with labels drawn from the scores."""
+    @classmethod
+    def from_problem(cls, problem: BinaryProblem) -> "CurveRows":
+        """Return the rows of a two-class problem."""
+        score, weight = problem.score, problem.weight
+        hits = weight * problem.hit
 
-    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Return `weight` and `hits` of rows drawn with replacement."""
+        def relabelled(rng):
+            return weight * (rng.random(len(score)) < score)
 
+        def redrawn(rng):
+            drawn = multiplicities(len(score), rng)
+            return weight * drawn, hits * drawn
 
-class _ProblemRows:
-    """The rows of a problem as `CurveRows`."""
+        return cls(score, weight, hits, weight**2, problem.title, relabelled, redrawn)
 
-    def __init__(self, problem):
-        self.score, self.weight, self.title = problem.score, problem.weight, problem.title
-        self.hits, self.squares = problem.weight * problem.hit, problem.weight**2
+    @classmethod
+    def from_pooled(cls, pooled: Any, title: str) -> "CurveRows":
+        """Return the cells of pooled rows, drawn as their rows or clusters would be."""
 
-    def relabelled(self, rng):
-        return self.weight * (rng.random(len(self.score)) < self.score)
+        def relabelled(rng):
+            return pooled.relabelled(rng).weight[1::2]
 
-    def redrawn(self, rng):
-        drawn = multiplicities(len(self.score), rng)
-        return self.weight * drawn, self.hits * drawn
+        def redrawn(rng):
+            weight = pooled.redrawn(rng).weight.reshape(-1, 2)
+            return weight.sum(axis=1), weight[:, 1]
 
-
-class CurveOfCells:
-    """A sample of cells as `CurveRows`: drawn as its rows, or its clusters of rows, would be."""
-
-    def __init__(self, sample: Any, title: str) -> None:
-        self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
-        self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
-        self.title, self._sample = title, sample
-        self.share_intervals = None if sample.n_clusters is None else sample.share_intervals
-
-    def relabelled(self, rng: np.random.Generator) -> FloatArray:
-        return self._sample.relabelled(rng).weight[1::2]
-
-    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
-        return weight.sum(axis=1), weight[:, 1]
+        return cls(
+            score=pooled.proba[:, 1],
+            weight=pooled.weight.sum(axis=1),
+            hits=pooled.weight[:, 1],
+            squares=pooled.squares.sum(axis=1),
+            title=title,
+            relabelled=relabelled,
+            redrawn=redrawn,
+            share_intervals=None if pooled.n_clusters is None else pooled.share_intervals,
+        )
 
 
 def curve_of(
@@ -318,8 +329,9 @@ def curve_of(
         )
         rows_of_bin = mass**2 / squares
         confidence = share_interval(observed * rows_of_bin, rows_of_bin, level)
-        if (of_clusters := getattr(rows, "share_intervals", None)) is not None:
-            confidence = [ends[filled] for ends in of_clusters(row_bin, n_bins, level)]
+        if rows.share_intervals is not None:
+            low, high = rows.share_intervals(row_bin, n_bins, level)
+            confidence = low[filled], high[filled]
     nothing = None, None
     expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
     low, high = nothing if confidence is None else confidence

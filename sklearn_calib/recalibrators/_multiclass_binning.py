@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._level_merging import HeavyCells, OnePool, Pools, Rule, calibrate_cells
+from .._kernels._level_merging import OnePool, Pools, Rule, calibrate_cells
 from .._kernels._level_sets import (
     MAX_LEVELS,
     cell_tolerance,
@@ -265,8 +265,7 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             most,
         )
-        cells = HeavyCells(heavy, labels, first)
-        found = calibrate_cells(cells, rule, self._estimates(sums, k, rng))
+        found = calibrate_cells(heavy, labels, first, rule, self._estimates(sums, k, rng))
         self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
         self._remember(found)
         self._warn_of(found, len(proba))

@@ -135,8 +135,8 @@ def advise(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-    of_independent = _OfCells if model.two_classes else _OfRows
-    source = of_independent(model) if model.n_clusters is None else _OfClusters(model)
+    of_independent = _CellSource if model.two_classes else _SampleSource
+    source = of_independent(model) if model.n_clusters is None else _ClusterSource(model)
     if not source.draw(generator(random_state)):
         return None
     options = model.predictions is not None and get_absent_mask(model.predictions.proba) is not None
@@ -208,7 +208,7 @@ class _Source:
         return summarised(predictions)
 
 
-class _OfCells(_Source):
+class _CellSource(_Source):
     """Two classes: all rows, in cells."""
 
     def __init__(self, model):
@@ -239,7 +239,7 @@ class _OfCells(_Source):
         return summary.update(predictions.codes, predictions.proba, given, counts=self._counts)
 
 
-class _OfRows(_Source):
+class _SampleSource(_Source):
     """Several classes: of many rows a sample that their digits draw."""
 
     def draw(self, rng):
@@ -271,7 +271,7 @@ class _OfRows(_Source):
         )
 
 
-class _OfClusters(_Source):
+class _ClusterSource(_Source):
     """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
 
     def draw(self, rng):

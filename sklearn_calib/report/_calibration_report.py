@@ -22,7 +22,7 @@ from ._columns import (
     code_to_paste,
     names_of_columns,
 )
-from ._models import Model, ModelOfRows
+from ._models import Model, PredictionsModel
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
 
@@ -287,7 +287,7 @@ def _models_of_rows(named, read, groups, check_columns):
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.in_clusters(clusters)
         warn_of_few_events(all_predictions[key], predictions.problems()[0])
-    return {key: ModelOfRows(predictions) for key, predictions in all_predictions.items()}
+    return {key: PredictionsModel(predictions) for key, predictions in all_predictions.items()}
 
 
 def _codes(models, columns, y_true, named, source, fitted):

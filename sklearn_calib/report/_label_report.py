@@ -24,7 +24,7 @@ from ..metrics import validate_multilabel
 from ._calibration_report import check_no_model, check_report_options
 from ._columns import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
-from ._models import ModelOfRows
+from ._models import PredictionsModel
 from ._table import ReportRow, report_measures, report_rows
 from ._written import WrittenReport, clean
 
@@ -71,7 +71,7 @@ class LabelAverage(NamedTuple):
     if_calibrated: float
 
 
-def audit_labels(models: "dict[str, ModelOfRows]", level: float, seed: int) -> list[GroupRow]:
+def audit_labels(models: "dict[str, PredictionsModel]", level: float, seed: int) -> list[GroupRow]:
     """One row per label, in their order; adjusted p-values are Holm's."""
     rng = np.random.default_rng(seed)
     found = [_audited(model, len(models), level, rng) for model in models.values()]
@@ -285,7 +285,7 @@ class LabelReport(WrittenReport):
     source: str | None = None
     created: str = field(default_factory=lambda: date.today().isoformat())
     version: str = __version__
-    _models: dict[str, ModelOfRows] = field(repr=False, default_factory=dict)
+    _models: dict[str, PredictionsModel] = field(repr=False, default_factory=dict)
 
     def worst(self, n: int = 3) -> list[GroupRow]:
         """The labels of the smallest adjusted p-values; of equal ones those of the larger sigma.
@@ -472,7 +472,7 @@ def multilabel_report(
     if check_columns:
         check_order_of_labels(dict(zip(names, all_predictions, strict=True)), y_true, y_proba)
     models = {
-        key: ModelOfRows(predictions)
+        key: PredictionsModel(predictions)
         for key, predictions in zip(names, all_predictions, strict=True)
     }
     rng = generator(random_state)

@@ -24,7 +24,7 @@ class Model:
     ----------
     summary : CalibrationSummary
     predictions : Predictions or None
-        The rows, where they are there: see `ModelOfRows`, which answers the same questions.
+        The rows, where they are there: see `PredictionsModel`, which answers the same questions.
     classes : list of label
     positive : label
         Of the positive class of two.
@@ -115,7 +115,7 @@ class Model:
         return replace(found, n_unsure=summary.rows_across(grades.edges))
 
 
-class ModelOfRows(Model):
+class PredictionsModel(Model):
     """The predictions of one model whose rows are there, and may belong together.
 
     Its summary has the positions of the classes as labels.

@@ -11,7 +11,7 @@ from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis, Plane, round_num
 from .._show import in_page, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
-from ..metrics import CurveOfCells, curve_of, reliability_curve
+from ..metrics import CurveRows, curve_of, reliability_curve
 from ._svg import LARGE, SMALL, Series, diagram, short
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ def _with_steps(summary, level, tone, model):
         curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
     else:
         (problem,) = model.predictions.problems()
-        rows, rng = CurveOfCells(model.cells(_CELLS), problem.title), np.random.default_rng(0)
-        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, rng)
+        rows = CurveRows.from_pooled(model.cells(_CELLS), problem.title)
+        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
     return Series(curve, steps, tone)
 
 

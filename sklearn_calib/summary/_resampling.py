@@ -24,7 +24,7 @@ from sklearn.base import clone
 from .._kernels._binning import sum_bins
 from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import share_interval
-from .._random import RowsInCells, weight_moments, weight_of_some
+from .._random import CellBinomialSampler, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import FARTHER, Ranks, rank_well
 from ..metrics import PooledPredictions, Predictions
@@ -183,7 +183,7 @@ class CellSample(PooledPredictions):
             The cells with other weights.
         """
         rows, total, moments = self._of_cells
-        labels = self._labels if law is None else RowsInCells(rows, law, of_rows=False)
+        labels = self._labels if law is None else CellBinomialSampler(rows, law, of_rows=False)
         weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
@@ -297,4 +297,4 @@ class CellSample(PooledPredictions):
     @cached_property
     def _labels(self):
         """The rows of all cells, each with the mean score of its cell."""
-        return RowsInCells(self._of_cells[0], self.proba[:, 1], of_rows=False)
+        return CellBinomialSampler(self._of_cells[0], self.proba[:, 1], of_rows=False)

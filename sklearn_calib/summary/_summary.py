@@ -28,7 +28,7 @@ from .._validation import check_indexes, match_columns, read_array
 from ..exceptions import invalid_input
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import (
-    CurveOfCells,
+    CurveRows,
     Measure,
     Predictions,
     ReliabilityCurves,
@@ -896,10 +896,10 @@ class CalibrationSummary(Storable):
         rng = generator(random_state)
         n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         titles = [problem.title for problem in self._predictions().problems()]
-        curves = [
-            curve_of(CurveOfCells(sample, title), strategy, n_bins, level, n_resamples, rng)
-            for sample, title in zip(self.samples(), titles, strict=True)
-        ]
+        curves = []
+        for sample, title in zip(self.samples(), titles, strict=True):
+            rows = CurveRows.from_pooled(sample, title)
+            curves.append(curve_of(rows, strategy, n_bins, level, n_resamples, rng))
         return ReliabilityCurves(curves)
 
     # -- equality, text -----------------------------------------------------------------------

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib.export import _onnx_models, from_dict, register_onnx_converters, to_onnx
-from sklearn_calib.export._onnx_nodes import GraphRows
+from sklearn_calib.export._onnx_nodes import GraphExpression
 from sklearn_calib.meta import AngularCalibratedClassifier, RefineThenCalibrateCV
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -471,8 +471,8 @@ def test_rows_are_needed():
 def test_a_wrong_converter_is_noticed(monkeypatch):
     X, y, new = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
-    of_margin = GraphRows.of_margin
-    monkeypatch.setattr(GraphRows, "of_margin", lambda margin: of_margin(-margin))
+    of_margin = GraphExpression.of_margin
+    monkeypatch.setattr(GraphExpression, "of_margin", lambda margin: of_margin(-margin))
     with pytest.raises(RuntimeError, match=r"differences up to .* export the map alone"):
         to_onnx(model, new)
     with monkeypatch.context() as patch:

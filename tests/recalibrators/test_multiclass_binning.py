@@ -11,7 +11,7 @@ from refused import refuses
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_calib._kernels._level_merging import HeavyCells, OnePool, Pools, Rule, calibrate_cells
+from sklearn_calib._kernels._level_merging import OnePool, Pools, Rule, calibrate_cells
 from sklearn_calib._kernels._level_sets import levels, rounded
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, lp_calibration_error
@@ -131,8 +131,8 @@ def test_against_fractions(block):
         if margin < Fraction(1, 10**4):
             continue
         compared += 1
-        cells = HeavyCells(heavy, labels, rounded(heavy, n_levels))
-        found = calibrate_cells(cells, Rule(n_levels, float(tolerance), float(n)))
+        first = rounded(heavy, n_levels)
+        found = calibrate_cells(heavy, labels, first, Rule(n_levels, float(tolerance), float(n)))
         assert (found.n_iter, found.n_merges, found.converged) == (count, joined, True)
         for i, group in groups.items():
             assert np.flatnonzero(found.group == i).tolist() == group["cells"]
@@ -147,8 +147,8 @@ def test_oracle(oracle, name):
     P, y, expected = np.array(case["P"]), np.array(case["y"]), case["expected"]
     heavy, labels = cells_of(case["P"], y, case["lam"], expected["min_mass"])
     assert heavy.tolist() == expected["bins"]
-    cells = HeavyCells(heavy, labels, rounded(heavy, case["lam"]))
-    found = calibrate_cells(cells, Rule(case["lam"], expected["tol"], float(len(y))))
+    first = rounded(heavy, case["lam"])
+    found = calibrate_cells(heavy, labels, first, Rule(case["lam"], expected["tol"], float(len(y))))
     assert (found.n_iter, found.n_merges) == (expected["n_iter"], expected["n_merges"])
     for group in expected["groups"]:
         assert_allclose(found.prediction[group["bins"][0]], group["pred"], atol=1e-14)
@@ -180,9 +180,8 @@ def test_invariants(vector):
         level = np.unique(rng.multinomial(12, rng.dirichlet(np.ones(4)), size=60), axis=0)
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
-        cells = HeavyCells(level, labels, rounded(level, 12))
         rule = Rule(12, 1e-3, 5000.0, vector=vector, shrink=5.0 * vector)
-        found = calibrate_cells(cells, rule, Watched(labels))
+        found = calibrate_cells(level, labels, rounded(level, 12), rule, Watched(labels))
         assert found.converged and found.n_merges <= len(level) - 1
         alive = np.unique(found.group)
         keys = {levels(found.prediction[g], 12).tobytes() for g in alive if found.touched[g]}
