@@ -31,8 +31,8 @@ from ..recalibrators import (
     fit_recalibrator,
     make_folds,
     predict_proba_aligned,
+    read_group_columns,
     resolve_recalibrator,
-    table_columns,
 )
 from ._intervals import mean_law, uncertainty_law
 from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
@@ -139,7 +139,7 @@ def feature_columns(features: object, predictions: "Predictions") -> dict[Any, A
     Rows of weight 0, which predictions do not hold, are left out.
     """
     check_indexes(features, first=predictions.index)
-    columns = table_columns(features, predictions.n_given, "features")
+    columns = read_group_columns(features, predictions.n_given, "features")
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"

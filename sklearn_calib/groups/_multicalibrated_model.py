@@ -26,7 +26,7 @@ from ..recalibrators import (
     BoosterOptions,
     MulticalibratedScores,
     check_cv_pairs,
-    table_columns,
+    read_group_columns,
 )
 
 
@@ -300,7 +300,7 @@ def _is_all(groups):
 def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     """Take the columns of the groups from the features."""
     if callable(groups):
-        return table_columns(groups(X), n_rows)
+        return read_group_columns(groups(X), n_rows)
     if _is_all(groups):
         if sparse.issparse(X):
             cure = "Pass groups=[...] with positions of the columns that matter"
@@ -310,7 +310,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
                 hint=cure,
                 error=TypeError,
             )
-        return table_columns(X, n_rows)
+        return read_group_columns(X, n_rows)
     # lists are told apart first: numpy raises an error for the size of [[1], [2, 3]]
     is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
     wanted = [groups] if is_one else list(groups)
@@ -329,7 +329,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
             got=known,
             hint="Name columns of the table X, or their positions, or pass a function of X",
         )
-    return table_columns(X[wanted], n_rows)
+    return read_group_columns(X[wanted], n_rows)
 
 
 def _by_position(X, wanted, n_rows):
@@ -342,5 +342,5 @@ def _by_position(X, wanted, n_rows):
             expected=f"positions below {number} as groups, the columns of X", got=got, hint=cure
         )
     picked = safe_indexing(X, wanted, axis=1)
-    found = table_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows)
+    found = read_group_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows)
     return found if hasattr(X, "columns") else dict(zip(wanted, found.values(), strict=True))

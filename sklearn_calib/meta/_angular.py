@@ -199,7 +199,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 "link_intercept": None if new.link_intercept == "auto" else new.link_intercept,
             }
             labels = context.classes[context.y_encoded]
-            if new._negative(context):
+            if new._has_negative_sign(context):
                 if angle.cos_theta is None:
                     likely = angular_recalibrator(angle, labels, context.classes, link)
                     angle = replace(angle, cos_theta=likely.cos_theta_)
@@ -226,8 +226,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _negative(self, context):
-        """Whether scores and labels of rows left out have a negative covariance (equation 12)."""
+    def _has_negative_sign(self, context):
+        """Return whether scores and labels of rows left out have a negative covariance (eq. 12)."""
         if self.sign == "positive":
             return False
         split = (

@@ -46,11 +46,11 @@ class CalibratedPair(NamedTuple):
 def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
     """Return a condition for `available_if`."""
 
-    def holds(model):
+    def has_method(model):
         pairs = getattr(model, "calibrated_pairs_", ())
         return bool(pairs) and all(hasattr(pair.recalibrator, method) for pair in pairs)
 
-    return holds
+    return has_method
 
 
 def threshold_labels(proba: FloatArray | list[FloatArray]) -> IntArray:

@@ -336,7 +336,7 @@ class CalibratedModel(CalibratedClassifier):
             with report_task(tasks[-1], self, None, context.X, context.y_encoded):
                 estimator, columns = context.fit_estimator(context.all_rows)
                 held_out = context.stack_folds([fold for _, fold in fits])
-                return [_recalibrate(context, estimator, columns, held_out)]
+                return [_recalibrate_scores(context, estimator, columns, held_out)]
 
     def _can_fit_each(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
@@ -384,15 +384,15 @@ def _fit_fold(context, train, test, ensemble, task, model):
         held_out = context.score_test_rows(estimator, columns, train, test)
         if not ensemble:
             return None, held_out
-        return _recalibrate(context, estimator, columns, held_out)
+        return _recalibrate_scores(context, estimator, columns, held_out)
 
 
 def _fit_to_frozen(context):
     """Return the estimator as it is with a recalibrator of its scores."""
-    estimator, columns = context.estimator, context.all_columns
-    scores = context.compute_scores(estimator, columns, context.X)
+    columns = context.all_columns
+    scores = context.compute_scores(context.estimator, columns, context.X)
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
-    return _recalibrate(context, estimator, columns, held_out)
+    return _recalibrate_scores(context, context.estimator, columns, held_out)
 
 
 def _fit_by_leave_one_out(context):
@@ -406,10 +406,10 @@ def _fit_by_leave_one_out(context):
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
     scores = place_columns(scores, columns, len(context.classes))
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
-    return _recalibrate(context, estimator, columns, held_out)
+    return _recalibrate_scores(context, estimator, columns, held_out)
 
 
-def _recalibrate(context, estimator, columns, held_out):
+def _recalibrate_scores(context, estimator, columns, held_out):
     """Return the pair of a classifier and a recalibrator fitted to scores, and the scores."""
     recalibrator = context.fit_recalibrator(held_out)
     return CalibratedPair(estimator, recalibrator, columns), held_out

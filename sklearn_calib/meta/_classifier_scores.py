@@ -1,4 +1,4 @@
-"""What a fitted classifier says of its rows, validated: logits where it has them."""
+"""Validated scores of fitted classifiers: logits if they have them."""
 
 from functools import wraps
 from inspect import signature
@@ -26,7 +26,7 @@ def count_rows(X: Features) -> int:
 def compute_classifier_scores(
     estimator: Estimator, X: Features, response_method: str
 ) -> FloatArray:
-    """Canonical scores of a fitted classifier, one column for each of its own classes.
+    """Return canonical scores of a fitted classifier, a column for each of its own classes.
 
     "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
     float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else ``predict_proba``.
@@ -41,7 +41,7 @@ def compute_classifier_scores(
         _check_not_pairs(estimator, logits, n_classes)
         return read_proba(logits, kind="logits", n_classes=n_classes)
     check_method(estimator, response_method)
-    proba = _without_rounding(estimator.predict_proba(X))
+    proba = _remove_rounding(estimator.predict_proba(X))
     return read_proba(proba, n_classes=n_classes)
 
 
@@ -60,8 +60,8 @@ def _check_not_pairs(estimator, logits, n_classes):
         )
 
 
-def _without_rounding(proba):
-    """Rows divided by their sums where these are off by rounding to two digits or float16."""
+def _remove_rounding(proba):
+    """Divide rows by their sums if these are off by rounding to two digits or float16."""
     if np.ndim(proba) != 2 or np.shape(proba)[1] < 2:
         return proba
     table = np.asarray(proba)
@@ -74,7 +74,7 @@ def _without_rounding(proba):
 def compute_aligned_scores(
     estimator: Estimator, columns: IntArray, n_classes: int, X: Features, response_method: str
 ) -> FloatArray:
-    """`compute_classifier_scores` in `n_classes` columns; those of the estimator go to `columns`.
+    """Return `compute_classifier_scores` in `n_classes` columns, the estimator's at `columns`.
 
     A class that the estimator has not seen gets probability 0.
     """
@@ -85,7 +85,7 @@ def compute_aligned_scores(
 
 
 def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
-    """Whether an estimator, or the end of a pipeline, comes from XGBoost or LightGBM."""
+    """Return whether an estimator, or the end of a pipeline, is of XGBoost or LightGBM."""
     if isinstance(estimator, FrozenEstimator):
         return is_boosted(estimator.estimator, package)
     if isinstance(estimator, Pipeline):
@@ -95,7 +95,7 @@ def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
 
 
 def check_method(estimator: Estimator, response_method: str) -> None:
-    """Refuse an estimator that gives no logits, and not the probabilities that are left to ask."""
+    """Raise TypeError if an estimator gives neither logits nor the wanted probabilities."""
     if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
         asked = "predict_proba" if response_method == "auto" else response_method
         raise invalid_input(
@@ -122,7 +122,7 @@ _HERE = {
 
 
 def suggest_argument_names(cls: Class) -> Class:
-    """A class whose error for an unknown argument names the one that is meant."""
+    """Make the error for an unknown argument of a class name the one that is meant."""
     init = vars(cls)["__init__"]
     known = [*signature(cls).parameters]
 
@@ -133,7 +133,7 @@ def suggest_argument_names(cls: Class) -> Class:
                 raise invalid_input(
                     expected=f"arguments among {', '.join(known)}",
                     got=f"{name}={value!r}",
-                    hint=_cure(name, value, known),
+                    hint=_suggest_argument(name, value, known),
                     error=TypeError,
                 )
         init(self, *args, **kwargs)
@@ -142,7 +142,7 @@ def suggest_argument_names(cls: Class) -> Class:
     return cls
 
 
-def _cure(name, value, known):
+def _suggest_argument(name, value, known):
     if name == "method":
         if value in all_recalibrators():
             return f"Write recalibrator={value!r}"
@@ -156,7 +156,7 @@ def _cure(name, value, known):
 
 
 def check_not_prefit(cv: object) -> None:
-    """scikit-learn's former cv="prefit"."""
+    """Raise ValueError for cv="prefit", which scikit-learn had once."""
     if isinstance(cv, str) and cv == "prefit":
         raise invalid_input(
             expected="a fitted model in a FrozenEstimator",

@@ -1,4 +1,4 @@
-"""The rows on which a classifier judges its fit, with labels written as those it is fitted on."""
+"""Rows on which a classifier judges its fit, with labels encoded as those it is fitted on."""
 
 from typing import Any, NamedTuple
 
@@ -25,17 +25,17 @@ _BESIDE = {  # one array for each set of rows
 
 
 class Labelling(NamedTuple):
-    """How the labels of a fit were written: all classes, those it has, and whether as numbers."""
+    """Hold how the labels of a fit were written: all classes, those it has, and if as numbers."""
 
     classes: AnyArray
     present: IntArray  # positions of the fit's classes among all
     coded: bool  # 0 .. number of its classes - 1 instead of the labels
 
 
-def with_own_labels(
+def encode_eval_labels(
     estimator: Estimator, params: dict[str, Any], labelling: Labelling
 ) -> dict[str, Any]:
-    """The parameters of a fit, the labels to be judged on written as those it is fitted on.
+    """Return the parameters of a fit with the evaluation labels encoded as its own.
 
     Rows of a class that this fit misses, though others have it, are left out of the judgement.
 
@@ -47,9 +47,9 @@ def with_own_labels(
     params = dict(params)
     for name in [*params]:
         if params[name] is not None and _own_name(name) == _PAIRS:
-            _code_pairs(estimator, params, name, labelling)
+            _encode_pairs(estimator, params, name, labelling)
         elif params[name] is not None and _own_name(name) in _APART:
-            _code_apart(estimator, params, name, labelling)
+            _encode_separate(estimator, params, name, labelling)
     return params
 
 
@@ -57,7 +57,7 @@ def _own_name(name):
     return name.rpartition("__")[2]
 
 
-def _code_pairs(estimator, params, name, labelling):
+def _encode_pairs(estimator, params, name, labelling):
     given = params[name]
     single = isinstance(given, tuple) and len(given) == 2 and not _is_pair(given[0])
     if single or not isinstance(given, list | tuple):
@@ -71,11 +71,11 @@ def _code_pairs(estimator, params, name, labelling):
                 raise invalid_input(expected=rule, got=type(pair).__name__, hint=cure)
             done.append(pair)
             continue
-        done.append(_coded(estimator, pair, params, name, number, labelling))
+        done.append(_encode_set(estimator, pair, params, name, number, labelling))
     params[name] = done if isinstance(params[name], list | tuple) else done[0]
 
 
-def _code_apart(estimator, params, name, labelling):
+def _encode_separate(estimator, params, name, labelling):
     of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
     labels, features = params[name], params.get(of_features)
     several = isinstance(labels, tuple) and isinstance(features, tuple)
@@ -83,7 +83,7 @@ def _code_apart(estimator, params, name, labelling):
         return  # the learner says what is missing
     pairs = list(zip(features, labels, strict=True)) if several else [(features, labels)]
     done = [
-        _coded(estimator, pair, params, name, number if several else None, labelling)
+        _encode_set(estimator, pair, params, name, number if several else None, labelling)
         for number, pair in enumerate(pairs)
     ]
     features, labels = zip(*done, strict=True)
@@ -94,8 +94,8 @@ def _is_pair(value):
     return isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], str)
 
 
-def _coded(estimator, pair, params, name, number, labelling):
-    """Features and labels of one set; what stands beside loses the same rows."""
+def _encode_set(estimator, pair, params, name, number, labelling):
+    """Return features and labels of one set; drop the same rows of what belongs to it."""
     X, y = pair
     _, codes = read_labels(y, classes=labelling.classes, input_name=name)
     rows = count_rows(X)
@@ -112,14 +112,14 @@ def _coded(estimator, pair, params, name, number, labelling):
         for other in _BESIDE[_own_name(name)]:
             key = name.removesuffix(_own_name(name)) + other
             if params.get(key) is not None:
-                params[key] = _without(params[key], number, kept)
+                params[key] = _drop_rows(params[key], number, kept)
     if labelling.coded or _own_name(name) == "eval_y":  # which LightGBM 4.7 takes as codes
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 
 
-def _without(arrays, number, kept):
-    """The arrays beside the sets, that of one set reduced to some of its rows."""
+def _drop_rows(arrays, number, kept):
+    """Return the arrays that belong to the sets, that of one set reduced to some rows."""
     if number is None or not isinstance(arrays, list | tuple | dict):
         return np.asarray(arrays)[kept]
     values = dict(arrays) if isinstance(arrays, dict) else dict(enumerate(arrays))

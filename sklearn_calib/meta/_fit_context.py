@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -47,12 +47,12 @@ from ..recalibrators import (
     warn_if_harmful,
 )
 from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
-from ._eval_sets import Labelling, with_own_labels
+from ._eval_sets import Labelling, encode_eval_labels
 from ._user_estimators import (
+    add_classes_to_frozen,
     check_clonable,
     check_early_stopping,
     clone_or_raise,
-    frozen_with_classes,
     loses_fit_when_cloned,
 )
 
@@ -76,7 +76,7 @@ class FitContext:
     are the positions, among all classes, of those that a fitted classifier has learned.
     """
 
-    label_kind: ClassVar[str] = "plain"
+    label_kind = "plain"
 
     X: Any
     y_encoded: AnyArray
@@ -227,7 +227,7 @@ class FitContext:
         present, local = np.unique(y, return_inverse=True)
         if params:
             labelling = Labelling(self.classes, present, is_encoded)
-            params = with_own_labels(estimator, params, labelling)
+            params = encode_eval_labels(estimator, params, labelling)
         fit(X, to_namespace_of(local if is_encoded else self.classes[y], X), **params)
         if is_encoded or np.array_equal(estimator.classes_, self.classes[present]):
             return present
@@ -313,7 +313,7 @@ class SoftLabelContext(FitContext):
         classes = None
         if isinstance(estimator, FrozenEstimator):
             k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
-            classes = frozen_with_classes(estimator, lambda: np.arange(k)).classes_
+            classes = add_classes_to_frozen(estimator, lambda: np.arange(k)).classes_
         elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
             raise _missing_weight_support(estimator)
         soft = soft_rows(y, sample_weight, classes, n_rows=count_rows(X), input_name="y")
@@ -374,7 +374,7 @@ def resolve_estimator(model: Any, get_classes: Callable[[], AnyArray]) -> Estima
     """Return the estimator to be cloned, or the frozen one with its classes."""
     estimator = model.estimator
     if isinstance(estimator, FrozenEstimator):
-        return frozen_with_classes(estimator, get_classes)
+        return add_classes_to_frozen(estimator, get_classes)
     if loses_fit_when_cloned(estimator):
         warn_calibration(
             expected="an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",

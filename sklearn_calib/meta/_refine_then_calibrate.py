@@ -50,7 +50,7 @@ from ._search import (
     run_parallel_lazily,
 )
 
-_FEW_ROWS, _FEW_ERRORS = 1000, 10
+_MIN_ROWS, _MIN_ERRORS = 1000, 10
 
 
 @suggest_argument_names
@@ -278,14 +278,14 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                     hint="The criterion is a loss: use nan",
                 )
             get_loss(new.loss, len(context.classes))
-            candidates = new._candidates()
+            candidates = new._list_candidates()
             if isinstance(new.estimator, FrozenEstimator):
                 everything = context.all_rows
                 splits = [(everything, everything)]
             else:
                 splits = context.make_folds(new.cv)
             new.n_splits_ = len(splits)
-            wanted = _checked_stages(new.stages)
+            wanted = _check_stages(new.stages)
             n_fits = len(candidates) * len(splits)
             with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
                 tasks = make_task_contexts(progress, n_fits + 1, "fit")
@@ -299,10 +299,10 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                         for j, split in enumerate(splits)
                     ),
                 )
-                table, winner, failures = new._search(context, candidates, fits, wanted)
-                new._report(table, winner, failures, n_fits)
+                table, winner, failures = new._search_candidates(context, candidates, fits, wanted)
+                new._report_results(table, winner, failures, n_fits)
                 with report_task(tasks[-1], new, None, context.X, context.y_encoded):
-                    new._finish(context, winner)
+                    new._finish_fit(context, winner)
             return self
 
     @property
@@ -339,7 +339,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     # -- the search ---------------------------------------------------------------------------
 
-    def _candidates(self):
+    def _list_candidates(self):
         grid = self.param_grid
         if grid is None and self.n_iter is None:
             return [{}]
@@ -368,8 +368,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
         return candidates
 
-    def _search(self, context, candidates, fits, wanted):
-        """The rows of cv_results_, the best candidate, and the errors of failing fits."""
+    def _search_candidates(self, context, candidates, fits, wanted):
+        """Return the rows of cv_results_, the best candidate, and the errors of failing fits."""
         rows, best, failures = [], None, []
         for number, params in enumerate(candidates):
             folds = list(islice(fits, self.n_splits_))
@@ -380,15 +380,15 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 rows.append((number, params, seconds, None))
                 continue
             staging = None if self.stages is None else staging_of(folds[0].estimator)
-            curve = self._curve(context, folds, staging, wanted)
+            curve = self._compute_curve(context, folds, staging, wanted)
             rows.append((number, params, seconds, curve))
             position = curve.best(self.selection)
             criterion = curve.criterion[position]
             if best is None or criterion < best.criterion:
-                best = _Winner(number, params, criterion, position, curve, folds, staging)
+                best = _BestCandidate(number, params, criterion, position, curve, folds, staging)
         return rows, best, failures
 
-    def _curve(self, context, folds, staging, wanted):
+    def _compute_curve(self, context, folds, staging, wanted):
         counts = [1 if staging is None else staging.n_stages(fold.estimator) for fold in folds]
         stages = np.arange(1, max(counts) + 1) if wanted is None else wanted
         if staging is None and wanted is not None:
@@ -430,7 +430,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         risk = np.where(np.isnan(risks), curve.risk, risks)
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
-    def _report(self, table, winner, failures, n_fits):
+    def _report_results(self, table, winner, failures, n_fits):
         if failures:
             failed = f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
             debug = "Candidates with a failing fit are not chosen. Debug with error_score='raise'"
@@ -448,7 +448,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         staged = winner.staging is not None
         self.best_stage_ = int(winner.curve.stage[winner.position]) if staged else None
 
-    def _finish(self, context, winner):
+    def _finish_fit(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
         stage, staging = self.best_stage_, winner.staging
         folds = [fold.truncate(staging, stage) for fold in winner.folds]
@@ -477,7 +477,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self._copy_feature_names(kept[0][0] if kept else folds[0].estimator)
 
 
-class _Winner(NamedTuple):
+class _BestCandidate(NamedTuple):
     """The best candidate so far."""
 
     number: int
@@ -489,8 +489,8 @@ class _Winner(NamedTuple):
     staging: Any
 
 
-def _checked_stages(stages):
-    """The stages that are asked for by their numbers, or None."""
+def _check_stages(stages):
+    """Return the stages that are asked for by their numbers, or None."""
     if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)
@@ -505,10 +505,10 @@ def _checked_stages(stages):
 
 def _warn_if_few(scores, codes):
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
-    if len(codes) >= _FEW_ROWS and errors >= _FEW_ERRORS:
+    if len(codes) >= _MIN_ROWS and errors >= _MIN_ERRORS:
         return
     warn_calibration(
-        expected=f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
+        expected=f"at least {_MIN_ROWS} validation rows and {_MIN_ERRORS} validation errors",
         got=f"{len(codes)} rows and {errors} errors",
         hint=(
             "On fewer the choice is mostly chance, and stopping by the log loss did "

@@ -16,7 +16,7 @@ from ._classifier_scores import is_boosted
 
 
 class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
-    """A fitted model without ``classes_``, with the classes that the labels tell.
+    """A fitted model without ``classes_``, with the classes of the labels.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def _is_torch_module(model):
     return "torch" in packages
 
 
-def frozen_with_classes(
+def add_classes_to_frozen(
     estimator: Estimator, classes_of_labels: Callable[[], AnyArray]
 ) -> Estimator:
-    """A FrozenEstimator that knows its classes; they come from the labels if need be."""
+    """Return a FrozenEstimator with its classes, which come from the labels if need be."""
     inner = estimator.estimator
     of_scikit_learn = hasattr(inner, "__sklearn_tags__")
     if of_scikit_learn:
@@ -124,7 +124,7 @@ _OUTLIERS = (
 def check_gives_proba(
     model: Any, call: str, rule: str = "a fitted classifier with predict_proba"
 ) -> None:
-    """Say what to write for a model without ``predict_proba``.
+    """Raise an error that says what to write for a model without ``predict_proba``.
 
     `call` is what takes its probabilities instead, ``{}`` standing for them.
     """
@@ -153,7 +153,7 @@ def check_gives_proba(
 
 
 def check_clonable(estimator: object) -> None:
-    """Say what to write for models without FrozenEstimator that cannot be fitted again here."""
+    """Raise TypeError for models without FrozenEstimator that cannot be fitted again here."""
     if isinstance(estimator, type | FrozenEstimator):
         return
     ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
@@ -181,7 +181,7 @@ def check_clonable(estimator: object) -> None:
 
 
 def clone_or_raise(estimator: Estimator) -> Estimator:
-    """An unfitted clone, or an error that says what to do without."""
+    """Return an unfitted clone, or raise an error that says what to do without."""
     try:
         return clone_by_value(estimator)
     except RuntimeError as error:
@@ -193,7 +193,7 @@ def clone_or_raise(estimator: Estimator) -> Estimator:
 
 
 def loses_fit_when_cloned(estimator: Estimator) -> bool:
-    """Whether the estimator is fitted, and a clone of it is not."""
+    """Return whether the estimator is fitted and a clone of it is not."""
     return _knows_classes(estimator) and not _knows_classes(clone_or_raise(estimator))
 
 
@@ -203,7 +203,7 @@ def _knows_classes(model):
 
 
 def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> None:
-    """XGBoost and LightGBM stop early only if they are given rows to be judged on."""
+    """Raise ValueError if XGBoost or LightGBM is to stop early without rows to be judged on."""
     learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not is_boosted(learner) or isinstance(learner, FrozenEstimator):
         return

@@ -10,12 +10,12 @@ from .._typing import RecalibratorLike as _RecalibratorLike
 from ..exceptions import invalid_input as _invalid_input
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
-from ._any_recalibrator import fit_arguments as fit_arguments
 from ._any_recalibrator import fit_clone as fit_clone
 from ._any_recalibrator import fit_recalibrator as fit_recalibrator
 from ._any_recalibrator import fit_validated as fit_validated
 from ._any_recalibrator import predict_proba_aligned as predict_proba_aligned
 from ._any_recalibrator import resolve_recalibrator as resolve_recalibrator
+from ._any_recalibrator import select_fit_arguments as select_fit_arguments
 from ._any_recalibrator import suggest_method_name as suggest_method_name
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
@@ -37,7 +37,7 @@ from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTempera
 from ._fitted_maps import get_map as get_map
 from ._group_columns import encode_groups as encode_groups
 from ._group_columns import is_missing_value as is_missing_value
-from ._group_columns import table_columns as table_columns
+from ._group_columns import read_group_columns as read_group_columns
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._harm_checks import find_duplicate_groups as find_duplicate_groups
 from ._harm_checks import warn_if_harmful as warn_if_harmful

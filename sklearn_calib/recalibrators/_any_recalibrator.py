@@ -64,8 +64,8 @@ def resolve_recalibrator(
 def fit_recalibrator(
     recalibrator: Estimator, proba: FloatArray, y: ArrayLike, **arguments: Any
 ) -> Estimator:
-    """Fit any recalibrator in place on scores and labels, with `fit_arguments`."""
-    return recalibrator.fit(proba, y, **fit_arguments(recalibrator, **arguments))
+    """Fit any recalibrator in place on scores and labels, with `select_fit_arguments`."""
+    return recalibrator.fit(proba, y, **select_fit_arguments(recalibrator, **arguments))
 
 
 def fit_validated(
@@ -99,7 +99,7 @@ def fit_validated(
     """
     if metadata or not _can_skip_validation(type(recalibrator)):
         y = classes[y_encoded] if ordered_labels is None else ordered_labels
-        arguments = fit_arguments(
+        arguments = select_fit_arguments(
             recalibrator, classes=classes, sample_weight=sample_weight, groups=groups, **metadata
         )
         return recalibrator.fit(proba, y, **arguments)
@@ -130,7 +130,7 @@ def fit_clone(
     )
 
 
-def fit_arguments(
+def select_fit_arguments(
     recalibrator: Estimator,
     *,
     classes: ArrayLike | None,
@@ -146,8 +146,8 @@ def fit_arguments(
     known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     known = {name: value for name, value in known.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
-        return _accepted(recalibrator, known) | metadata
-    accepted = {step: _accepted(part, known) for step, part in recalibrator.steps}
+        return _select_accepted(recalibrator, known) | metadata
+    accepted = {step: _select_accepted(part, known) for step, part in recalibrator.steps}
     if not routing_enabled():
         of_steps = {
             f"{step}__{name}": value for step in accepted for name, value in accepted[step].items()
@@ -159,7 +159,7 @@ def fit_arguments(
     return known | metadata
 
 
-def _accepted(estimator, params):
+def _select_accepted(estimator, params):
     """Return the parameters that an estimator's fit names."""
     names = signature(estimator.fit).parameters if hasattr(estimator, "fit") else ()
     return {name: value for name, value in params.items() if name in names}
@@ -177,12 +177,12 @@ def predict_proba_aligned(
 
 def suggest_method_name(name: str, names: Collection[str], prefix: str = "") -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""
-    plain = _plain(str(name))
-    same = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
+    plain = _normalize_name(str(name))
+    same = {_normalize_name(other): found for other, found in ELSEWHERE.items()}.get(plain)
     if same and same[0] in names:
         return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
     return suggest_name(name, names, "", prefix) or None
 
 
-def _plain(name):
+def _normalize_name(name):
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -450,22 +450,22 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self.capabilities.takes_logarithm:
             self.floor_ = estimate_floor(proba)
             proba = clip_to_floor(proba, self.floor_)
-        completed = proba, y_encoded, weight
+        learned, labels, masses = proba, y_encoded, weight
         absent = np.flatnonzero(np.bincount(y_encoded, minlength=len(self.classes_)) == 0)
         # a mean that the caller gives says how frequent each class is, in place of labels
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
-                completed = complete_with_absent(proba, y_encoded, weight, absent)
+                learned, labels, masses = complete_with_absent(proba, y_encoded, weight, absent)
         with limit_blas_threads(*proba.shape):
             if proba.shape[1] > 2 and self.capabilities.multiclass != "native":
-                self._fit_one_vs_rest(*completed)
+                self._fit_one_vs_rest(learned, labels, masses)
                 return
             if self._is_increasing():
                 correlation = self._find_decreasing_correlation(proba, y_encoded, weight)
                 if correlation is not None:
                     warn_decreasing_scores(self, {"": correlation})
-            self._fit(*completed)
+            self._fit(learned, labels, masses)
 
     def __getstate__(self) -> Any:
         """Return the state without what follows from it."""
@@ -518,7 +518,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self._map_with_floor()
 
     def _make_snapshot(self):
-        """This object as it is now, whatever another thread fits it to meanwhile."""
+        """Return this object as it is now, whatever another thread fits it to meanwhile."""
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._shrunk_lines import shrunk_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
-from ._group_columns import MOST_BINS, Coding, bins_of_values, value_edges
+from ._group_columns import MOST_BINS, ColumnBinner, assign_bins, compute_bin_edges
 
 FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
 STEP = 10  # trees, after which the folds are judged
@@ -109,11 +109,11 @@ class _Track:
         self.rows, self.margin = rows, rows.margin
         self.raised = rows.margin  # that before the round, and its trees
         self.codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
-        coding.codes(rows.columns, self.codes)
+        coding.write_bins(rows.columns, self.codes)
 
     def begin(self, edges):
         self.raised = self.margin
-        bins_of_values(self.margin, edges, self.codes[:, -1])
+        assign_bins(self.margin, edges, self.codes[:, -1])
 
     def follow(self, one, block):
         from .._kernels._offset_trees import add_trees
@@ -127,7 +127,7 @@ class Correction:
 
     def __init__(self, rows: BoosterRows, n_bins: int) -> None:
         residual = rows.weight * (rows.target - expit(rows.margin))
-        self.coding = Coding(rows.columns, residual, rows.weight, n_bins)
+        self.coding = ColumnBinner(rows.columns, residual, rows.weight, n_bins)
         self.rounds: list[Round] = []
         self.gains: list[FloatArray] = []  # of each column, one array for each step
 
@@ -144,7 +144,9 @@ class Correction:
         s, rows = options, track.rows
         n_steps, n_trees = s._steps()
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
-            edges = value_edges(track.margin, rows.weight, s.n_bins) if s.use_score else np.empty(0)
+            edges = np.empty(0)
+            if s.use_score:
+                edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
             self.rounds.append(Round(edges, [], []))
             for one in (track, *followers):
                 one.begin(edges)

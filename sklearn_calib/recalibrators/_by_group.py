@@ -14,7 +14,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
 from ._base import FitInput, combine_one_vs_rest, validate_fit_input, validate_params
-from ._group_columns import table_columns
+from ._group_columns import read_group_columns
 
 
 class ByGroup(ClassifierMixin, BaseEstimator):
@@ -72,7 +72,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             rows = validate_fit_input(X, y, sample_weight, classes, soft_labels=soft_labels)
             check_indexes(y, X, groups)
             n_rows = np.shape(y)[0]
-            columns = table_columns(groups, n_rows)
+            columns = read_group_columns(groups, n_rows)
             new.classes_ = classes = rows.classes
             new.group_names_ = list(columns)
             rows = rows._replace(
@@ -125,7 +125,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         check_indexes(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
-        columns = table_columns(groups, len(proba))
+        columns = read_group_columns(groups, len(proba))
         if len(self.classes_) == 2:
             return self._predict(proba, columns)
         return combine_one_vs_rest(

@@ -10,12 +10,12 @@ from .._validation import rows_per_weight
 from ._near_isotonic import OnLogOdds
 from ._penalty_paths import (
     MAX_PENALTIES,
-    bic_price,
-    loss_of_groups,
-    model_weights,
-    pooled,
-    run_starts,
-    thinned,
+    compute_bic_penalty,
+    compute_group_losses,
+    compute_model_weights,
+    find_run_starts,
+    pool_log_odds,
+    thin_values,
 )
 
 
@@ -89,15 +89,15 @@ class ENIR(OnLogOdds):
         from .._kernels._range_sums import RangeSums
 
         rows = rows_per_weight(weight)
-        self.log_odds_, mass, share = pooled(proba, codes, weight)
+        self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         mass = mass * rows
         path, scores = Path(share, mass), RangeSums(mass * self.knots_)
-        lams = thinned(np.append(0.0, breakpoints(path.merges)), MAX_PENALTIES)
-        price = 2.0 if self.criterion == "aic" else bic_price(mass.sum())
+        lams = thin_values(np.append(0.0, breakpoints(path.merges)), MAX_PENALTIES)
+        price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
-            starts, value = run_starts(path, lam, 6)
-            loss, total, ones = loss_of_groups(starts, value, path)
+            starts, value = find_run_starts(path, lam, 6)
+            loss, total, ones = compute_group_losses(starts, value, path)
             [score] = scores.of_runs(starts)
             g = 1 - np.abs(ones - score) / total
             shrunk = (value * total + score / total * g) / (total + g)
@@ -105,7 +105,7 @@ class ENIR(OnLogOdds):
         possible = [model for model in models if np.isfinite(model[1])] or models[-1:]
         self.penalties_ = np.array([model[0] for model in possible]) / rows
         criterion = np.array([model[1] for model in possible])
-        self.weights_ = model_weights(np.where(np.isfinite(criterion), criterion, 0.0))
+        self.weights_ = compute_model_weights(np.where(np.isfinite(criterion), criterion, 0.0))
         steps = np.zeros(path.n)
         for weight_of_model, (*_, starts, value) in zip(self.weights_, possible, strict=True):
             steps[starts] += weight_of_model * np.diff(value, prepend=0.0)

@@ -17,14 +17,14 @@ SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
 MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
 
 
-def table_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any, AnyArray]:
+def read_group_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any, AnyArray]:
     """Return the columns of a table by name, as arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
     or a list of boolean masks. Columns of an array are numbered.
     """
     with add_error_context(what):
-        found = _columns(groups, what)
+        found = _read_columns(groups, what)
     if not found:
         raise invalid_input(
             expected=f"at least one column of {what}", got="none", hint="Name or pass one"
@@ -39,7 +39,7 @@ def table_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any
     return found
 
 
-def _columns(groups, what):
+def _read_columns(groups, what):
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         cure = f"Pass {what}=, a table of columns, or one column"
@@ -52,7 +52,7 @@ def _columns(groups, what):
         raise invalid_input(
             expected="different names of columns", got=f"{quoted(twice)} twice", hint="Rename them"
         )
-    return {name: _plain(column, name) for name, column in pairs}
+    return {name: _read_column(column, name) for name, column in pairs}
 
 
 def _is_mask(value):
@@ -60,7 +60,7 @@ def _is_mask(value):
     return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
-def _plain(column, name):
+def _read_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
@@ -85,13 +85,13 @@ def _plain(column, name):
             hint="Pass text or numbers",
             error=TypeError,
         )
-    numbers = all(issubclass(kind, _NUMBER) or is_none(kind) for kind in kinds)
+    numbers = all(issubclass(kind, _NUMBER) or is_missing_type(kind) for kind in kinds)
     if numbers and not named and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
     return values
 
 
-def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
+def select_columns(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
     """Return the columns of a fit in its order; a missing one is an error."""
     if missing := [name for name in names if name not in columns]:
         raise invalid_input(
@@ -102,7 +102,7 @@ def picked(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyArray]:
     return [columns[name] for name in names]
 
 
-def is_none(kind: type) -> bool:
+def is_missing_type(kind: type) -> bool:
     """Return whether a type is that of a missing value."""
     return kind.__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
@@ -134,7 +134,7 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
     return np.unique(values, return_inverse=True)[1].ravel()
 
 
-class Vocabulary(NamedTuple):
+class ColumnSchema(NamedTuple):
     """The columns that a fit has seen.
 
     `categories` has for each column the places of its categories, or None for numbers.
@@ -144,7 +144,7 @@ class Vocabulary(NamedTuple):
     categories: list[dict[Any, int] | None]
 
     @classmethod
-    def of(cls, columns: dict[Any, AnyArray]) -> "Vocabulary":
+    def learn(cls, columns: dict[Any, AnyArray]) -> "ColumnSchema":
         """Learn the categories, in the order in which they come."""
         categories: list[dict[Any, int] | None] = []
         for column in columns.values():
@@ -153,12 +153,12 @@ class Vocabulary(NamedTuple):
             categories.append(places if column.dtype == object else None)
         return cls(list(columns), categories)
 
-    def read(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
+    def encode(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
         """Encode the same columns of other rows; -1 marks missing or new categories."""
-        triples = zip(picked(columns, self.names), self.names, self.categories, strict=True)
+        triples = zip(select_columns(columns, self.names), self.names, self.categories, strict=True)
         return [
-            _numbers(column, name) if known is None
-            else _places(column, known, name)
+            _read_numbers(column, name) if known is None
+            else _encode_categories(column, known, name)
             for column, name, known in triples
         ]  # fmt: skip
 
@@ -168,10 +168,10 @@ def is_missing_value(value: object) -> bool:
 
     An infinite number is not.
     """
-    return is_none(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
+    return is_missing_type(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
 
 
-def _numbers(column, name):
+def _read_numbers(column, name):
     if column.dtype == object:
         if texts := [v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)]:
             got = f"{texts[0]!r} in column {quoted(name)}"
@@ -182,7 +182,7 @@ def _numbers(column, name):
     return np.clip(column, -1e300, 1e300)  # so that the middle of two is finite
 
 
-def _places(column, known, name):
+def _encode_categories(column, known, name):
     values = column.tolist()
     kinds = {isinstance(key, _NUMBER) for key in known}
     for value in dict.fromkeys(values):
@@ -195,7 +195,7 @@ def _places(column, known, name):
     return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
 
 
-class Coding:
+class ColumnBinner:
     """Bins of one byte for columns, learned on the training rows of one fit.
 
     Numbers: at most `n_bins` bins of equal weight, one for each value where these are few.
@@ -207,22 +207,22 @@ class Coding:
         self, columns: list[AnyArray], residual: FloatArray, weight: FloatArray, n_bins: int
     ) -> None:
         self.maps = [
-            value_edges(c, weight, n_bins) if c.dtype.kind == "f"
-            else _bins_of_categories(c, residual, weight)
+            compute_bin_edges(c, weight, n_bins) if c.dtype.kind == "f"
+            else _assign_category_bins(c, residual, weight)
             for c in columns
         ]  # fmt: skip
         self.unordered = [c.dtype.kind != "f" for c in columns]
 
-    def codes(self, columns: list[AnyArray], out: AnyArray) -> None:
+    def write_bins(self, columns: list[AnyArray], out: AnyArray) -> None:
         """Write the bins of the rows into the first columns of a uint8 array."""
         for j, (values, learned) in enumerate(zip(columns, self.maps, strict=True)):
             if values.dtype.kind == "f":
-                bins_of_values(values, learned, out[:, j])
+                assign_bins(values, learned, out[:, j])
             else:
                 out[:, j] = learned[np.where(values < len(learned) - 1, values, -1)]
 
 
-def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
+def compute_bin_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
     """Return inner edges of at most `n_bins` bins of about equal weight."""
     known = ~np.isnan(values)
     different, place = np.unique(values[known], return_inverse=True)
@@ -236,13 +236,13 @@ def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArr
     return 0.5 * (different[at] + different[at + 1])
 
 
-def bins_of_values(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
+def assign_bins(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
     """Write 1 + the number of edges below each value; 0 for NaN."""
     out[:] = np.searchsorted(edges, values) + 1
     out[np.isnan(values)] = 0
 
 
-def _bins_of_categories(places: IntArray, residual, weight):
+def _assign_category_bins(places: IntArray, residual, weight):
     """Return the bin of each category, and 0 after the last."""
     known = places >= 0
     size = int(places.max(initial=-1)) + 1

@@ -17,7 +17,7 @@ from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import FitInput
 from ._booster import weighted_deviation
 from ._by_group import ByGroup
-from ._group_columns import Vocabulary, is_missing_value, picked
+from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
 
 MANY_GROUPS = 1000
@@ -153,7 +153,7 @@ class GroupRecalibration(ByGroup):
         )
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
-        self._kinds = Vocabulary.of(data.group_columns)
+        self._schema = ColumnSchema.learn(data.group_columns)
         keys = _keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_order)
         self._places = {key: place for place, key in enumerate(self.groups_)}
@@ -182,8 +182,8 @@ class GroupRecalibration(ByGroup):
         )
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
-        self._kinds.read(columns)  # refuses numbers as text, which would be new groups
-        group = self._group(_keys(picked(columns, self.group_names_)))
+        self._schema.encode(columns)  # refuses numbers as text, which would be new groups
+        group = self._group(_keys(select_columns(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._score(self._base(proba))

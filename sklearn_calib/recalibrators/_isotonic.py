@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from .. import maps
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import pooled
+from ._penalty_paths import pool_log_odds
 
 
 class IsotonicCalibration(Recalibrator):
@@ -90,7 +90,7 @@ class IsotonicCalibration(Recalibrator):
         self.centred = centred
 
     def _fit(self, proba, codes, weight):
-        knots, mass, share = pooled(proba, codes, weight)
+        knots, mass, share = pool_log_odds(proba, codes, weight)
         values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         if self.centred:
             knots, values = _centred(knots, values, mass)

@@ -16,7 +16,7 @@ from ._base import FitInput
 from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
 from ._by_group import ByGroup
 from ._cross_fitting import check_cv_pairs, make_folds
-from ._group_columns import Vocabulary
+from ._group_columns import ColumnSchema
 from ._harm_checks import warn_repeated_rows
 
 MOST_COLUMNS = 1000
@@ -158,11 +158,11 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         _check_number(data)
         self._turned = _is_turned(data)
         data = data._replace(proba=self._seen(data.proba), y_encoded=data.y_encoded ^ self._turned)
-        self._vocabulary = Vocabulary.of(data.group_columns)
+        self._schema = ColumnSchema.learn(data.group_columns)
         self.floor_ = estimate_floor(data.proba)
         rows = BoosterRows(
             self._margin(data.proba),
-            self._vocabulary.read(data.group_columns),
+            self._schema.encode(data.group_columns),
             data.y_encoded.astype(float),
             data.weight,
         )
@@ -175,11 +175,11 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         n_steps, n_trees = self._steps()
         self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
         gains = np.sum([one.gains for one in self._corrections], axis=(0, 1)) if best else []
-        names = [*self._vocabulary.names, SCORE]
+        names = [*self._schema.names, SCORE]
         self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
-        columns_read = self._vocabulary.read(columns)
+        columns_read = self._schema.encode(columns)
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)

@@ -199,17 +199,17 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_labels), or list of ndarray of shape (n_samples, 2)
         """
         scores = self._check_predict(X)
-        return scores.in_form(self._recalibrated(scores))
+        return scores.in_form(self._recalibrate_pairs(scores))
 
     def transform(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
         """Transform as `predict_proba` does."""
         scores = self._check_predict(X)
-        return scores.in_form(self._recalibrated(scores))
+        return scores.in_form(self._recalibrate_pairs(scores))
 
     def predict(self, X: ArrayLike | list[Any]) -> AnyArray:
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""
         scores = self._check_predict(X)
-        pairs = self._recalibrated(scores)
+        pairs = self._recalibrate_pairs(scores)
         return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(np.intp)
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
@@ -230,15 +230,15 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _fit_each(self, data, method):
         self.recalibrators_, lost = [], []
         for label in range(len(data.pairs)):
-            fitted = data.fitted(method, [label])
+            fitted = data.fit_method(method, [label])
             if fitted is None:
                 lost.append(data.names[label])
-                fitted = data.identity(label)
+                fitted = data.fit_identity(label)
             self.recalibrators_.append(fitted)
         if lost:
             warn_calibration(
                 expected="rows with the label and rows without it, for each label",
-                got=f"one kind or none for {_listed(lost)}",
+                got=f"one kind or none for {_join_names(lost)}",
                 hint=(
                     "The probabilities of these labels stay as they are; pooling='shrink' "
                     "learns from the other labels"
@@ -247,7 +247,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _fit_all(self, data, method):
-        self.pooled_ = data.fitted(method, range(len(data.pairs)))
+        self.pooled_ = data.fit_method(method, range(len(data.pairs)))
         if self.pooled_ is None:
             warn_calibration(
                 expected="some label that is 0 in some rows and 1 in others",
@@ -255,13 +255,13 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 hint="All probabilities stay as they are",
                 estimator=self,
             )
-            self.pooled_ = data.identity(0)
+            self.pooled_ = data.fit_identity(0)
         self.recalibrators_ = [self.pooled_] * len(data.pairs)
-        unknown = [data.names[i] for i in range(len(data.pairs)) if not len(data.rows(i))]
+        unknown = [data.names[i] for i in range(len(data.pairs)) if not len(data.find_rows(i))]
         if unknown:
             warn_calibration(
                 expected="a row whose label is known, for each label",
-                got=f"none for {_listed(unknown)}",
+                got=f"none for {_join_names(unknown)}",
                 hint="The map of all labels together is used for these",
                 estimator=self,
             )
@@ -277,16 +277,16 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self._fit_each(data, method)
         else:
             fit = fit_shrunken(
-                data.labels(self.pooled_),
+                data.make_label_columns(self.pooled_),
                 [self.pooled_.intercept_, self.pooled_.slope_],
                 PENALTIES if tau == "auto" else [float(tau)],
             )
             self.shrinkage_ = fit.penalty
             if tau == "auto":
                 self.leave_one_out_ = fit.loo
-            self.recalibrators_ = [self._line(*line) for line in fit.lines.tolist()]
+            self.recalibrators_ = [self._make_line(*line) for line in fit.lines.tolist()]
 
-    def _line(self, intercept, slope):
+    def _make_line(self, intercept, slope):
         """Copy the pooled map with another line."""
         line = clone(self.pooled_)
         for name in ("classes_", "n_features_in_", "floor_"):
@@ -319,7 +319,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             check_feature_names(self, X, reset=False)
         return scores.matched(X, vars(self).get("_names"), fitted)
 
-    def _recalibrated(self, scores):
+    def _recalibrate_pairs(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)
         return [predict_proba_aligned(part, pair, BOTH) for part, pair in parts]
 
@@ -332,14 +332,14 @@ class _MultilabelInput(NamedTuple):
     weight: FloatArray
     names: list[object]
 
-    def rows(self, label):
+    def find_rows(self, label):
         """Return the rows that count for a label."""
         known = known_rows(self.table, label)
         return known[self.weight[known] > 0]
 
-    def fitted(self, method, chosen):
+    def fit_method(self, method, chosen):
         """Return a copy of a method fitted to some labels together; None if all rows agree."""
-        kept = [(label, self.rows(label)) for label in chosen]
+        kept = [(label, self.find_rows(label)) for label in chosen]
         hit = np.concatenate([self.table[rows, label] for label, rows in kept]).astype(np.intp)
         if len(np.unique(hit)) < 2:
             return None
@@ -351,12 +351,12 @@ class _MultilabelInput(NamedTuple):
             sample_weight=np.concatenate([self.weight[rows] for _, rows in kept]),
         )
 
-    def identity(self, label):
+    def fit_identity(self, label):
         pair = self.pairs[label]
         with ignore_calibration_warnings():  # it learns nothing
             return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
 
-    def labels(self, platt):
+    def make_label_columns(self, platt):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         known = ~np.isnan(self.table)
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
@@ -384,6 +384,6 @@ def fit_validated_labels(
     return recalibrator.fit(pairs, table, **params)
 
 
-def _listed(names):
+def _join_names(names):
     shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
     return f"label{'s' * (len(names) > 1)} {shown}"

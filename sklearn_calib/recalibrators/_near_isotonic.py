@@ -12,7 +12,14 @@ from .._kernels._binning import compute_log_evidence
 from .._typing import FloatArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
+from ._penalty_paths import (
+    MAX_PENALTIES,
+    compute_bic_penalty,
+    compute_group_losses,
+    find_run_starts,
+    pool_log_odds,
+    thin_values,
+)
 
 
 class OnLogOdds(Recalibrator):
@@ -109,11 +116,11 @@ class NearIsotonicCalibration(OnLogOdds):
         from .._kernels._near_isotonic import Path, breakpoints
 
         rows = rows_per_weight(weight)
-        self.log_odds_, mass, share = pooled(proba, codes, weight)
+        self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         path = Path(share, mass * rows)
         found = breakpoints(path.merges)
         if isinstance(self.penalty, str):
-            tried = thinned(np.append(0.0, found), MAX_PENALTIES)
+            tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
             best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
@@ -124,8 +131,8 @@ class NearIsotonicCalibration(OnLogOdds):
 
     def _cost(self, path, lam):
         bic = self.penalty == "bic"
-        starts, value = run_starts(path, lam, 6 if bic else 12)
-        loss, total, ones = loss_of_groups(starts, value, path)
+        starts, value = find_run_starts(path, lam, 6 if bic else 12)
+        loss, total, ones = compute_group_losses(starts, value, path)
         if bic:
-            return loss + bic_price(total.sum()) * len(starts)
+            return loss + compute_bic_penalty(total.sum()) * len(starts)
         return -compute_log_evidence(total, ones, 2.0 / len(total), 0.5)

@@ -12,7 +12,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 MAX_PENALTIES = 100  # of a path, that are compared
 
 
-def pooled(
+def pool_log_odds(
     proba: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pool distinct log-odds, increasing, with their weights and frequencies."""
@@ -20,19 +20,19 @@ def pooled(
     return knots, mass, share
 
 
-def thinned(values: AnyArray, most: int) -> AnyArray:
+def thin_values(values: AnyArray, most: int) -> AnyArray:
     """Select at most `most` values, evenly by rank, with both ends."""
     if len(values) <= most:
         return values
     return values[np.unique(np.round(np.linspace(0, len(values) - 1, most)).astype(int))]
 
 
-def runs(values: AnyArray) -> IntArray:
+def number_runs(values: AnyArray) -> IntArray:
     """Number the runs of equal values."""
     return np.append(0, np.cumsum(np.diff(values) != 0))
 
 
-def run_starts(path: Any, lam: float, digits: int) -> tuple[IntArray, FloatArray]:
+def find_run_starts(path: Any, lam: float, digits: int) -> tuple[IntArray, FloatArray]:
     """Return the starts and values, within [0, 1], of runs that agree to some digits."""
     starts, values = path.groups(lam)
     values = np.clip(np.round(values, digits), 0.0, 1.0)
@@ -40,7 +40,7 @@ def run_starts(path: Any, lam: float, digits: int) -> tuple[IntArray, FloatArray
     return starts[first], values[first]
 
 
-def loss_of_groups(
+def compute_group_losses(
     starts: IntArray, value: FloatArray, path: Any
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute -2 log-likelihood of values on groups, and the groups' rows and positives."""
@@ -48,12 +48,12 @@ def loss_of_groups(
     return -2 * (xlogy(ones, value) + xlogy(zeros, 1 - value)).sum(), zeros + ones, ones
 
 
-def bic_price(total: float) -> float:
+def compute_bic_penalty(total: float) -> float:
     """Return the penalty for a degree of freedom in the authors' programs."""
     return np.log(total) + np.log(2 * np.pi)
 
 
-def model_weights(criterion: FloatArray) -> FloatArray:
+def compute_model_weights(criterion: FloatArray) -> FloatArray:
     """Compute weights with sum 1 of models from their information criteria."""
     weights = np.exp((criterion.min() - criterion) / 2)
     return weights / weights.sum()

@@ -9,7 +9,7 @@ from .. import maps
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
-from ._penalty_paths import pooled, runs
+from ._penalty_paths import number_runs, pool_log_odds
 
 _SAME_VALUE = 1e-12
 _SMALLEST = 5e-324
@@ -61,9 +61,9 @@ class SmoothIsotonicCalibration(Recalibrator):
     capabilities = IsotonicCalibration.capabilities
 
     def _fit(self, proba, codes, weight):
-        knots, mass, share = pooled(proba, codes, weight)
+        knots, mass, share = pool_log_odds(proba, codes, weight)
         fit = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
-        block = runs(fit)
+        block = number_runs(fit)
         first, second = _means(knots, mass, block)
         # blocks too near for a slope between them become one
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))

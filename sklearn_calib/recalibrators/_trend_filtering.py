@@ -14,7 +14,7 @@ from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
 from .._validation import rows_per_weight
 from ._base import Capabilities, Recalibrator
-from ._penalty_paths import bic_price
+from ._penalty_paths import compute_bic_penalty
 
 ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
@@ -208,6 +208,6 @@ def _criterion(p, y, rows, df, criterion):
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
     loss = -2 * (rows @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
     if criterion == "bic":
-        return loss + df * bic_price(total)
+        return loss + df * compute_bic_penalty(total)
     spare = total - df - 1
     return loss + 2 * df + 2 * df * (df + 1) / spare if spare > 0 else np.inf

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from .. import maps
 from .._typing import FloatArray
 from ._base import Recalibrator
-from ._penalty_paths import model_weights
+from ._penalty_paths import compute_model_weights
 from ._trend_filtering import TrendFiltering, TrendLine, lines
 
 _MIN_WEIGHT = 1e-10
@@ -76,7 +76,7 @@ class TrendFilteringEnsemble(Recalibrator):
         price = np.array([model.criterion for model in models])
         if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
-        weights = model_weights(price)
+        weights = compute_model_weights(price)
         kept = weights >= _MIN_WEIGHT
         self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
         self.weights_ = weights[kept] / weights[kept].sum()
