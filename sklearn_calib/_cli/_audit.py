@@ -102,7 +102,7 @@ def _add_results(group):
 
 def audit(options: Request) -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
-    from ._large import audit_large, check_whole, is_large, read_whole
+    from ._large import audit_large, check_whole, find_whole_options, is_large
 
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     options.check_of_logits()
@@ -111,7 +111,7 @@ def audit(options: Request) -> int:
     with local_files(options.files, options.allow_remote, **how) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)
-        if read_whole(options):
+        if find_whole_options(options):
             check_whole(files, options)
         elif is_large(files, options):
             return audit_large(files, options, conditions)

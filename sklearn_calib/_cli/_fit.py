@@ -109,7 +109,7 @@ def add_to(commands: Any) -> None:
 def fit(options: Request) -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
-    from ._large import check_whole, is_large, items_of
+    from ._large import check_whole, find_whole_options, is_large, items_of
 
     options.check_of_logits()
     options.check_confidence()
@@ -126,8 +126,9 @@ def fit(options: Request) -> int:
             else:
                 rows, n_seen = read_rows(files, options), None
             return _fit(expanded(rows), options, n_seen)
-        whole = method.capabilities.ordered or _needs_table(options)
-        if _needs_table(options):
+        of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
+        whole = method.capabilities.ordered or bool(of_tables)
+        if of_tables:
             check_whole(files, options)
         elif not whole and is_large(files, options, several=False):
             return _fit_large(files, options)
@@ -183,11 +184,6 @@ def _fit(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -
 def _needs_rows(n_columns, options):
     """Whether cells of probabilities do not suffice."""
     return n_columns > 2 or options.kind == "logits" or options.group is not None
-
-
-def _needs_table(options):
-    """Whether an option makes the labels or the scores out of whole tables."""
-    return any(getattr(options, name) is not None for name in ("prediction", "scale", "absent"))
 
 
 def _fit_large(files, options):

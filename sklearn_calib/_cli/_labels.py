@@ -13,7 +13,7 @@ from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import examples
 from ._outputs import check_outputs, write_report, write_results
-from ._prediction_batches import called
+from ._prediction_batches import PredictionBatch, called, join_batches
 from ._remote import local_files
 from ._request import Request, check_different, split_columns
 from ._result import add_report, conditions_of, judged, settings_of
@@ -77,16 +77,16 @@ def _report(files, options, conditions):
             got="larger ones",
             hint="Give a sample of the rows, or audit one label at a time, which reads any size",
         )
-    names, labels, scores, weight = _read(files, options)
+    rows = _read(files, options)
     screen = Screen()
     settings = settings_of(files, options, conditions)
-    name = plain(options.name or f"{len(names)} labels")
+    name = plain(options.name or f"{len(rows.names)} labels")
     with add_error_context(source=called(files)), progress("measuring") as advance:
         report = multilabel_report(
-            labels,
-            scores,
-            sample_weight=weight,
-            labels=names,
+            rows.labels,
+            rows.scores,
+            sample_weight=rows.weight,
+            labels=rows.names,
             name=name,
             progress=advance,
             **settings,
@@ -110,26 +110,24 @@ def _means(report, measure):
 
 
 def _read(files, options):
-    """Names, labels, probabilities and weights of all rows."""
-    names: list[str] = []
+    """Return all rows, whose labels are those of each column."""
     tables, reading = [], Tables(options)
     for file in files:
         table = reading.read(file, partial(_picked, options))
-        labels, columns = _columns(options, list(table.columns))
-        names = names or labels
+        columns = _columns(options, list(table.columns))[1]
         (kept,) = reading.kept(table, columns=[*columns, *filter(None, [options.weight])])
-        tables.append((kept, labels, columns))
+        tables.append(kept)
     reading.check()
     reading.print_left_out()
-    truth = [np.column_stack([_truth(t, name) for name in labels]) for t, labels, _ in tables]
-    scores = [
-        np.column_stack([probability(t, name, options) for name in columns])
-        for t, _, columns in tables
-    ]
-    weight = None
-    if options.weight is not None:
-        weight = np.concatenate([number_column(table, options.weight) for table, _, _ in tables])
-    return names, np.vstack(truth), np.vstack(scores), weight
+    return join_batches([_read_batch(table, options) for table in tables])
+
+
+def _read_batch(table, options):
+    labels, columns = _columns(options, list(table.columns))
+    truth = np.column_stack([_truth(table, name) for name in labels])
+    scores = np.column_stack([probability(table, name, options) for name in columns])
+    weight = None if options.weight is None else number_column(table, options.weight)
+    return PredictionBatch(truth, scores, weight, names=labels)
 
 
 def _columns(options, present):

@@ -12,13 +12,13 @@ from .._show import plain, quoted
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_of_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
-from ._classes import find_class_order, in_class_order, soft_classes
+from ._classes import find_class_order, in_class_order
 from ._console import Screen, progress
 from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._messages import invalid_option
 from ._outputs import unwritable_output
 from ._prediction_batches import check_soft_order
-from ._request import Request, split_columns
+from ._request import Request, spell_option, split_columns
 from ._result import Condition, finish, settings_of
 from ._tables import read_texts, with_order
 
@@ -121,30 +121,18 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
     return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
 
 
-_WHOLE = {
-    "group": "--cluster",
-    "prediction": "--prediction",
-    "scale": "--scale",
-    "soft_labels": "--soft-labels",
-    "absent": "--missing absent",
-    "logits": "--scale logits",
-}
+#: Options that need all rows at once, however large the tables are.
+_WHOLE_OPTIONS = ("group", "prediction", "scale", "soft_labels", "absent", "logits")
 
 
-def read_whole(options: Request) -> bool:
-    """Whether an option needs all rows at once, however large the tables are."""
-    return any(_whole_options(options))
-
-
-def _whole_options(options):
-    for name, option in _WHOLE.items():
-        if getattr(options, name) not in (None, False):
-            yield option
+def find_whole_options(options: Request, names: Sequence[str] = _WHOLE_OPTIONS) -> list[str]:
+    """Return which options were given that need all rows at once."""
+    return [spell_option(name) for name in names if getattr(options, name) not in (None, False)]
 
 
 def check_whole(files: "Sequence[str]", options: Request) -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
-    asked = next(_whole_options(options))
+    asked = find_whole_options(options)[0]
     _check_no_summaries(files, asked, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
@@ -230,38 +218,43 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
                 summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
         return summary, groups, name
+    how: dict[str, Any] = {"options": options, "rows": rows}
     try:
-        return _summaries_of_rows(files, tables[0], options, rows, all_labels=len(files) > 1)
-    except (
-        ValueError,
-        InvalidInputError,
-    ):  # maybe a label that the first rows of the file do not show
-        return _summaries_of_rows(files, tables[0], options, rows, all_labels=True)
+        found = _summarize_rows(files, tables[0], **how, all_labels=len(files) > 1)
+    # maybe a label that the first rows of the file do not show
+    except (ValueError, InvalidInputError):
+        found = _summarize_rows(files, tables[0], **how, all_labels=True)
+    summary, groups, columns = found
+    return summary, groups, ", ".join(columns)
 
 
-def _summaries_of_rows(files, table, options, rows, all_labels):
+def _summarize_rows(files, table, options, rows, all_labels):
     """As `summaries_of`; unless `all_labels`, they are read till each column has a class."""
     roles = _roles(table, options)
-    columns, by = roles.scores, roles.groups
-    draw = draw_of(options, roles.features, rows or len(columns) > 2)
-    order = _find_classes(files, options, len(columns), all_labels)
-    columns = in_class_order(columns, order.classes)
-    plan = {"label": options.label, "prob": columns, "weight": options.weight}
-    plan |= {"classes": order.owners, "pos_label": order.positive, "csv": options.csv}
-    plan["drop_missing"] = options.drop_missing
-    groups = None
-    if by:
+    draw = draw_of(options, roles.features, rows or len(roles.scores) > 2)
+    order = _find_classes(files, options, roles, all_labels)
+    columns = in_class_order(roles.scores, order.classes)
+    plan = {
+        "label": roles.labels if options.soft_labels else options.label,
+        "prob": columns,
+        "weight": options.weight,
+        "classes": order.owners,
+        "pos_label": order.positive,
+        "csv": options.csv,
+        "drop_missing": options.drop_missing,
+        "soft_labels": bool(options.soft_labels),
+    }
 
-        def audit(n_jobs):
-            return audit_groups(files, by, plan, draw, n_jobs=n_jobs)
-
-        summary, groups = _on_workers(options.dask, audit)
-    else:
+    def read(n_jobs):
+        if roles.groups:
+            return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with progress("reading") as advance:
-            more = {"progress": advance, "_draw": draw, **plan}
-            summary = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **more))
+            how = {"n_jobs": n_jobs, "progress": advance, "_draw": draw}
+            return summarize(files, **how, **plan), None
+
+    summary, groups = _on_workers(options.dask, read)
     check_rows(summary)
-    return summary, groups, ", ".join(columns)
+    return summary, groups, columns
 
 
 def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
@@ -270,19 +263,10 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch
     Where they are not many, all of them.
     """
     _check_no_summaries(files, "--soft-labels")
-    roles = _roles(files[0], options)
-    columns, labels = roles.scores, roles.labels
-    classes = soft_classes(options, labels, len(columns))
-    columns = in_class_order(columns, classes)
-    with progress("reading") as advance:
-        how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
-        how |= {"classes": classes, "csv": options.csv, "drop_missing": options.drop_missing}
-        how |= {"_draw": draw_of(options, roles.features, True), "progress": advance}
-        how["soft_labels"] = True
-        found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
-    check_rows(found)
-    rows = soft_sample(found.drawn.rows(), classes, columns, options)
-    return check_soft_order(rows, options), found.n_samples
+    how: dict[str, Any] = {"options": options, "rows": True, "all_labels": True}
+    summary, _, columns = _summarize_rows([*files], files[0], **how)
+    rows = soft_sample(summary.drawn.rows(), summary.classes, columns, options)
+    return check_soft_order(rows, options), summary.n_samples
 
 
 def _check_no_summaries(files, asked, clusters=False):
@@ -322,9 +306,10 @@ def _check_of_summaries(summary, options):
         )
 
 
-def _find_classes(files, options, n_columns, all_labels):
+def _find_classes(files, options, roles, all_labels):
+    n_columns = len(roles.scores)
     n_enough = None if all_labels else max(2, n_columns)
-    order = find_class_order(files, n_columns, options, n_enough=n_enough)
+    order = find_class_order(files, n_columns, options, roles.labels, n_enough)
     if len(order.classes) > 2 >= n_columns:
         raise invalid_option(
             expected=f"labels of two classes in column {quoted(options.label)}",

@@ -11,7 +11,7 @@ from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import markdown_of, quoted, sections_of
 from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
-from ._options import any_number, examples, share
+from ._options import any_number, ends_of_scale, examples, share
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
@@ -98,7 +98,7 @@ def _add_columns(group):
     )
     group.add_argument(
         "--bounds",
-        type=_pair,
+        type=ends_of_scale,
         metavar="LOW,HIGH",
         help="the lowest and the highest possible label, if labels are numbers",
     )
@@ -120,18 +120,8 @@ def _add_columns(group):
     )
 
 
-def _pair(text):
-    """A type of argparse: two numbers, the first one less."""
-    found = [any_number(part) for part in text.split(",")]
-    if len(found) != 2 or not np.isfinite(found).all() or found[0] >= found[1]:
-        raise argparse.ArgumentTypeError(
-            f"expected the lowest and the highest, got {text!r}. Write for instance 1,10"
-        )
-    return tuple(found)
-
-
 def _scale(text):
-    return None if text == "any" else _pair(text)
+    return None if text == "any" else ends_of_scale(text)
 
 
 def _width(text):

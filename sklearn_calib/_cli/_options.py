@@ -386,12 +386,12 @@ def examples(*lines: str) -> str:
 
 
 def ends_of_scale(text: str) -> tuple[float, float]:
-    """Two numbers, the lower one first."""
+    """A type of argparse: two numbers, the lower one first."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
         low = high = 0.0
-    if not (low < high and abs(low) < float("inf") and abs(high) < float("inf")):
+    if not -float("inf") < low < high < float("inf"):
         raise argparse.ArgumentTypeError(
             f"expected two numbers, the lower one first, got {quoted(text)}. Write for instance "
             "0,10"

@@ -12,7 +12,12 @@ from .._show import quoted
 from ._messages import invalid_option
 
 #: What the attributes are called that a word of an option sets.
-_SAID = {"absent": "missing absent", "drop_missing": "missing drop", "logits": "scale logits"}
+_SAID = {
+    "absent": "missing absent",
+    "drop_missing": "missing drop",
+    "group": "cluster",
+    "logits": "scale logits",
+}
 
 
 @dataclass
@@ -164,8 +169,8 @@ class Request(argparse.Namespace):
         for name in others:
             if getattr(self, name):
                 raise invalid_option(
-                    expected=f"{asked} without --{_spelt(name)}",
-                    got=f"both: what --{_spelt(name)} does would be wrong for these rows",
+                    expected=f"{asked} without {spell_option(name)}",
+                    got=f"both: what {spell_option(name)} does would be wrong for these rows",
                     hint="Leave one of the two out",
                 )
 
@@ -178,11 +183,12 @@ class Request(argparse.Namespace):
         }
         for asked, others in beside.items():
             if getattr(self, asked) is not None:
-                self.check_beside(f"--{_spelt(asked)}", others)
+                self.check_beside(spell_option(asked), others)
 
 
-def _spelt(name):
-    return _SAID.get(name, name.replace("_", "-"))
+def spell_option(name: str) -> str:
+    """Return the option, with its word if it has words, that sets an attribute."""
+    return f"--{_SAID.get(name, name.replace('_', '-'))}"
 
 
 @dataclass(frozen=True)
