@@ -188,12 +188,12 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
                 scores, rows, cv = new._out_of_fold(context)
                 estimator, columns = context.fit_estimator(context.all_rows)
             table = group_table(X, new.groups, len(context.y_encoded))
-            correction = new._correction(cv).fit(
+            correction = new._correction(cv)._fit_validated_groups(
                 scores,
-                context.classes[context.y_encoded[rows]],
-                groups={name: column[rows] for name, column in table.items()},
-                sample_weight=context.weight[rows],
-                classes=context.classes,
+                context.y_encoded[rows],
+                context.classes,
+                context.weight[rows],
+                {name: column[rows] for name, column in table.items()},
             )
             new.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
             new._copy_feature_names(estimator)

@@ -416,7 +416,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         plain = isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
         known = {"sample_weight": context.weight[rows], "labels": np.arange(len(context.classes))}
         stream = iter_stage_scores(context, folds, staging, set(stages.tolist()))
-        risks: list[float] = []
+        risks = []
         curve = refinement_curve(
             context.y_encoded[rows],
             record_own_losses(stream, risks, get_loss(self.loss), context.y_encoded[rows], known),

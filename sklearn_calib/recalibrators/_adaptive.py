@@ -178,7 +178,7 @@ class AdaptiveCalibration(Recalibrator):
             del self._intervals
 
     _fit_validated = Recalibrator._fit_validated  # `fit` adds the intervals alone
-    _intervals = None
+    _intervals: Any = None
 
     def _check_fit_input(self, rows):
         super()._check_fit_input(rows)

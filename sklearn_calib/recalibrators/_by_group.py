@@ -13,7 +13,13 @@ from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
 from .._warnings import warn_calibration
-from ._base import FitInput, combine_one_vs_rest, validate_fit_input, validate_params
+from ._base import (
+    FitInput,
+    combine_one_vs_rest,
+    make_fit_input,
+    validate_fit_input,
+    validate_params,
+)
 from ._group_columns import read_group_columns
 
 
@@ -71,39 +77,50 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             soft_labels = check_flag(soft_labels, "soft_labels")
             rows = validate_fit_input(X, y, sample_weight, classes, soft_labels=soft_labels)
             check_indexes(y, X, groups)
-            n_rows = np.shape(y)[0]
-            columns = read_group_columns(groups, n_rows)
-            new.classes_ = classes = rows.classes
-            new.group_names_ = list(columns)
-            rows = rows._replace(
-                weight=rows.weight * rows_per_weight(rows.weight),
-                items=np.arange(n_rows)[rows.items],
-                group_columns={name: column[rows.items] for name, column in columns.items()},
-            )
+            columns = read_group_columns(groups, np.shape(y)[0])
             check_feature_names(new, X, reset=True)
-            new.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
-            if len(classes) == 2:
-                new._fit(rows)
-                return self
-            warn_calibration(
-                expected="two classes for a correction by groups",
-                got=f"{len(classes)}",
-                hint=(
-                    "Each class is corrected against the rest and the rows are divided by "
-                    "their sums, which keeps the calibration of the groups only roughly; "
-                    "look at group_calibration afterwards"
-                ),
-                estimator=self,
-            )
-            new.one_vs_rest_ = []
-            for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
-                part = clone(new)
-                part.classes_, part.n_features_in_ = np.arange(2), 2
-                part.group_names_ = new.group_names_
-                hit = (rows.y_encoded == number).astype(np.intp)
-                part._fit(rows._replace(proba=pair, y_encoded=hit))
-                new.one_vs_rest_.append(part)
-            return self
+            is_single = np.ndim(X) == 1 or np.shape(X)[1] == 1
+            new.n_features_in_ = 1 if is_single else len(rows.classes)
+            new._fit_with_groups(rows, columns)
+        return self
+
+    def _fit_validated_groups(self, proba, y_encoded, classes, sample_weight, columns):
+        """Fit an unfitted copy to canonical scores, encoded labels and the columns of groups."""
+        validate_params(self)
+        self.n_features_in_ = len(classes)
+        self._fit_with_groups(make_fit_input(proba, y_encoded, sample_weight, classes), columns)
+        return self
+
+    def _fit_with_groups(self, rows, columns):
+        self.classes_ = rows.classes
+        self.group_names_ = list(columns)
+        given_rows = np.arange(len(columns[self.group_names_[0]]))
+        rows = rows._replace(
+            weight=rows.weight * rows_per_weight(rows.weight),
+            items=given_rows[rows.items],
+            group_columns={name: column[rows.items] for name, column in columns.items()},
+        )
+        if len(self.classes_) == 2:
+            self._fit(rows)
+            return
+        warn_calibration(
+            expected="two classes for a correction by groups",
+            got=f"{len(self.classes_)}",
+            hint=(
+                "Each class is corrected against the rest and the rows are divided by "
+                "their sums, which keeps the calibration of the groups only roughly; "
+                "look at group_calibration afterwards"
+            ),
+            estimator=self,
+        )
+        self.one_vs_rest_ = []
+        for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
+            part = clone(self)
+            part.classes_, part.n_features_in_ = np.arange(2), 2
+            part.group_names_ = self.group_names_
+            hit = (rows.y_encoded == number).astype(np.intp)
+            part._fit(rows._replace(proba=pair, y_encoded=hit))
+            self.one_vs_rest_.append(part)
 
     def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:
         """Predict corrected probabilities.
