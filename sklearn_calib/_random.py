@@ -10,7 +10,9 @@ from .exceptions import InvalidInputError, invalid_input
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
+MIN_ROWS_PER_CELL = (
+    16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
+)
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
@@ -140,7 +142,7 @@ class CellBinomialSampler:
 
     def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
         self.rows = rows
-        self.few = int(rows.sum()) <= _FEW * len(rows)
+        self.few = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
         self._given, self._of_rows = chance, of_rows
 
     @cached_property

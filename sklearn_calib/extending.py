@@ -34,7 +34,7 @@ from .metrics import (
     measure,
 )
 from .recalibrators import Capabilities, Recalibrator
-from .staging import Staging, register_staging, staging_of
+from .staging import Staging, find_staging, register_staging
 from .testing import check_contract, contract_checks
 
 __all__ = [
@@ -67,7 +67,7 @@ __all__ = [
     "read_proba",
     "register_staging",
     "schema_field",
-    "staging_of",
+    "find_staging",
 ]
 
 

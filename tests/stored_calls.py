@@ -49,7 +49,7 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, multilabel_report
-from sklearn_calib.staging import staging_of
+from sklearn_calib.staging import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -373,7 +373,7 @@ def intervals_of_rows(soft):
 
 
 def stages_of(model):
-    return [proba for _, proba in staging_of(model).staged_scores(model, X)]
+    return [proba for _, proba in find_staging(model).staged_scores(model, X)]
 
 
 def of_loss(loss, data):

@@ -11,7 +11,7 @@ from sklearn_calib._cli import main
 from sklearn_calib._cli._prediction_batches import called
 from sklearn_calib._cli._remote import source_of
 from sklearn_calib._files import opened
-from sklearn_calib._show import bare, in_shell, plain, quoted, reason_of
+from sklearn_calib._show import error_reason, plain, quote_for_shell, quoted, redact_secrets
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
@@ -36,8 +36,8 @@ ADDRESSES = {
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_is_left_of_an_address(address):
-    assert bare(address) == ADDRESSES[address]
-    for show in (plain, quoted, in_shell, lambda text: called([text])):
+    assert redact_secrets(address) == ADDRESSES[address]
+    for show in (plain, quoted, quote_for_shell, lambda text: called([text])):
         assert "SECRET" not in show(address)
     assert source_of([address], ["copy.csv", "two.csv"]) == f"{ADDRESSES[address]} and 1 more" or (
         "=" in ADDRESSES[address] or address.startswith("jdbc")
@@ -59,7 +59,7 @@ def test_what_is_left_of_an_address(address):
     ],
 )
 def test_what_is_no_address_stays(text):
-    assert bare(text) == text
+    assert redact_secrets(text) == text
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -137,8 +137,8 @@ def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
 
 def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
-    assert reason_of(OSError(said), "https://user:pass@h/t.csv?k=v") == said
-    assert reason_of(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+    assert error_reason(OSError(said), "https://user:pass@h/t.csv?k=v") == said
+    assert error_reason(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
     cross_fitted_proba,
 )
-from sklearn_calib.staging import staging_of
+from sklearn_calib.staging import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.summary._pattern_cells import PatternCells
 
@@ -567,7 +567,7 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
 def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
-    staging, whole = staging_of(model), clone(model).set_params(random_state=0).fit(X, y)
+    staging, whole = find_staging(model), clone(model).set_params(random_state=0).fit(X, y)
     before = whole.predict_proba(X)
     first = staging.truncated(whole, 4)
     twice, once = staging.truncated(first, 2), staging.truncated(whole, 2)

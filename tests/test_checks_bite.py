@@ -12,7 +12,7 @@ from refused import refuses
 from sklearn.base import clone
 from test_architecture import ROOT, files_without_line
 
-from sklearn_calib._show import in_legend, in_picture
+from sklearn_calib._show import escape_legend_label, escape_mathtext
 from sklearn_calib.displays import Display
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import (
@@ -576,10 +576,10 @@ class Lines(Display):
         return plt.subplots(2, layout="constrained")[1]
 
     def _draw(self, above, below):
-        above.plot(self.x, self.y, label=in_legend(self.model))
+        above.plot(self.x, self.y, label=escape_legend_label(self.model))
         above.legend()
         below.plot(self.x, 2 * self.y)
-        below.set_title(in_picture(self.name))
+        below.set_title(escape_mathtext(self.name))
 
 
 @caught_by("check_shows_its_points", DISPLAYS)
@@ -695,7 +695,7 @@ class ReadsANameAsAFormula(Lines):
 class LeavesANameOutOfTheLegend(Lines):
     def _draw(self, above, below):
         super()._draw(above, below)
-        above.lines[0].set_label(in_picture(self.model))
+        above.lines[0].set_label(escape_mathtext(self.model))
         above.legend()
 
 

@@ -21,7 +21,7 @@ from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib._kernels._logistic_grid import COARSE
 from sklearn_calib.decomposition._intervals import Law
-from sklearn_calib.groups._grades import _loss_of_joining
+from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.linear._fit import LOSSES
@@ -912,7 +912,7 @@ def test_the_likelihood_that_is_lost_where_grades_join():
     joined = zip(events[:-1] + events[1:], rows[:-1] + rows[1:], strict=True)
     own = likelihood(events, rows)
     expected = [own[i] + own[i + 1] - likelihood(*both) for i, both in enumerate(joined)]
-    np.testing.assert_allclose(_loss_of_joining(events, rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(_compute_joining_loss(events, rows), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("whole", [True, False])

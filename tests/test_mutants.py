@@ -564,7 +564,7 @@ MUTANTS = {
     ),
     "groups: ties with the largest of all groups do not count": Mutant(
         "groups._events",
-        "np.searchsorted(largest, _guarded(found.sigma))",
+        "np.searchsorted(largest, _lower_by_rounding(found.sigma))",
         'np.searchsorted(largest, found.sigma, side="right")',
         "groups/test_group_calibration.py::test_p_values_count_ties[None]",
     ),
@@ -594,8 +594,8 @@ MUTANTS = {
     ),
     "a variational interval of another norm": Mutant(
         "decomposition._variational",
-        "_sequential(predictions, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
-        "_sequential(predictions, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
+        "_compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
+        "_compute_sequential_terms(predictions, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
         "decomposition/test_variational.py::test_the_norm_of_the_interval[2]",
     ),
     "a prediction at the end of its interval is outside": Mutant(

@@ -13,19 +13,19 @@ from sklearn_calib._show import (
     Cell,
     Section,
     Table,
-    html_of,
-    in_legend,
-    in_notebook,
-    in_page,
-    in_picture,
-    in_shell,
-    in_terminal,
+    escape_html,
+    escape_legend_label,
+    escape_mathtext,
+    iter_terminal,
     plain,
+    quote_for_shell,
     quoted,
+    render_html,
+    wrap_for_notebook,
 )
-from sklearn_calib._show._html import html_table
-from sklearn_calib._show._names import rows_in_words
-from sklearn_calib._show._text import lines_of
+from sklearn_calib._show._html import render_html_table
+from sklearn_calib._show._names import format_row_numbers
+from sklearn_calib._show._text import render_lines
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -49,18 +49,21 @@ def test_plain():
 
 
 def test_first_rows_in_words():
-    assert rows_in_words([3]) == "row 3" and rows_in_words([3, 7]) == "rows 3 and 7"
-    assert rows_in_words(range(5)) == "rows 0, 1, 2, 3 and 4"
-    assert rows_in_words(range(6)) == "rows 0, 1, 2, 3, 4 and 1 more"
+    assert format_row_numbers([3]) == "row 3" and format_row_numbers([3, 7]) == "rows 3 and 7"
+    assert format_row_numbers(range(5)) == "rows 0, 1, 2, 3 and 4"
+    assert format_row_numbers(range(6)) == "rows 0, 1, 2, 3, 4 and 1 more"
 
 
 def test_numbers_are_aligned_on_the_right():
     table = Table(["name", "value"], [["a", "1"], ["bcdef", "10"]])
-    assert lines_of(table) == ["name   value", "a          1", "bcdef     10"]
+    assert render_lines(table) == ["name   value", "a          1", "bcdef     10"]
 
 
 def test_in_page():
-    assert in_page("<a href=\"x\" id='y'>&") == "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;"
+    assert (
+        escape_html("<a href=\"x\" id='y'>&")
+        == "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +86,9 @@ def test_pictures_show_names_as_they_are(name):
         for display in displays:
             display.figure_.canvas.draw()
     legend = [text.get_text() for text in displays[0].axes_[0].get_legend().get_texts()]
-    assert legend == [in_legend(name), "other"], "a name is missing"
+    assert legend == [escape_legend_label(name), "other"], "a name is missing"
     titles = displays[2].axes_[0].get_title(), displays[1].ax_.get_yticklabels()[0].get_text()
-    assert titles == (in_picture(name),) * 2
+    assert titles == (escape_mathtext(name),) * 2
     for display in displays:
         plt.close(display.figure_)
 
@@ -117,7 +120,7 @@ def test_words_of_a_shell(tmp_path):
     """What bash makes of them is what was meant."""
     words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
     words += ["\udcffname.csv", "a\xa0b\x85c", "\U000e0001 d"]  # a file whose name is no UTF-8
-    line = " ".join(map(in_shell, words))
+    line = " ".join(map(quote_for_shell, words))
     assert line.isprintable()
     bash = shutil.which("bash")
     if bash is not None:
@@ -129,7 +132,7 @@ def test_words_of_a_shell(tmp_path):
 def shown(sections, width):
     """What a terminal of this width shows, without styles."""
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
-    for thing in in_terminal(sections, width):
+    for thing in iter_terminal(sections, width):
         console.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
     return console.file.getvalue()
 
@@ -154,13 +157,13 @@ def test_terminals_of_any_width():
 def test_marks_of_a_terminal():
     """What stands out is bold; nothing is coloured."""
     rows = [["c", Cell("d", "beyond"), "e"]]
-    (boxes,) = in_terminal([Section(tables=[Table(("a", "b", "f"), rows)])], 80)
+    (boxes,) = iter_terminal([Section(tables=[Table(("a", "b", "f"), rows)])], 80)
     assert [str(text.style) for each in boxes.columns for text in each.cells] == ["", "bold", ""]
 
 
 def test_an_empty_column_fits_into_a_narrow_terminal():
     table = Table(("a long name", "a long heading", "b"), [["c", "", "d"], ["e", "", "f"]])
-    (boxes,) = in_terminal([Section(tables=[table])], 20)
+    (boxes,) = iter_terminal([Section(tables=[table])], 20)
     assert [str(column.header) for column in boxes.columns][1:] == ["a long\nheading", "b"]
 
 
@@ -169,7 +172,7 @@ def test_only_pages_draw_pictures(monkeypatch):
     report = calibration_report(y, proba, n_resamples=2)
     monkeypatch.setattr(_pictures, "gallery", lambda *rows: "<b>drawn</b>")
     sections = sections_of(report, _pictures.curves_of(report))
-    assert html_of(sections).count("<b>drawn</b>") == 2
+    assert render_html(sections).count("<b>drawn</b>") == 2
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
     monkeypatch.setattr(_pictures, "gallery", lambda *rows: 1 / 0)
     assert str(report) and report.to_markdown()
@@ -177,7 +180,7 @@ def test_only_pages_draw_pictures(monkeypatch):
 
 def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     table = Table(header=["", "value"], rows=[["a", "1"]])
-    text = in_notebook(html_table(table))
+    text = wrap_for_notebook(render_html_table(table))
     assert '<thead><tr><td></td><th scope="col">value</th></tr></thead>' in text
     style = text[text.index("<style>") : text.index("</style>")]
     assert ".sklearn-calib .wide { overflow-x: auto; }" in style
@@ -188,7 +191,7 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
 def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_left():
     rows = [["model <1>", "brier_loss", "0.2"], ["model <1>", "a_measure_with_many_parts", "0.3"]]
     table = Table(["model", "measure", "value"], [*rows, ["b", "c", "7.1 % (2 % to 9 %)"]], names=2)
-    text = html_table(table)
+    text = render_html_table(table)
     assert text.count("model &lt;1&gt;") == 1
     assert '<tr><th scope="rowgroup" rowspan="2"><bdi>model &lt;1&gt;</bdi></th><td class' in text
     assert (
@@ -198,7 +201,9 @@ def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_lef
     assert '<th scope="row"><bdi>b</bdi></th>' in text and text.count("<tbody>") == 2
     assert "7.1&nbsp;% (2&nbsp;% to 9&nbsp;%)" in text and "brier_loss" in text
     assert '<th scope="col" class="text">measure</th><th scope="col">value</th>' in text
-    small = html_table(Table(["name", "p"], [["a", "1.5e-14"]]))
+    small = render_html_table(Table(["name", "p"], [["a", "1.5e-14"]]))
     assert '<td><span class="unsplit">1.5e-14</span></td>' in small
-    apart = html_table(Table(["name", "p"], [["a", "1"], ["a", "2"]]))  # no name of several rows
+    apart = render_html_table(
+        Table(["name", "p"], [["a", "1"], ["a", "2"]])
+    )  # no name of several rows
     assert apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1

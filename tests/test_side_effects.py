@@ -32,7 +32,7 @@ from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import all_recalibrators
 from sklearn_calib.report import calibration_report
-from sklearn_calib.staging import staging_of
+from sklearn_calib.staging import find_staging
 from sklearn_calib.summary import CalibrationSummary
 
 
@@ -263,7 +263,7 @@ def test_a_staged_fit_restores_the_parameters_of_the_estimator(kind, fails):
         if fails:
             model.set_params(solver="adam", alpha=-1.0)
     before = model.get_params()
-    staging = staging_of(model)
+    staging = find_staging(model)
     if fails:
         with pytest.raises((RuntimeError, ValueError)):
             staging.fit(model, X, LABELS)

@@ -9,7 +9,7 @@ from refused import refuses
 from sklearn.base import clone
 from words import QUICKER
 
-from sklearn_calib._validation._weights import canonical_weight, weight_and_unit
+from sklearn_calib._validation._weights import canonical_weight, read_weight_and_unit
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning, InvalidInputError
@@ -141,9 +141,9 @@ def test_the_door():
     for bad in (1e101, 1e-101):
         with pytest.raises(ValueError, match=rule):
             canonical_weight([1.0, bad], 2, keeps_unit=True)
-    weight, unit = weight_and_unit([0.1, 0, 0.1], 3)
+    weight, unit = read_weight_and_unit([0.1, 0, 0.1], 3)
     assert weight.tolist() == [1, 0, 1] and unit == 0.1
-    assert weight_and_unit([2, 2], 2)[0].tolist() == [2, 2]
+    assert read_weight_and_unit([2, 2], 2)[0].tolist() == [2, 2]
 
 
 def test_sums_of_weights_are_those_given():

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_calib.decomposition._grouping import (
     corrected,
-    folds_of_rows,
+    make_row_folds,
     parts_of,
 )
 from sklearn_calib.metrics import get_loss, validate_predictions
@@ -50,7 +50,7 @@ def measured(law, n, seed, loss="log"):
     rng = np.random.default_rng([n, seed])
     columns, y, p, truth = law(n + FRESH, rng)
     case = validate_predictions(y, p, None, range(p.shape[1]))
-    folds = folds_of_rows(case.take(np.arange(n)), 5)
+    folds = make_row_folds(case.take(np.arange(n)), 5)
     fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
     both = [(train, np.r_[test, more]) for (train, test), more in zip(folds, fresh, strict=True)]
     rule = get_loss(loss)

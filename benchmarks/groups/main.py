@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from sklearn_calib.groups import audit_pairs, group_calibration, partition_of_values
+from sklearn_calib.groups import audit_pairs, group_calibration, partition_values
 from sklearn_calib.summary import count_values, summarize, summarize_groups
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -213,7 +213,7 @@ def streamed():
             partitions.clear()
             values = count_values(path, by)
             for name, column in values.items():
-                partitions.append(partition_of_values(name, *column.table(), depth=2))
+                partitions.append(partition_values(name, *column.table(), depth=2))
                 column.assign_groups(partitions[-1].codes, len(partitions[-1].names))
             return summarize_groups(path, [*values.values()], **plan)
 

@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 
 from sklearn_calib.decomposition import _variational as kit
 from sklearn_calib.decomposition import variational_calibration_interval
-from sklearn_calib.decomposition._intervals import mean_law
+from sklearn_calib.decomposition._intervals import compute_mean_law
 from sklearn_calib.metrics import validate_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -72,18 +72,18 @@ def questions_of(case, multiclass, truth):
     """What is asked, and its residuals with the truth in the place of the labels."""
     both = np.column_stack([1 - truth, truth]) if truth.ndim == 1 else truth
     if multiclass == "canonical":
-        question = kit._of_vectors(case)
+        question = kit._make_vector_question(case)
         key = kit._vector_key(question.proba)
-        return [(question, key, question._replace(residual=both - question.score))]
+        return [(question, key, question._replace(compute_residual=both - question.score))]
     found = []
     for number, problem in enumerate(case.problems(multiclass)):
-        question = kit._of_problem(problem)
+        question = kit._make_problem_question(problem)
         if multiclass == "confidence":
             mean = both[np.arange(len(both)), case.proba.argmax(axis=1)]
         else:
             mean = both[:, 1] if multiclass == "auto" else both[:, number]
         key = kit._vector_key(case.proba) if multiclass == "classwise" else problem.cell_of_row
-        true = question._replace(residual=mean[:, None] - question.score)
+        true = question._replace(compute_residual=mean[:, None] - question.score)
         found.append((question, key, true))
     return found
 
@@ -92,20 +92,22 @@ def terms(asked, norm, method, sequential):
     """t of each row, and its mean given the predictions and the fit."""
     found = []
     for question, key, true in asked:
-        pairs = kit._folds(question, key, 5)
+        pairs = kit._make_folds(question, key, 5)
         if sequential:
             tests = [test for _, test in pairs]
             pairs = [(np.concatenate(tests[:j]), tests[j]) for j in range(1, len(tests))]
         parts = []
         for train, test in pairs:
-            fitted = kit._recalibrated(method, question, train, test)
-            parts.append([kit._terms(q, test, fitted, norm, None) for q in (question, true)])
+            fitted = kit._predict_test_rows(method, question, train, test)
+            parts.append(
+                [kit._compute_terms(q, test, fitted, norm, None) for q in (question, true)]
+            )
         found.append(np.concatenate(parts, axis=1))
     return np.mean(found, axis=0)
 
 
 def lower(t):
-    law = mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
+    law = compute_mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
     return max(law.interval(2 * LEVEL - 1)[0], 0.0)
 
 

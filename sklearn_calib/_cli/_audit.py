@@ -177,10 +177,10 @@ def grades_in(given: str | None) -> Any:
     """The grades of an option: edges, or a file of them; None without one."""
     if given is None:
         return None
-    from ..groups import grades_of
+    from ..groups import to_grades
 
     if not os.path.exists(given):
-        return grades_of([_edge(text) for text in split_names([given])])
+        return to_grades([_edge(text) for text in split_names([given])])
     try:
         content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
@@ -190,7 +190,7 @@ def grades_in(given: str | None) -> Any:
             got=plain(said, 200),
             hint='Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
         ) from error
-    return grades_of(content)
+    return to_grades(content)
 
 
 def _edge(text):

@@ -199,7 +199,7 @@ def find_order_error(
     weight: FloatArray | None = None,
 ) -> InvalidInputError | None:
     """Return what is wrong with columns of other classes, with the option that cures it."""
-    from .._validation import ranks_of, read_proba
+    from .._validation import count_ranked_pairs, read_proba
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
@@ -213,7 +213,9 @@ def find_order_error(
         found = find_column_order(labels, proba, sample_weight=weight, labels=classes)
     if found is None and is_single:
         is_first = np.asarray(labels) == classes[0]
-        return find_falling_error(ranks_of(np.asarray(proba)[:, -1], is_first), classes, options)
+        return find_falling_error(
+            count_ranked_pairs(np.asarray(proba)[:, -1], is_first), classes, options
+        )
     if found is None:
         return None
     fits = [str(label) for label in found.classes]

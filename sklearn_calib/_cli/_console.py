@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TextIO
 
-from .._show import Section, in_terminal, plain
+from .._show import Section, iter_terminal, plain
 from ._messages import MENDABLE, invalid_option
 
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
@@ -75,7 +75,7 @@ class Screen(Output):
 
     def show(self, *sections: Section) -> None:
         """Print sections, with an empty line after them."""
-        for thing in in_terminal(sections, self._console.width):
+        for thing in iter_terminal(sections, self._console.width):
             self.print(thing, soft_wrap=isinstance(thing, str))
         self.print()
 

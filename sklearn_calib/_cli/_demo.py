@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._show import Section, Table, rows_with_best, sections_of
+from .._show import Section, Table, format_best_rows, get_sections
 from .._warnings import ignore_calibration_warnings
 from ._console import EXTRAS, Screen, progress
 from ._options import examples
@@ -67,7 +67,7 @@ def demo(options: Request) -> int:
         for name, p in {"(before)": before, **proba}.items()
     }
     header = ("recalibrator", "log loss", "Brier", "ECE")
-    table = Table(header, rows_with_best(losses, (min,) * 3), "on the test rows")
+    table = Table(header, format_best_rows(losses, (min,) * 3), "on the test rows")
     screen.show(Section(tables=[table]))
     with progress("report") as advance:
         report = calibration_report(
@@ -75,6 +75,6 @@ def demo(options: Request) -> int:
             {"before": before, "after (auto)": proba["auto"]},
             progress=advance,
         )
-    screen.show(*sections_of(report))
+    screen.show(*get_sections(report))
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
     return screen.finish({"report": page})

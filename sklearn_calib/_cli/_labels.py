@@ -7,7 +7,7 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column
 from .._files.tables import weigh_more
-from .._show import plain, quoted, sections_of
+from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
 from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
@@ -91,7 +91,7 @@ def _report(files, options, conditions):
             progress=advance,
             **settings,
         )
-    screen.show(*sections_of(report))
+    screen.show(*get_sections(report))
     page: Any = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")

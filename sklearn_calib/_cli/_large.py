@@ -10,7 +10,7 @@ from .._files.tables import column_names, weigh_more
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError
-from ..groups import audit_pairs, group_calibration, partition_of_values
+from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import find_class_order, in_class_order
 from ._console import Screen, progress
@@ -62,7 +62,7 @@ def audit_groups(
     for name, column in values.items():
         listed, counts = column.table()
         listed = _read_values(listed, column)
-        partition = partition_of_values(plain(name), listed, counts, **_AS_REPORTS)
+        partition = partition_values(plain(name), listed, counts, **_AS_REPORTS)
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
     with progress("reading") as advance:

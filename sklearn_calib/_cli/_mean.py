@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
-from .._show import markdown_of, quoted, sections_of
+from .._show import get_sections, quoted, render_markdown
 from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import any_number, ends_of_scale, examples, share
@@ -291,12 +291,12 @@ def _shown(means, gaps, plans, options):
     sections = [
         section._replace(name=titles[name], items=_said(plans[name]))
         for name, found in means.items()
-        for section in sections_of(found)
+        for section in get_sections(found)
     ]
     sections += [
         section._replace(name=f"{name} less {first}")
         for name, found in gaps.items()
-        for section in sections_of(found)
+        for section in get_sections(found)
     ]
     screen = Screen()
     screen.show(*sections)
@@ -309,7 +309,7 @@ def _shown(means, gaps, plans, options):
             {"system": name, "less": first, **found.to_dict()} for name, found in gaps.items()
         ],
     }
-    return screen.finish(write_results(options, lambda: content, lambda: markdown_of(sections)))
+    return screen.finish(write_results(options, lambda: content, lambda: render_markdown(sections)))
 
 
 def _said(plan):

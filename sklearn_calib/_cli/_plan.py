@@ -4,7 +4,7 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from .._show import markdown_of, plain, sections_of
+from .._show import get_sections, plain, render_markdown
 from ._console import EXTRAS, Screen, progress
 from ._messages import invalid_option
 from ._options import any_number, examples
@@ -77,9 +77,9 @@ def plan(options: Request) -> int:
         check_outputs(options, files)
         size = _size(files, options)
     screen = Screen()
-    sections = sections_of(size)
+    sections = get_sections(size)
     screen.show(*sections)
-    numbers, text = lambda: {"plan": size.to_dict()}, lambda: markdown_of(sections)
+    numbers, text = lambda: {"plan": size.to_dict()}, lambda: render_markdown(sections)
     return screen.finish(write_results(options, numbers, text))
 
 

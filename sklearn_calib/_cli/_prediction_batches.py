@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._files.columns import Block, number_column, whole_column
-from .._show import bare, plain
+from .._show import plain, redact_secrets
 from .._typing import AnyArray, FloatArray
 from ..exceptions import add_error_context
 from ._classes import (
@@ -226,7 +226,7 @@ class PredictionBatches:
 
 def called(files: Sequence[str]) -> str:
     """What an error message calls some files."""
-    return bare(files[0]) if len(files) == 1 else f"{len(files)} files"
+    return redact_secrets(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 
 def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:

@@ -15,7 +15,7 @@ from .._argument_checks import require
 from .._files.opened import ADDRESS, files_of, standard_input
 from .._files.rows import queried
 from .._files.whole import NO_ROOM, temporary_folder
-from .._show import bare, plain, quoted, reason_of, shown_as
+from .._show import display_paths_as, error_reason, plain, quoted, redact_secrets
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
 
@@ -75,7 +75,7 @@ def local_files(
         for number in range(len(patterns) if folder else 0):
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
-        with shown_as(copies):
+        with display_paths_as(copies):
             yield [path for _, path, _ in files_of(found)]
 
 
@@ -83,7 +83,7 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
     """What a report calls the files: copies by their addresses, without keys and passwords."""
     first = "-" if patterns[0] == "-" else files[0]
     if _is_copied(patterns[0]):
-        first = bare(patterns[0])
+        first = redact_secrets(patterns[0])
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
@@ -132,7 +132,7 @@ def _fetched(pattern, folder, query):
     except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
-        got = f"{quoted(pattern, 200)} ({plain(reason_of(error, pattern), 200).rstrip('.')})"
+        got = f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})"
         rule, cure = "an address that can be read", "Check it, or download the file"
         raise invalid_input(
             expected=rule, got=got, hint=cure, error=Exception

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._show import in_shell, quoted, sections_of
+from .._show import get_sections, quote_for_shell, quoted
 from .._spelling import find_nearest_name, suggest_name
 from ._console import Screen, note, progress
 from ._messages import DONE, FOUND, invalid_option
@@ -124,7 +124,7 @@ def commands_of_repair(options: Request) -> str:
         ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
         ["apply", "map.json", new, *_given(apply, options), "--out", repaired],
     )
-    return "".join(f"sklearn-calib {' '.join(map(in_shell, line))}\n" for line in lines)
+    return "".join(f"sklearn-calib {' '.join(map(quote_for_shell, line))}\n" for line in lines)
 
 
 def _given(parser, options):
@@ -194,14 +194,14 @@ def finish(
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
             advice.code = commands_of_repair(options)  # which read the file as audit does
-    screen.show(*sections_of(report))
+    screen.show(*get_sections(report))
     if few:
         saved = len(report.classes) > 2 and options.label is None
         screen.print(f"{_NO_ROWS if saved else _TOO_FEW}\n")
     after = _recalibrated(report, model, options) if options.recalibrate else None
     if after is not None:
         screen.print("each row recalibrated by a fit that has not seen it:")
-        screen.show(*sections_of(after))
+        screen.show(*get_sections(after))
     page = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {model}")

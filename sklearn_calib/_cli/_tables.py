@@ -18,7 +18,7 @@ from .._files.columns import (
     values_of_text,
 )
 from .._files.tables import column_names, read_table, table_blocks
-from .._show import in_shell, plain, quoted, rows_in_words
+from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import note
@@ -98,7 +98,7 @@ class Tables:
     def print_left_out(self) -> None:
         """Print which rows missed a value, once all have been read."""
         said = [
-            f"{rows_in_words(rows, count)} of {plain(file)}"
+            f"{format_row_numbers(rows, count)} of {plain(file)}"
             for file, (count, rows) in self._left_out.items()
         ]
         if said:
@@ -110,7 +110,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 def shares_of(table: Block, names: Sequence[str]) -> "Votes":
     """Return the columns of labels as shares; one column has one dimension, and no votes."""
-    from .._validation import Votes, votes_of
+    from .._validation import Votes, count_votes
 
     for name in names:
         checked_labels(table, name)
@@ -118,7 +118,7 @@ def shares_of(table: Block, names: Sequence[str]) -> "Votes":
     if len(names) == 1:
         return Votes(_checked_shares(table, names[0], columns[0]), None, frozenset())
     with add_error_context(source=table.source, row=table.row):
-        return votes_of(np.column_stack(columns))
+        return count_votes(np.column_stack(columns))
 
 
 def _checked_shares(table, name, values):
@@ -342,7 +342,7 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
         note(
             f"{plain(name, 60)} has {values:,} different values in {rows:,} rows. If rows with the "
             "same value belong together, such as answers to one question, intervals and p-values "
-            f"are too certain: add --cluster {in_shell(name)}."
+            f"are too certain: add --cluster {quote_for_shell(name)}."
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._show import plain, quoted, rows_in_words
+from .._show import format_row_numbers, plain, quoted
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from .csv_text import typed_texts
@@ -92,7 +92,7 @@ class Block(NamedTuple):
 
     def number_of_rows_in_words(self, holes: Any) -> str:
         """The rows of the file at some places, in words."""
-        return rows_in_words([self.row(place) for place in holes])
+        return format_row_numbers([self.row(place) for place in holes])
 
 
 def list_columns(name: str, present: Collection[str]) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._argument_checks import require
-from .._show import bare, plain, quoted, reason_of
+from .._show import error_reason, plain, quoted, redact_secrets
 from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
@@ -50,7 +50,7 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
 
 def is_address(text: str) -> bool:
     """Whether a text is an address, or how a database is reached, with a secret."""
-    return bool(ADDRESS.match(text)) or (bare(text) != text and not os.path.exists(text))
+    return bool(ADDRESS.match(text)) or (redact_secrets(text) != text and not os.path.exists(text))
 
 
 def path_of(path: Any, address: bool = False) -> str:
@@ -133,7 +133,7 @@ def _expand_address(text):
         filesystem, path = fs.FileSystem.from_uri(text + more)
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
-        filesystem, said = None, reason_of(error, text).partition("\n")[0].rstrip(".")
+        filesystem, said = None, error_reason(error, text).partition("\n")[0].rstrip(".")
     if filesystem is None:  # not where the error of pyarrow, which holds passwords, would be shown
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         raise invalid_input(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import require
-from .._show import plain, quoted, reason_of
+from .._show import error_reason, plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 
 ROWS = 2**17  # in a piece
@@ -68,7 +68,7 @@ def queried(source: Any, query: str, counting: Counting | None = None) -> Iterat
         except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
-            got = plain(reason_of(getattr(error, "orig", error), address), 300).rstrip(".")
+            got = plain(error_reason(getattr(error, "orig", error), address), 300).rstrip(".")
             cure = "Check the query, the address and the driver"
             raise invalid_input(
                 expected="a query that the database answers", got=got, hint=cure
@@ -144,7 +144,9 @@ def _guarded(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        got = f"{type(error).__name__} after {n_rows:,} rows ({plain(reason_of(error, ''), 200)})"
+        got = (
+            f"{type(error).__name__} after {n_rows:,} rows ({plain(error_reason(error, ''), 200)})"
+        )
         raise invalid_input(
             expected="rows to the end",
             got=got,

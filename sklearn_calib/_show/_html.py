@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from ._names import in_page
-from ._sections import Cell, Section, Table, text_of_cell
+from ._names import escape_html
+from ._sections import Cell, Section, Table, get_cell_text
 
 # A notebook has its own style, which tables keep; only the alignment and the mark are ours.
 MARK = """.sklearn-calib { color: inherit; }
@@ -14,7 +14,7 @@ MARK = """.sklearn-calib { color: inherit; }
   color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
 """
 _NAME = 60  # letters of a name in a heading
-_SHORT = 20  # letters of a name that stays in one line
+MAX_UNBROKEN_LETTERS = 20  # letters of a name that stays in one line
 _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-align: right; }
 .sklearn-calib th:first-child, .sklearn-calib caption, .sklearn-calib .text {
   text-align: left; color: inherit; }
@@ -25,52 +25,56 @@ _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-
 """
 
 
-def html_of(sections: Iterable[Section], level: int = 2) -> str:
+def render_html(sections: Iterable[Section], level: int = 2) -> str:
     """Write sections below each other; `level` is that of their headings."""
     written = []
     for section in sections:
         if section.is_for("html"):
-            written.append(_section(section, level))
+            written.append(_render_section(section, level))
     return "\n".join(filter(None, written))
 
 
-def in_notebook(text: str, style: str = "") -> str:
+def wrap_for_notebook(text: str, style: str = "") -> str:
     """Wrap a fragment in the styles that it needs outside of a page."""
     return f'<div class="sklearn-calib">\n<style>\n{MARK}{_NOTEBOOK}{style}</style>\n{text}</div>'
 
 
-def _section(section, level):
-    blocks = [f"<p>{in_page(sentence, None)}</p>" for sentence in section.sentences]
+def _render_section(section, level):
+    blocks = [f"<p>{escape_html(sentence, None)}</p>" for sentence in section.sentences]
     if section.items:
-        items = "".join(f"<li>{in_page(item, None)}</li>" for item in section.items)
+        items = "".join(f"<li>{escape_html(item, None)}</li>" for item in section.items)
         blocks.append(f"<ul>{items}</ul>")
-    blocks += [section.picture, *map(html_table, section.tables)]
-    blocks += [f'<p class="note">{in_page(note, None)}</p>' for note in section.notes]
+    blocks += [section.picture, *map(render_html_table, section.tables)]
+    blocks += [f'<p class="note">{escape_html(note, None)}</p>' for note in section.notes]
     blocks += [f"<pre><code>{html.escape(section.code)}</code></pre>"] if section.code else []
-    blocks += [html_of(section.parts, level + bool(section.title or section.name))]
+    blocks += [render_html(section.parts, level + bool(section.title or section.name))]
     text = "\n".join(filter(None, blocks))
     if section.folded:
-        text = f"<details><summary>{in_page(section.folded, None)}</summary>\n{text}\n</details>"
-    heading = in_page(section.title, None)
+        text = (
+            f"<details><summary>{escape_html(section.folded, None)}</summary>\n{text}\n</details>"
+        )
+    heading = escape_html(section.title, None)
     if section.name:
-        heading = f"<bdi>{in_page(section.name, _NAME)}</bdi>"
+        heading = f"<bdi>{escape_html(section.name, _NAME)}</bdi>"
     if heading:
         text = f"<h{level}>{heading}</h{level}>\n{text}"
     return f'<section class="{section.kind}">\n{text}\n</section>' if section.kind else text
 
 
-def html_table(table: Table) -> str:
+def render_html_table(table: Table) -> str:
     """Write a table, which scrolls by itself if it is too wide.
 
     Where several columns are names, that of consecutive rows with the same first one is said once.
     """
-    head = "".join(_heading(name, place < table.names) for place, name in enumerate(table.header))
+    head = "".join(
+        _render_heading(name, place < table.names) for place, name in enumerate(table.header)
+    )
     groups, between = [[row] for row in table.rows], ""
     if table.names > 1:
-        groups = [[*rows] for _, rows in groupby(table.rows, lambda row: text_of_cell(row[0]))]
+        groups = [[*rows] for _, rows in groupby(table.rows, lambda row: get_cell_text(row[0]))]
         between = "</tbody>\n<tbody>\n"
-    body = between.join(_rows(group, table.names) for group in groups)
-    caption = f"<caption>{in_page(table.title, None)}</caption>" if table.title else ""
+    body = between.join(_render_rows(group, table.names) for group in groups)
+    caption = f"<caption>{escape_html(table.title, None)}</caption>" if table.title else ""
     kind = f"sklearn-calib {table.kind}".strip()
     return (
         f'<div class="wide"><table class="{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
@@ -78,31 +82,31 @@ def html_table(table: Table) -> str:
     )
 
 
-def _rows(group, names):
+def _render_rows(group, names):
     """Write rows that share their first name."""
     text = ""
     for first, *rest in group:
         cells = ""
         for place, cell in enumerate(rest, 1):
             kind = ' class="text"' if place < names else ""
-            cells += f"<td{kind}>{_cell(cell)}</td>"
+            cells += f"<td{kind}>{_render_cell(cell)}</td>"
         scope = f'scope="rowgroup" rowspan="{len(group)}"' if len(group) > 1 else 'scope="row"'
-        name = f"<th {scope}><bdi>{_name(in_page(text_of_cell(first)))}</bdi></th>"
+        name = f"<th {scope}><bdi>{_render_name(escape_html(get_cell_text(first)))}</bdi></th>"
         text += f"<tr>{name if not text else ''}{cells}</tr>\n"
     return text
 
 
-def _heading(name, of_text):
+def _render_heading(name, of_text):
     """Write the head of a column.
 
     An empty corner is a plain cell, which is not read out.
     """
-    text, kind = _breaking(in_page(name)), ' class="text"' if of_text else ""
+    text, kind = _allow_breaks(escape_html(name)), ' class="text"' if of_text else ""
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 
-def _cell(cell):
-    text = _name(in_page(text_of_cell(cell))).replace(" %", "&nbsp;%")
+def _render_cell(cell):
+    text = _render_name(escape_html(get_cell_text(cell))).replace(" %", "&nbsp;%")
     text = re.sub(r"\d[\d.]*e-\d+", r'<span class="unsplit">\g<0></span>', text)
     if not isinstance(cell, Cell):
         return text
@@ -111,11 +115,11 @@ def _cell(cell):
     return f"<strong>{text}</strong>"
 
 
-def _breaking(text):
+def _allow_breaks(text):
     """Allow a line break after each underscore of a name."""
     return text.replace("_", "_<wbr>")
 
 
-def _name(text):
+def _render_name(text):
     """Write a cell; long names of measures may break."""
-    return _breaking(text) if len(text) > _SHORT and text.isidentifier() else text
+    return _allow_breaks(text) if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier() else text

@@ -17,7 +17,7 @@ _USER = re.compile(rf"{_SCHEME}(?:[^\s'\"/?#]*@|[^\s'\"@/]*:[^\n]*@)")
 _QUERY = re.compile(rf"{_SCHEME}([^\s'\"?#]*)[?#][^\s'\"]*")
 
 
-def bare(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Remove from addresses what may be a secret: user, password, query, signature.
 
     Of texts such as ``Server=h;Password=x`` the secret values become ``...``.
@@ -30,15 +30,19 @@ def bare(text: str) -> str:
     return _SECRET.sub(r"\1...", text) if "=" in text else text
 
 
-def reason_of(error: BaseException, address: str) -> str:
+def error_reason(error: BaseException, address: str) -> str:
     """Return the message of an error, or its class if the message repeats a secret."""
     said = str(getattr(error, "reason", None) or error)
     hidden, told = ({*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said))
-    return type(error).__name__ if told & (hidden - {*re.findall(r"\w+", bare(address))}) else said
+    return (
+        type(error).__name__
+        if told & (hidden - {*re.findall(r"\w+", redact_secrets(address))})
+        else said
+    )
 
 
 @contextmanager
-def shown_as(names: Mapping[str, str]) -> Iterator[None]:
+def display_paths_as(names: Mapping[str, str]) -> Iterator[None]:
     """Show paths that begin with the given ones with their names inside the block."""
     before = dict(_COPIES)
     _COPIES.update(names)
@@ -55,13 +59,13 @@ _COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
 def plain(value: object, limit: int | None = 60) -> str:
     """Return one line of printable text: control characters as ``\x1b``, long texts cut.
 
-    Addresses come without their secrets, as `bare` leaves them; copies by what `shown_as` names.
+    Addresses come without their secrets, as `redact_secrets` leaves them; copies by what `display_paths_as` names.
     """
     text = str(value)
     for begins in _COPIES:
         if text.startswith(begins):
             text = _COPIES[begins] + text[len(begins) :]
-    text = bare(text)
+    text = redact_secrets(text)
     if not text.isprintable():
         text = "".join(
             c if c.isprintable() or c == _JOINER else c.encode("unicode_escape").decode()
@@ -78,26 +82,26 @@ def quoted(value: object, limit: int | None = 60) -> str:
     return f"'{plain(value, limit)}'"
 
 
-def in_shell(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     """Quote one word of a shell command; control characters become $'\x1b'.
 
     An address comes without its secrets, which have to be written in again.
     """
-    text = bare(text)
+    text = redact_secrets(text)
     if text.isprintable():
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(c if c.isprintable() else _bytes_of(c) for c in escaped) + "'"
+    return "$'" + "".join(c if c.isprintable() else _escape_bytes(c) for c in escaped) + "'"
 
 
-def _bytes_of(character):
+def _escape_bytes(character):
     """Return the bytes of a character in a shell; undecodable ones keep their own."""
     of_name = "\udc80" <= character <= "\udcff"
     found = character.encode("utf-8", "surrogateescape" if of_name else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in found)
 
 
-def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
+def format_row_numbers(rows: Sequence[int], n_rows: int | None = None) -> str:
     """Return the first of several rows, and how many there are: ``rows 3, 7 and 12``.
 
     Of `n_rows` rows the first five are enough.
@@ -111,24 +115,24 @@ def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
     return f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
-def listed(texts: Sequence[str], most: int, mark: str = ", ") -> str:
+def join_truncated(texts: Sequence[str], most: int, mark: str = ", ") -> str:
     """Join the first of several texts, and count the rest: ``'a', 'b' and 3 more``."""
     more = len(texts) - most
     shown = mark.join(texts[:most])
     return f"{shown}{mark.strip(', ')} and {more} more" if more > 0 else shown
 
 
-def in_page(value: object, limit: int | None = 200) -> str:
+def escape_html(value: object, limit: int | None = 200) -> str:
     """Escape text for HTML, inside tags and attributes."""
     return html.escape(plain(value, limit), quote=True)
 
 
-def in_picture(value: object, limit: int = 40) -> str:
+def escape_mathtext(value: object, limit: int = 40) -> str:
     """Escape text for matplotlib, in which two dollars would start a formula."""
     return plain(value, limit).replace("$", r"\$")
 
 
-def in_legend(value: object, limit: int = 40) -> str:
+def escape_legend_label(value: object, limit: int = 40) -> str:
     """Escape text for a legend of matplotlib, which omits names with a leading underscore."""
-    text = in_picture(value, limit)
+    text = escape_mathtext(value, limit)
     return f" {text}" if text.startswith("_") else text

@@ -73,12 +73,12 @@ class Writer(NamedTuple):
             yield from blocks
 
 
-def text_of_cell(cell: str | Cell) -> str:
+def get_cell_text(cell: str | Cell) -> str:
     """Return the text of a cell without its mark."""
     return cell.text if isinstance(cell, Cell) else cell
 
 
-def rows_with_best(
+def format_best_rows(
     numbers: Mapping[str, Sequence[float]],
     best: Sequence[Callable[[Iterable[float]], float] | None],
 ) -> list[list[str | Cell]]:

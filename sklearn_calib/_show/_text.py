@@ -6,9 +6,9 @@ from itertools import groupby
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ._html import html_of, in_notebook
+from ._html import render_html, wrap_for_notebook
 from ._names import plain
-from ._sections import Cell, Section, Table, Writer, text_of_cell
+from ._sections import Cell, Section, Table, Writer, get_cell_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-def text_of(sections: Iterable[Section]) -> str:
+def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
-    writer = Writer("text", lines_of, paragraph=partial(fill, width=_WIDTH))
+    writer = Writer("text", render_lines, paragraph=partial(fill, width=_WIDTH))
     return "\n\n".join(map("\n".join, writer.blocks(sections)))
 
 
-def lines_of(table: Table) -> list[str]:
+def render_lines(table: Table) -> list[str]:
     """Write aligned lines: names to the left, numbers to the right."""
     rows = [table.header, *table.rows]
-    texts = [[plain(text_of_cell(cell), None) for cell in row] for row in rows]
+    texts = [[plain(get_cell_text(cell), None) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = [
         "  ".join(
@@ -37,34 +37,36 @@ def lines_of(table: Table) -> list[str]:
     return [*filter(None, [plain(table.title, None)]), *lines]
 
 
-def markdown_of(sections: Iterable[Section], level: int = 1) -> str:
+def render_markdown(sections: Iterable[Section], level: int = 1) -> str:
     """Write sections below each other; `level` is that of their headings."""
-    return "\n\n".join(filter(None, (_section(section, level) for section in sections))) + "\n"
+    return (
+        "\n\n".join(filter(None, (_render_section(section, level) for section in sections))) + "\n"
+    )
 
 
-def _section(section, level):
+def _render_section(section, level):
     if not section.is_for("markdown"):
         return ""
     heading = section.title or section.name
-    blocks = [f"{'#' * level} {_escaped(heading)}"] if heading else []
-    blocks += [_escaped(" ".join(section.sentences))]
-    blocks += ["\n".join(f"* {_escaped(item)}" for item in section.items)]
+    blocks = [f"{'#' * level} {_escape_markdown(heading)}"] if heading else []
+    blocks += [_escape_markdown(" ".join(section.sentences))]
+    blocks += ["\n".join(f"* {_escape_markdown(item)}" for item in section.items)]
     for table in section.tables:
-        blocks += [_escaped(table.title), "\n".join(_piped(table))]
-    blocks += map(_escaped, section.notes)
+        blocks += [_escape_markdown(table.title), "\n".join(_render_piped(table))]
+    blocks += map(_escape_markdown, section.notes)
     blocks += [f"```python\n{section.code.rstrip()}\n```"] if section.code else []
     below = level + bool(heading)
-    return "\n\n".join(filter(None, [*blocks, markdown_of(section.parts, below).strip()]))
+    return "\n\n".join(filter(None, [*blocks, render_markdown(section.parts, below).strip()]))
 
 
-def _piped(table):
+def _render_piped(table):
     lines = [table.header, ["---"] * len(table.header), *table.rows]
     for number, line in enumerate(lines):
-        cells = map(text_of_cell, line)
-        yield f"| {' | '.join(cells if number == 1 else map(_escaped, cells))} |"
+        cells = map(get_cell_text, line)
+        yield f"| {' | '.join(cells if number == 1 else map(_escape_markdown, cells))} |"
 
 
-def _escaped(text):
+def _escape_markdown(text):
     """Escape names of columns for Markdown."""
     text = plain(text, None)
     for mark in "\\`*_[]<>|#":
@@ -72,7 +74,7 @@ def _escaped(text):
     return text
 
 
-def in_terminal(sections: Iterable[Section], width: int) -> "Iterator[RenderableType]":
+def iter_terminal(sections: Iterable[Section], width: int) -> "Iterator[RenderableType]":
     """Iterate over what to print, with empty lines between.
 
     Lines of code are not wrapped.
@@ -80,26 +82,26 @@ def in_terminal(sections: Iterable[Section], width: int) -> "Iterator[Renderable
     from rich.text import Text
 
     bold = partial(Text, style="bold")
-    writer = Writer("terminal", partial(_tables, width=width), Text, Text, bold)
+    writer = Writer("terminal", partial(_render_tables, width=width), Text, Text, bold)
     for number, block in enumerate(writer.blocks(sections)):
         if number:
             yield ""
         yield from block
 
 
-def _tables(table, width):
+def _render_tables(table, width):
     """Split a table with two columns of names, which would leave too little width for numbers."""
     if table.names < 2:
-        return _table(table, width)
+        return _render_table(table, width)
     lines = []
-    for first, rows in groupby(table.rows, lambda row: text_of_cell(row[0])):
+    for first, rows in groupby(table.rows, lambda row: get_cell_text(row[0])):
         less = Table(table.header[1:], [row[1:] for row in rows], first)
         less = less._replace(spare=[place - 1 for place in table.spare])
-        lines += [*[""] * bool(lines), *_table(less, width)]
+        lines += [*[""] * bool(lines), *_render_table(less, width)]
     return lines
 
 
-def _table(table: Table, width: int) -> "list[RenderableType]":
+def _render_table(table: Table, width: int) -> "list[RenderableType]":
     """Draw a title, boxes, and the legend of a star."""
     from rich.cells import cell_len
     from rich.table import Table as Boxes
@@ -110,7 +112,7 @@ def _table(table: Table, width: int) -> "list[RenderableType]":
         return 3 + max(map(cell_len, lines), default=0)
 
     columns = [
-        [Text(plain(head, None)), *map(_text, cells)]
+        [Text(plain(head, None)), *map(_render_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
     if sum(map(taken, columns)) >= width:  # headings in several lines
@@ -129,7 +131,7 @@ def _table(table: Table, width: int) -> "list[RenderableType]":
     return [*title, boxes, *[Text("* best")] * best]
 
 
-def _text(cell):
+def _render_cell(cell):
     from rich.text import Text
 
     if not isinstance(cell, Cell):
@@ -137,7 +139,7 @@ def _text(cell):
     return Text("* " * (cell.mark == "best") + plain(cell.text, None), "bold")
 
 
-def sections_of(shown: "Shown") -> list[Section]:
+def get_sections(shown: "Shown") -> list[Section]:
     """Return the sections of a result."""
     return shown._sections()
 
@@ -149,7 +151,7 @@ class Shown:
         raise NotImplementedError(f"{type(self).__name__} has no _sections; see Section")
 
     def __str__(self) -> str:
-        return text_of(self._sections())
+        return render_text(self._sections())
 
     def _repr_html_(self) -> str:
-        return in_notebook(html_of(self._sections()))
+        return wrap_for_notebook(render_html(self._sections()))

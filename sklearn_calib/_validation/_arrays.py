@@ -18,7 +18,7 @@ _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
-def collected(values: Any) -> Any:
+def collect_lazy_frame(values: Any) -> Any:
     """Return a polars LazyFrame as a table; return anything else unchanged."""
     lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars")
     return values.collect() if lazy else values
@@ -32,7 +32,7 @@ def read_array(values: object, what: str) -> AnyArray:
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
     masked entries and rows of different lengths; `what` names the values in the message.
     """
-    values = collected(values)
+    values = collect_lazy_frame(values)
     if sparse.issparse(values):
         rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
         raise invalid_input(expected=rule, got="a sparse matrix", hint=cure, error=TypeError)
@@ -58,13 +58,13 @@ def read_array(values: object, what: str) -> AnyArray:
             )
         raise invalid_input(
             expected=f"an array of {what} with rows of one length",
-            got=f"{_a(values)} that numpy cannot read ({said})",
+            got=f"{_with_article(values)} that numpy cannot read ({said})",
             hint=cure,
         ) from error
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8
         raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
-        got = "None" if values is None else _a(values)
+        got = "None" if values is None else _with_article(values)
         raise invalid_input(
             expected=f"an array of {what}", got=got, hint="Pass a list or an array", error=TypeError
         )
@@ -79,13 +79,13 @@ def read_numbers(values: object, what: str) -> AnyArray:
     """
     raw = read_array(values, what)
     if raw.dtype.kind == "O" and raw.size:
-        return _numbers_of_objects(raw, what)
+        return _read_object_numbers(raw, what)
     if raw.dtype.kind not in "biuf" and raw.size:
         raise _invalid_numbers(what, f"dtype {raw.dtype}")
     return raw
 
 
-def _numbers_of_objects(raw, what):
+def _read_object_numbers(raw, what):
     kinds = set(map(type, raw.flat))
     wrong = {t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING}
     if wrong:
@@ -122,12 +122,12 @@ def is_missing(value: object) -> bool:
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
-def _a(value):
+def _with_article(value):
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
 
-def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
+def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     """Iterate over (name, values) of the columns of any kind of table."""
     if isinstance(groups, dict):
         yield from groups.items()
@@ -147,7 +147,7 @@ def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     elif hasattr(groups, "columns"):  # polars
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
-        values = read_array(entries(groups), "group values")
+        values = read_array(to_object_array(groups), "group values")
         if values.ndim not in (1, 2):
             raise invalid_input(
                 expected="groups as a table",
@@ -160,7 +160,7 @@ def named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
             yield (f"column {name}" if values.ndim == 2 else name), column
 
 
-def entries(values: object) -> object:
+def to_object_array(values: object) -> object:
     """Convert a list to an array of its entries.
 
     Numpy would convert NaN beside text to text.
@@ -168,7 +168,7 @@ def entries(values: object) -> object:
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
-def plain_dates(values: AnyArray) -> AnyArray:
+def to_numpy_dates(values: AnyArray) -> AnyArray:
     """Convert dates, times and durations to those of numpy in microseconds.
 
     Keep other values.

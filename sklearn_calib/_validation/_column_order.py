@@ -16,7 +16,7 @@ from .._simplex_array import take_columns
 from .._typing import AnyArray, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ._arrays import collected
+from ._arrays import collect_lazy_frame
 from ._labels import has_own_order, read_labels
 from ._scores import two_columns
 
@@ -24,7 +24,7 @@ _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class
 _LEAST_AUC = 0.65  # of each class under the other order
 _BACKWARDS = 3.09  # of a score without information in one of a thousand tables
-_SAME = {"True": "1", "true": "1", "False": "0", "false": "0"}
+EQUAL_LABEL_TEXTS = {"True": "1", "true": "1", "False": "0", "false": "0"}
 _REMEDY = (
     "Bring them into one order first, for instance with p.loc[y.index]; or pass "
     ".to_numpy() of each if the rows are in the same order"
@@ -33,7 +33,7 @@ _REMEDY = (
 
 def names_in(table: Any) -> Any:
     """Return the names of the columns of a table as it has them; None of anything else."""
-    table = collected(table)
+    table = collect_lazy_frame(table)
     return getattr(table, "column_names", getattr(table, "columns", None))
 
 
@@ -80,7 +80,7 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
         return None
     for known in wanted:
         texts = [] if known is None else [*map(str, known)]
-        for read in (str, _read_number):
+        for read in (str, _parse_number):
             places = {read(name): place for place, name in enumerate(names)}
             keys = [*map(read, texts)]
             if len(names) == len(keys) and {*keys} == {*places}:
@@ -88,9 +88,9 @@ def find_columns(table: Any, *wanted: Any) -> IntArray | None:
     return None
 
 
-def _read_number(text):
+def _parse_number(text):
     """Return the text of a whole number without a point, 1 for true and 0 for false."""
-    return _SAME.get(text, text.removesuffix(".0"))
+    return EQUAL_LABEL_TEXTS.get(text, text.removesuffix(".0"))
 
 
 def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
@@ -246,7 +246,7 @@ def place_columns(proba: Any, places: IntArray, n_classes: int) -> Any:
     return take_columns(proba, source)
 
 
-def better_order(
+def find_likely_order(
     proba: FloatArray, codes: IntArray, weight: FloatArray | None = None
 ) -> IntArray | None:
     """Return the class of each column if it cannot be the given one.
@@ -255,7 +255,7 @@ def better_order(
     """
     k = proba.shape[1]
     table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
-    column = _assignment(table)
+    column = _assign_columns(table)
     moved = np.flatnonzero(column != np.arange(k))
     rows = np.flatnonzero(np.isin(codes, moved))
     if not len(rows):
@@ -268,14 +268,17 @@ def better_order(
     )
     if farther < FARTHER:
         return None
-    ranks = [ranks_of(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
-    return np.argsort(column) if rank_well(ranks, k) else None
+    ranks = [
+        count_ranked_pairs(scores[:, column[one]], mine == one)
+        for one in moved[np.isin(moved, mine)]
+    ]
+    return np.argsort(column) if are_ranked_well(ranks, k) else None
 
 
 EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"
 
 
-def order_in_doubt(
+def describe_doubtful_order(
     proba: FloatArray,
     codes: IntArray,
     classes: AnyArray,
@@ -291,7 +294,7 @@ def order_in_doubt(
     names, plain = classes.tolist(), np.asarray(proba)
     if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
         return None
-    places = better_order(plain, codes, weight)
+    places = find_likely_order(plain, codes, weight)
     if places is None:
         return None
     right = plain.argmax(axis=1)
@@ -305,20 +308,20 @@ def order_in_doubt(
     )
 
 
-def warn_of_order(
+def warn_column_order(
     proba: FloatArray,
     codes: IntArray,
     classes: AnyArray,
     given: str,
     weight: FloatArray | None = None,
 ) -> None:
-    """Warn where `order_in_doubt` finds columns that must have another order."""
-    words = order_in_doubt(proba, codes, classes, given, weight)
+    """Warn where `describe_doubtful_order` finds columns that must have another order."""
+    words = describe_doubtful_order(proba, codes, classes, given, weight)
     if words is not None:
         warn_calibration(*words)
 
 
-def _assignment(table):
+def _assign_columns(table):
     """Assign to each class the column of the most rows, its own in case of a tie."""
     k = len(table)
     if (table.argmax(axis=1) == np.arange(k)).all():
@@ -349,13 +352,13 @@ class Ranks(NamedTuple):
         return bool(self.ones and self.others and self.z > _BACKWARDS)
 
 
-def ranks_of(score: AnyArray, hit: AnyArray) -> Ranks:
+def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
     """Count the pairs that a score ranks correctly; `hit` marks the rows of the class."""
     ones, others = float(hit.sum()), float((~hit).sum())
     return Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
 
 
-def rank_well(ranks: Sequence[Ranks], k: int) -> bool:
+def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
     if not all(one.others and one.auc >= _LEAST_AUC for one in ranks):
         return False

@@ -10,7 +10,7 @@ from .._simplex_array import iter_row_blocks
 from .._sklearn_compat import get_array_namespace, get_widest_float, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from ._rounded import BRAIN_SLACK, SLACK, half_slack
+from ._rounded import BRAIN_SLACK, SLACK, get_half_tolerance
 
 HOST_BLOCK, DEVICE_BLOCK = 1 << 18, 1 << 24  # entries: of the cache, and of what fills a GPU
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
@@ -64,7 +64,7 @@ class DeviceScores:
         self.shape, self.device = tuple(map(int, table.shape)), table.device
         brain = "bfloat16" in str(table.dtype)
         if tolerance is None:
-            half = half_slack(self.shape[1]) if "float16" in str(table.dtype) else SLACK
+            half = get_half_tolerance(self.shape[1]) if "float16" in str(table.dtype) else SLACK
             self._slack = BRAIN_SLACK if brain else half
         else:
             self._slack = tolerance
@@ -143,7 +143,7 @@ class DeviceScores:
         return part / xp.astype(total, self.dtype, copy=False)
 
 
-def device_scores(
+def read_device_scores(
     scores: Any, kind: Kind, check: Check, tolerance: float | None = None
 ) -> DeviceScores | None:
     """Return scores that stay on their device; None for what is read as a numpy array."""

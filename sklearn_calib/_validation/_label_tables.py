@@ -21,7 +21,7 @@ class LabelScores(NamedTuple):
     pairs: list[FloatArray]
     listed: bool  # a list of arrays with two columns, not one column per label
 
-    def matched(self, scores: Any, *known: Any) -> "LabelScores":
+    def match_labels(self, scores: Any, *known: Any) -> "LabelScores":
         """Return them in the order of the names that the columns of `scores` have.
 
         Of several lists of names, or None, the first one that they have counts.
@@ -38,7 +38,7 @@ class LabelScores(NamedTuple):
         return np.column_stack([np.asarray(pair)[:, 1] for pair in pairs])
 
 
-def label_names(y: object, count: int) -> list[object]:
+def get_label_names(y: object, count: int) -> list[object]:
     """Return the names of the columns of a table of labels, or else their numbers."""
     names = names_in(y)
     return list(range(count)) if names is None else list(names)
@@ -67,7 +67,7 @@ def _label_scores(scores, n_labels):
         pairs = []
         for number, part in enumerate(scores):
             with add_error_context(source=f"label {number}"):
-                pairs.append(_pair(part))
+                pairs.append(_make_pair(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
             rule, cure = "as many rows for each label", "Check that all come from the same rows"
@@ -93,7 +93,7 @@ def _label_scores(scores, n_labels):
     return LabelScores(pairs, listed)
 
 
-def _pair(part):
+def _make_pair(part):
     if np.ndim(part) != 2 or np.shape(part)[1] != 2:
         raise invalid_input(
             expected="an array of shape (n_samples, 2)",
@@ -156,13 +156,13 @@ def named_label_tables(
     scores = canonical_label_scores(y_proba, input_name=input_name)
     shape = len(scores.pairs[0]), len(scores.pairs)
     table = canonical_label_table(y_true, *shape, input_name=label_name)
-    names = label_names(y_true, shape[1])
+    names = get_label_names(y_true, shape[1])
     if labels is not None:
         names = list(read_array(labels, "names"))
-    pairs = scores.matched(y_proba, names, column_names(y_true)).pairs
+    pairs = scores.match_labels(y_proba, names, column_names(y_true)).pairs
     return names, pairs, match_columns(table, y_true, names)
 
 
-def known_rows(table: AnyArray, label: int) -> AnyArray:
+def find_known_rows(table: AnyArray, label: int) -> AnyArray:
     """Return the positions of the rows whose label is known."""
     return np.flatnonzero(~np.isnan(table[:, label]))

@@ -73,7 +73,7 @@ def read_labels(
             hint="This estimator requires y to be passed, but the target y is None",
         )
     with add_error_context(input_name):
-        known, codes = _unique(_label_array(y))
+        known, codes = _find_unique(_label_array(y))
         if known.dtype.kind == "f" and np.any(known != np.floor(known)):
             raise invalid_input(
                 expected="class labels",
@@ -84,12 +84,12 @@ def read_labels(
         return known, codes
     with add_error_context("classes"):
         wanted = _label_array(classes)
-        if len(_unique(wanted)[0]) != len(wanted):
+        if len(_find_unique(wanted)[0]) != len(wanted):
             raise invalid_input(
                 expected="different classes", got=f"{wanted.tolist()}", hint="Name each class once"
             )
     with add_error_context(input_name):
-        return wanted, _places(known, wanted, codes)[codes]
+        return wanted, _find_positions(known, wanted, codes)[codes]
 
 
 def is_label_table(y: Any) -> bool:
@@ -161,7 +161,7 @@ def check_several(classes: AnyArray, cure: str) -> None:
         )
 
 
-def check_columns_of(classes: AnyArray, n_columns: int) -> None:
+def check_column_labels(classes: AnyArray, n_columns: int) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
     check_several(classes, _NAME_ALL)
     if len(classes) != n_columns:
@@ -179,10 +179,10 @@ _ENCODING = (
 )
 
 
-def _places(known, wanted, codes):
+def _find_positions(known, wanted, codes):
     """Find the position of each label among the wanted classes."""
-    column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
-    columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
+    column_of = dict(zip(_to_keys(wanted, known), range(len(wanted)), strict=True))
+    columns = np.array([column_of.get(key, -1) for key in _to_keys(known, wanted)], dtype=np.intp)
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
@@ -198,7 +198,7 @@ def _places(known, wanted, codes):
     return columns
 
 
-def _as_keys(labels, others):
+def _to_keys(labels, others):
     """Return labels as keys of a dict: Python compares 1, 1.0 and Decimal(1) without rounding."""
     if labels.dtype.kind == others.dtype.kind:
         labels = labels.astype(np.result_type(labels, others))
@@ -254,7 +254,7 @@ def hint_at_survival(table: AnyArray) -> str:
     return f". {SURVIVAL}" if is_event.sum() == 1 else ""
 
 
-def _unique(labels):
+def _find_unique(labels):
     _check_present(labels)
     if labels.dtype.kind in "iub":
         lowest, highest = int(labels.min()), int(labels.max())

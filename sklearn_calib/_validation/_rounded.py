@@ -8,48 +8,50 @@ from .._warnings import warn_calibration
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
 BRAIN_SLACK = 1e-2  # and in bfloat16: its softmax is off by 6e-3, whatever the number of classes
-_ENTRIES = 16  # of float16, whose rounded sum can be as far off; the error grows as their root
+FLOAT16_SAFE_COLUMNS = (
+    16  # of float16, whose rounded sum can be as far off; the error grows as their root
+)
 ROUNDED = (2, 3, 4, 5, 6)  # decimals that are divided with a warning
 _MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot tell decimals apart
 _DECIMALS = (1, *ROUNDED)  # decimals that a message tells of
 
 
-def slack_of(dtype: np.dtype, n_columns: int) -> float:
+def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
     """Return the tolerance for the sum of a row that the type of its numbers needs.
 
     Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been rounded too.
     """
-    return half_slack(n_columns) if dtype == np.float16 else SLACK
+    return get_half_tolerance(n_columns) if dtype == np.float16 else SLACK
 
 
-def half_slack(n_columns: int) -> float:
-    """Return `slack_of` for numbers of half precision."""
-    return _HALF_SLACK * max(1.0, (n_columns / _ENTRIES) ** 0.5)
+def get_half_tolerance(n_columns: int) -> float:
+    """Return `get_sum_tolerance` for numbers of half precision."""
+    return _HALF_SLACK * max(1.0, (n_columns / FLOAT16_SAFE_COLUMNS) ** 0.5)
 
 
-def warn_of_rounded(table: FloatArray, worst: float, eps: float) -> bool:
+def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     """Warn and return True if rounding explains sums as far from 1 as `worst`.
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
-    for each column; or all entries are numbers of half precision, and `half_slack` holds; or they
+    for each column; or all entries are numbers of half precision, and `get_half_tolerance` holds; or they
     are bfloat16 numbers, and no sum is off by more than 1e-2.
     """
-    found = _rounding(table, worst, eps)
+    found = _explain_rounding(table, worst, eps)
     if found is None:
         return False
     how, bound = found
     got = f"sums up to {bound:.2g} away from it, as {how} make them"
-    cure = "Each row is divided by its sum, and this not said with " + _divided(bound)
+    cure = "Each row is divided by its sum, and this not said with " + _format_division(bound)
     warn_calibration(expected="rows that sum to 1", got=got, hint=cure)
     return True
 
 
-def _rounding(table, worst, eps):
+def _explain_rounding(table, worst, eps):
     for decimals in ROUNDED:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst <= bound + 1e-9 < 1 and _has_decimals(table, decimals, eps):
             return f"{decimals} decimals", bound
-    bound = half_slack(table.shape[1])
+    bound = get_half_tolerance(table.shape[1])
     if worst <= bound and np.array_equal(table.astype(np.float16), table):
         return "numbers of half precision", bound
     if worst <= BRAIN_SLACK and are_bfloat16(table):
@@ -69,7 +71,7 @@ def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
     return near < _MOST_NEAR and bool(np.abs(scaled - np.rint(scaled)).max() <= near)
 
 
-def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
+def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
     """Return the hint for rows that do not sum to 1; their entries show the rounding."""
     divide = "divide rows by their sums first, with "
     for decimals in _DECIMALS:
@@ -79,16 +81,16 @@ def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
         if bound < 1 and _has_decimals(table, decimals, eps):
             unit = "decimal" if decimals == 1 else "decimals"
             rounded = f"If the probabilities were rounded to {decimals} {unit}, "
-            return rounded + divide + _divided(bound)
-    half = half_slack(table.shape[1])
+            return rounded + divide + _format_division(bound)
+    half = get_half_tolerance(table.shape[1])
     if worst <= half and np.array_equal(table.astype(np.float16), table):
-        return "These are numbers of half precision: " + divide + _divided(half)
+        return "These are numbers of half precision: " + divide + _format_division(half)
     if worst <= 0.05:
-        return "If the probabilities were rounded, " + divide + _divided(1.05 * worst)
+        return "If the probabilities were rounded, " + divide + _format_division(1.05 * worst)
     return CURE_OF_LOGITS
 
 
-def _divided(bound):
+def _format_division(bound):
     text = f"{bound:.2g}"
     return f"canonical_proba(scores, tolerance={text})"
 

@@ -17,11 +17,11 @@ from .._simplex_array import (
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ._arrays import read_numbers
-from ._device import LARGEST_LOGIT, device_scores
-from ._rounded import CURE_OF_LOGITS, cure_of_sums, slack_of, warn_of_rounded
+from ._device import LARGEST_LOGIT, read_device_scores
+from ._rounded import CURE_OF_LOGITS, get_sum_tolerance, suggest_division, warn_rounded_rows
 
 _AT_A_GLANCE = 1 << 16  # entries
-_EXACT = 1e-15  # by which the sum of a row may differ from 1
+ROW_SUM_TOLERANCE = 1e-15  # by which the sum of a row may differ from 1
 
 
 def canonical_proba(
@@ -111,7 +111,7 @@ def canonical_proba(
     held: Any = None
     if absent is None and kind in ("proba", "logits"):
         with add_error_context("scores"):
-            held = device_scores(scores, kind, read_proba, tolerance)
+            held = read_device_scores(scores, kind, read_proba, tolerance)
             if held is not None:
                 return _check_columns(held, n_classes)
     return read_proba(
@@ -149,7 +149,7 @@ def read_proba(
         n_classes = check_count(n_classes, "n_classes")
     if tolerance is not None:
         _check_tolerance(tolerance, kind)
-    sound = _at_a_glance(scores, kind) if tolerance is absent is None else None
+    sound = _read_few_rows(scores, kind) if tolerance is absent is None else None
     if sound is not None and n_classes in (None, sound.shape[1]):
         return sound
     if absent is not None:
@@ -160,9 +160,9 @@ def read_proba(
                 got=repr(absent),
                 hint="Mark such options with NaN",
             )
-        return _with_absent(scores, kind, n_classes, tolerance, input_name, first)
+        return _read_with_absent(scores, kind, n_classes, tolerance, input_name, first)
     with add_error_context(input_name):
-        held: Any = device_scores(scores, kind, read_proba, tolerance)
+        held: Any = read_device_scores(scores, kind, read_proba, tolerance)
         if held is not None:
             return _check_columns(held.on_host(first), n_classes)
         if kind == "proba":
@@ -171,7 +171,7 @@ def read_proba(
         return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
 
 
-def _at_a_glance(scores, kind):
+def _read_few_rows(scores, kind):
     """Return the result for a few valid rows of floats at once.
 
     None for all other input.
@@ -186,15 +186,15 @@ def _at_a_glance(scores, kind):
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
     if scores.ndim == 1 or scores.shape[1] == 1 or not (scores.min() >= 0 and scores.max() <= 1):
         return None
-    return scores if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= _EXACT else None
+    return scores if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= ROW_SUM_TOLERANCE else None
 
 
-def _with_absent(scores, kind, n_classes, tolerance, input_name, first):
+def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
     """Read rows of different options: missing entries get the probability 0 and a mark."""
     if isinstance(scores, SimplexArray):
         return _check_columns(scores, n_classes)
     with add_error_context(input_name):
-        table = _numeric_table(scores)
+        table = _read_numeric_table(scores)
         nothing = np.isnan(table.astype(np.float64, copy=False))
         if table.shape[1] == 1:
             cure = "Pass one column for each option"
@@ -233,11 +233,11 @@ def valid_proba(
     if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
         return scores
     with add_error_context(input_name):
-        held = device_scores(scores, "proba", read_proba, tolerance)
+        held = read_device_scores(scores, "proba", read_proba, tolerance)
         if held is not None:
             rows = held.on_host(first)
             return rows[:, 1:] if held.shape[1] == 1 and held.kind == "proba" else rows
-        return _simplex_from_proba(_numeric_table(scores), tolerance, first)
+        return _simplex_from_proba(_read_numeric_table(scores), tolerance, first)
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
@@ -259,11 +259,11 @@ def canonical_logits(
 
 
 def _logit_table(scores, first=0):
-    table = _numeric_table(scores)
+    table = _read_numeric_table(scores)
     if table.dtype != np.float32:
         table = table.astype(np.float64, copy=False)
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
-    lowest, highest = _finite_range(table, cure, first)
+    lowest, highest = _get_finite_range(table, cure, first)
     largest = max(highest, -lowest)
     if largest > LARGEST_LOGIT:
         raise invalid_input(
@@ -274,7 +274,7 @@ def _logit_table(scores, first=0):
     return table
 
 
-def _finite_range(table, cure, first=0):
+def _get_finite_range(table, cure, first=0):
     """Return the smallest and largest entry.
 
     Reject NaN and infinity. Row 0 is called `first`.
@@ -309,7 +309,7 @@ def _check_tolerance(tolerance, kind):
         )
 
 
-def _numeric_table(scores: ArrayLike) -> AnyArray:
+def _read_numeric_table(scores: ArrayLike) -> AnyArray:
     """Read any array-like as a two-dimensional array of numbers in its own dtype."""
     raw = read_numbers(scores, "scores")
     if raw.ndim not in (1, 2):
@@ -328,14 +328,14 @@ def _numeric_table(scores: ArrayLike) -> AnyArray:
 
 
 def _simplex_from_proba(raw: AnyArray, tolerance: float | None, first: int = 0) -> FloatArray:
-    slack = slack_of(raw.dtype, raw.shape[1])
+    slack = get_sum_tolerance(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
     cure = "Drop or repair those rows first"
     if table.shape[1] > 2:
         cure += "; where NaN is an option that the row does not have, pass what "
         cure += "canonical_proba(scores, absent='nan') returns"
-    lowest, highest = _finite_range(table, cure, first)
+    lowest, highest = _get_finite_range(table, cure, first)
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         raise invalid_input(
@@ -353,14 +353,14 @@ def _simplex_from_proba(raw: AnyArray, tolerance: float | None, first: int = 0) 
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
-        tolerance is None and warn_of_rounded(table, error[worst], eps)
+        tolerance is None and warn_rounded_rows(table, error[worst], eps)
     ):
-        got, cure = f"a sum of {total[worst]:.6g}", cure_of_sums(table, error[worst], eps)
+        got, cure = f"a sum of {total[worst]:.6g}", suggest_division(table, error[worst], eps)
         raise invalid_input(expected="rows that sum to 1", got=got, hint=cure, row=first + worst)
-    if error[worst] > _EXACT:
+    if error[worst] > ROW_SUM_TOLERANCE:
         if np.may_share_memory(table, raw):
             table = table.copy()
-        table /= np.where(error > _EXACT, total, 1.0)[:, None]
+        table /= np.where(error > ROW_SUM_TOLERANCE, total, 1.0)[:, None]
     return table
 
 

@@ -12,7 +12,7 @@ from ._column_order import column_names, match_columns
 from ._labels import read_labels
 from ._rounded import are_bfloat16
 from ._scores import check_same_length
-from ._weights import raw_weight
+from ._weights import read_raw_weight
 
 _SLACK = 1e-6  # of the sum of a row, as of probabilities
 _DIGITS = 4  # units in the last place that a share of a count may be off
@@ -95,7 +95,7 @@ def soft_rows(
     ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
     """
     with add_error_context(input_name):
-        shares, unit = _shares(y)
+        shares, unit = _read_shares(y)
     n, k = shares.shape
     if n_rows is not None:
         check_same_length(shares, range(n_rows))
@@ -108,7 +108,7 @@ def soft_rows(
                 expected=f"{k} classes, as the soft labels have", got=f"{len(known)}", hint=cure
             )
     shares = match_columns(shares, y, known, column_names(scores))
-    weight = raw_weight(sample_weight, n)
+    weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
     if sample_weight is not None and are_counts(weight):  # k of n: 3 * (1 / 3) votes are one
         whole = np.rint(mass)
@@ -135,7 +135,7 @@ class Votes(NamedTuple):
     kinds: frozenset[str]
 
 
-def votes_of(table: FloatArray) -> Votes:
+def count_votes(table: FloatArray) -> Votes:
     """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
 
     A row of one 1 is both. Blocks of one table are judged together, by `check_votes`.
@@ -152,8 +152,8 @@ def votes_of(table: FloatArray) -> Votes:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib._validation import votes_of
-    >>> votes = votes_of(np.array([[3.0, 1.0], [0.0, 1.0]]))
+    >>> from sklearn_calib._validation import count_votes
+    >>> votes = count_votes(np.array([[3.0, 1.0], [0.0, 1.0]]))
     >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
@@ -211,7 +211,7 @@ def check_votes(kinds: frozenset[str]) -> None:
         )
 
 
-def _shares(y):
+def _read_shares(y):
     """Read soft labels as rows that sum to 1, and the unit in their last place."""
     raw = read_numbers(y, "soft labels")
     unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)

@@ -13,9 +13,11 @@ from ..exceptions import invalid_input
 from ._arrays import read_numbers
 
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
-_SMALLEST = 2.0**-400  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
-_FEW = 100  # weights that mostly tell what kind they are
-LEAST, MOST = 1e-100, 1e100  # of weights whose unit matters
+MIN_RELATIVE_WEIGHT = (
+    2.0**-400
+)  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+FIRST_WEIGHTS = 100  # weights that mostly tell what kind they are
+MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100  # of weights whose unit matters
 
 
 def canonical_weight(
@@ -57,30 +59,30 @@ def canonical_weight(
     >>> canonical_weight([2.0**1000, 2.0**1001], 2) / 2.0**62
     array([1., 2.])
     """
-    weight = raw_weight(sample_weight, n_samples, keeps_unit=keeps_unit)
-    return weight if keeps_unit else _safe(weight)
+    weight = read_raw_weight(sample_weight, n_samples, keeps_unit=keeps_unit)
+    return weight if keeps_unit else _scale_weights(weight)
 
 
-def weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArray, float]:
+def read_weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArray, float]:
     """Return the weights of a measure, and the factor that restores the given ones.
 
     Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
     the digits that no weight gives.
     """
-    given = raw_weight(sample_weight, n_samples)
+    given = read_raw_weight(sample_weight, n_samples)
     largest = given.max()
     if _is_constant(given, largest) and not are_counts(given):
         return (given > 0).astype(np.float64), float(largest)
-    weight = _safe(given)
+    weight = _scale_weights(given)
     return weight, float(largest / weight.max())
 
 
 def _is_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
-    return all(((part == value) | (part == 0)).all() for part in (weight[:_FEW], weight))
+    return all(((part == value) | (part == 0)).all() for part in (weight[:FIRST_WEIGHTS], weight))
 
 
-def raw_weight(
+def read_raw_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, keeps_unit: bool = False
 ) -> FloatArray:
     """Validate weights as `canonical_weight` does, but keep their unit."""
@@ -110,13 +112,13 @@ def raw_weight(
 
 def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
-    if len(weight) and weight.min() >= LEAST and weight.max() <= MOST:
+    if len(weight) and weight.min() >= MIN_WEIGHT_SUM and weight.max() <= MAX_WEIGHT_SUM:
         return  # what nearly all are; a NaN is neither
     bad, rule = ~np.isfinite(weight) | (weight < 0), " >= 0 and finite"
     cure = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
-        bad = (weight > MOST) | ((weight < LEAST) & (weight > 0))
-        rule = f" of 0 or from {LEAST:g} to {MOST:g}"
+        bad = (weight > MAX_WEIGHT_SUM) | ((weight < MIN_WEIGHT_SUM) & (weight > 0))
+        rule = f" of 0 or from {MIN_WEIGHT_SUM:g} to {MAX_WEIGHT_SUM:g}"
         cure = "Divide all weights by the same number, or give the lightest rows weight 0"
     if bad.any():
         row = int(bad.argmax())
@@ -129,17 +131,17 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
         )
 
 
-def _safe(weight):
+def _scale_weights(weight):
     exponent = int(np.frexp(weight.max())[1])  # 2^(exponent - 1) <= the largest < 2^exponent
     if abs(exponent) > _WIDEST:
         weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
-    if weight.min() >= _SMALLEST * weight.max():
+    if weight.min() >= MIN_RELATIVE_WEIGHT * weight.max():
         return weight
-    light = (weight > 0) & (weight < _SMALLEST * weight.max())
-    return np.where(light, _SMALLEST * weight.max(), weight) if light.any() else weight
+    light = (weight > 0) & (weight < MIN_RELATIVE_WEIGHT * weight.max())
+    return np.where(light, MIN_RELATIVE_WEIGHT * weight.max(), weight) if light.any() else weight
 
 
-def rows_per_weight(weight: FloatArray) -> float:
+def get_rows_per_weight(weight: FloatArray) -> float:
     """Return the number of rows that a weight of 1 stands for, for criteria that count rows.
 
     Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
@@ -150,8 +152,8 @@ def rows_per_weight(weight: FloatArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib._validation import rows_per_weight
-    >>> rows_per_weight(np.array([1.0, 3.0])), rows_per_weight(np.array([0.5, 0.5]))
+    >>> from sklearn_calib._validation import get_rows_per_weight
+    >>> get_rows_per_weight(np.array([1.0, 3.0])), get_rows_per_weight(np.array([0.5, 0.5]))
     (1.0, 2.0)
     """
     if are_counts(weight):

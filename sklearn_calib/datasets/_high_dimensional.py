@@ -14,11 +14,11 @@ from .._validation import read_numbers
 from ..exceptions import invalid_input
 
 
-def _clipped(t):
+def _clip_proba(t):
     return np.clip(t, 0, 1)
 
 
-_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": _clipped}
+_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": _clip_proba}
 _DESIGNS = ("gaussian", "rademacher", "uniform", "elliptical")
 
 
@@ -60,7 +60,9 @@ class LinearTruth:
         """Draw more rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
         rng = legacy_generator(random_state)
         shape = (n_samples, len(self.coef))
-        X = _correlated(_entries(self.design, self.degrees_of_freedom, shape, rng), self._root)
+        X = _correlate_entries(
+            _draw_entries(self.design, self.degrees_of_freedom, shape, rng), self._root
+        )
         return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
 
     def norm(self, coef: FloatArray) -> float:
@@ -144,7 +146,7 @@ def make_high_dimensional(
         if not is_number(value) or not least < value < most:
             raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
     rng = legacy_generator(random_state)
-    matrix, root = _law(covariance, correlation, n_features)
+    matrix, root = _make_covariance(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)
     function = link if callable(link) else _LINKS[link]
@@ -154,8 +156,8 @@ def make_high_dimensional(
     return *truth.draw(n_samples, rng), truth
 
 
-def _law(covariance, correlation, d):
-    """Return the covariance, and the root that `_correlated` multiplies entries with."""
+def _make_covariance(covariance, correlation, d):
+    """Return the covariance, and the root that `_correlate_entries` multiplies entries with."""
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
         return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
@@ -174,7 +176,7 @@ def _law(covariance, correlation, d):
         ) from None
 
 
-def _correlated(Z, root):
+def _correlate_entries(Z, root):
     if np.ndim(root):
         return Z @ root.T
     from scipy.signal import lfilter  # a quarter of a second, which few need
@@ -184,7 +186,7 @@ def _correlated(Z, root):
     return lfilter([1.0], [1.0, -root], Z, axis=1)
 
 
-def _entries(design, freedom, shape, rng):
+def _draw_entries(design, freedom, shape, rng):
     """Draw entries of mean 0 and variance 1."""
     if design == "rademacher":
         return rng.choice([-1.0, 1.0], shape)

@@ -57,7 +57,7 @@ def make_uniform_shift(
     True
     """
     n_samples = check_count(n_samples, "n_samples")
-    _check(epsilon, 1, "0 <= epsilon <= 1")
+    _check_arguments(epsilon, 1, "0 <= epsilon <= 1")
     rng = legacy_generator(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
@@ -115,7 +115,7 @@ def make_sign_perturbed(
     """
     n_samples = check_count(n_samples, "n_samples")
     n_values = check_count(n_values, "n_values")
-    _check(strength, 1 / 3, "0 <= strength <= 1/3")
+    _check_arguments(strength, 1 / 3, "0 <= strength <= 1/3")
     rng = legacy_generator(random_state)
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
@@ -124,7 +124,7 @@ def make_sign_perturbed(
     return ScoredData(y, values[which], truth[which], 0.0 if strength == 0 else float("nan"))
 
 
-def _check(value, most, rule):
+def _check_arguments(value, most, rule):
     if not is_number(value) or not 0 <= value <= most:
         raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
 

@@ -76,20 +76,20 @@ class DecidingClassifier(BaseMetaClassifier):
         check_several(classes, "There is nothing to decide; check the selection of the rows")
         return classes, codes
 
-    def _route(self, **params):
+    def _route_params(self, **params):
         """Route metadata to the fit of the wrapped classifier."""
         if routing_enabled():
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return {name: value for name, value in params.items() if value is not None}
 
-    def _fitted_estimator(self, X, y, params):
+    def _fit_estimator(self, X, y, params):
         """Fit a clone of the estimator; a FrozenEstimator stays as it is."""
         estimator = clone_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
         return estimator
 
-    def _remember(self, estimator, classes):
+    def _store_classes(self, estimator, classes):
         """Set what the fitted classifier tells; `classes` are those of the labels and costs."""
         self.estimator_, self.classes_ = estimator, classes
         self._copy_feature_names(estimator)
@@ -227,8 +227,8 @@ default=None
         if not callable(given):
             rows = len(codes)
             table = canonical_costs(given, classes, n_rows=rows, actions=actions)
-        params = self._route(sample_weight=sample_weight, **fit_params)
-        self._remember(self._fitted_estimator(X, y, params), classes)
+        params = self._route_params(sample_weight=sample_weight, **fit_params)
+        self._store_classes(self._fit_estimator(X, y, params), classes)
         self._by_row = table is not None and table.ndim == 3
         self.costs_ = None if self._by_row else table
         self.actions_ = actions
@@ -249,7 +249,7 @@ default=None
         actions : ndarray of shape (n_samples,)
             Entries of ``actions_``.
         """
-        proba, table = self._believed(X, costs, "predict")
+        proba, table = self._predict_with_costs(X, costs, "predict")
         return self.actions_[choose_best_actions(proba, table)]
 
     def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
@@ -266,7 +266,9 @@ default=None
             min over a of sum over j of p_j costs[j, a]; right on average if the probabilities are
             calibrated. `expected_cost_test` compares it with what was paid.
         """
-        return compute_expected_costs(*self._believed(X, costs, "expected_cost")).min(axis=1)
+        return compute_expected_costs(*self._predict_with_costs(X, costs, "expected_cost")).min(
+            axis=1
+        )
 
     def score(
         self,
@@ -291,7 +293,7 @@ default=None
             Greater is better. With costs of 1 for each error it is accuracy - 1.
         """
         check_indexes(X, y, sample_weight)
-        proba, table = self._believed(X, costs, "score")
+        proba, table = self._predict_with_costs(X, costs, "score")
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
         return -float(
@@ -310,7 +312,7 @@ default=None
         against = table[0, 1] - table[0, 0]
         return float(against / (against + table[1, 0] - table[1, 1]))
 
-    def _believed(self, X, costs, method):
+    def _predict_with_costs(self, X, costs, method):
         """Predict probabilities, and select the costs that apply to their rows."""
         check_is_fitted(self)
         if costs is None and self._by_row:

@@ -88,10 +88,10 @@ def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyA
     if len(names) < 2 or not named or len({*names}) < len(names):
         rule = "the names of at least two different actions"
         raise invalid_input(expected=rule, got=repr(actions)[:200], hint="Name each action once")
-    return array_of_names(names)
+    return make_name_array(names)
 
 
-def array_of_names(names: Sequence[object]) -> AnyArray:
+def make_name_array(names: Sequence[object]) -> AnyArray:
     """Return names in an array that keeps their types: numbers beside text stay numbers."""
     if len({type(name) for name in names}) == 1:
         return np.asarray(names)

@@ -49,10 +49,10 @@ class NetBenefitDifference(Shown):
     def to_frame(self) -> DataFrame:
         """Return the difference as a pandas DataFrame with one row per threshold."""
         pd = require("pandas", "cli")
-        return pd.DataFrame(_columns(self))
+        return pd.DataFrame(_collect_arrays(self))
 
     def _sections(self):
-        table = Table(_head("difference", self.level), _cells(self, self.difference))
+        table = Table(_make_header("difference", self.level), _format_cells(self, self.difference))
         return [Section(tables=[table], notes=[_how_many(self.threshold)])]
 
 
@@ -124,8 +124,8 @@ class DecisionCurve(Shown):
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame with one row per threshold."""
         pd = require("pandas", "cli")
-        table = _columns(self)
-        over = _columns(self.over_all)
+        table = _collect_arrays(self)
+        over = _collect_arrays(self.over_all)
         table["over_all"] = over.pop("difference")
         table |= {f"over_all_{name}": over[name] for name in over if name != "threshold"}
         for name in ("standardised", "net_benefit_untreated", "interventions_avoided"):
@@ -133,48 +133,48 @@ class DecisionCurve(Shown):
         return pd.DataFrame(table)
 
     def _sections(self):
-        everybody = self.treat_all[_some_of(self.threshold)]
-        cells = zip(_cells(self, self.net_benefit), everybody, strict=True)
+        everybody = self.treat_all[_choose_positions(self.threshold)]
+        cells = zip(_format_cells(self, self.net_benefit), everybody, strict=True)
         table = Table(
-            [*_head("net benefit", self.level), "act on all"],
+            [*_make_header("net benefit", self.level), "act on all"],
             [[*line, f"{other:.4f}"] for line, other in cells],
         )
         note = f"prevalence {self.prevalence:.4g}; {_how_many(self.threshold)}"
         return [Section(tables=[table], notes=[note])]
 
 
-def _head(name, level):
+def _make_header(name, level):
     share = f"{100 * level:.4g} %"
     return ["threshold", name, f"{share} interval", f"{share} band"]
 
 
-def _cells(curve, values):
+def _format_cells(curve, values):
     return [
         [
             f"{curve.threshold[i]:.4g}",
             f"{values[i]:.4f}",
-            _interval(curve.low[i], curve.high[i]),
-            _interval(curve.band_low[i], curve.band_high[i]),
+            _format_interval(curve.low[i], curve.high[i]),
+            _format_interval(curve.band_low[i], curve.band_high[i]),
         ]
-        for i in _some_of(curve.threshold)
+        for i in _choose_positions(curve.threshold)
     ]
 
 
-def _interval(low, high):
+def _format_interval(low, high):
     return f"{low:.4f} to {high:.4f}"
 
 
-def _some_of(threshold):
+def _choose_positions(threshold):
     """Choose at most ten evenly spaced thresholds, and return their positions."""
     n = len(threshold)
     return np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(np.intp)
 
 
 def _how_many(threshold):
-    return f"{len(_some_of(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
+    return f"{len(_choose_positions(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
-def _columns(curve: Any) -> dict[str, FloatArray]:
+def _collect_arrays(curve: Any) -> dict[str, FloatArray]:
     """Return the fields of a dataclass that are arrays."""
     values = {field.name: getattr(curve, field.name) for field in fields(curve)}
     return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -281,7 +281,7 @@ def decision_curve(
     >>> curve.to_frame().shape
     (3, 18)
     """
-    table = _checked(thresholds, level, prevalence, n_resamples)
+    table = _check_arguments(thresholds, level, prevalence, n_resamples)
     if not np.isfinite(number_or_nan(harms)):
         raise invalid_input(
             expected="harms as one number",
@@ -294,9 +294,9 @@ def decision_curve(
     rng = generator(random_state)
 
     def compare(other):
-        return _difference(0, other, kernel, table, level, n_resamples, rng, float(harms))
+        return _compare_benefits(0, other, kernel, table, level, n_resamples, rng, float(harms))
 
-    own = _columns(compare(None))
+    own = _collect_arrays(compare(None))
     regret = None
     if recalibrated is not None:
         regret = regret_curve(
@@ -381,7 +381,7 @@ def decision_difference(
     >>> bool((found.band_low > 0).any())  # recalibration helps someone
     True
     """
-    table = _checked(thresholds, level, prevalence, n_resamples)
+    table = _check_arguments(thresholds, level, prevalence, n_resamples)
     charged = np.asarray([number_or_nan(harm) for harm in np.ravel(harms)])
     if charged.shape != (2,) or not np.isfinite(charged).all():
         raise invalid_input(
@@ -399,10 +399,10 @@ def decision_difference(
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)
     harm = float(charged[1] - charged[0])
-    return _difference(1, 0, kernel, table, level, n_resamples, generator(random_state), harm)
+    return _compare_benefits(1, 0, kernel, table, level, n_resamples, generator(random_state), harm)
 
 
-def _checked(thresholds, level, prevalence, n_resamples):
+def _check_arguments(thresholds, level, prevalence, n_resamples):
     check_level(level)
     if prevalence is not None:
         cure = "Leave it out unless the rows of each class were sampled by themselves"
@@ -426,7 +426,7 @@ def _check_sampled(hit, prevalence):
         )
 
 
-def _difference(first, second, kernel, table, level, n_resamples, rng, harm):
+def _compare_benefits(first, second, kernel, table, level, n_resamples, rng, harm):
     """Compare two net benefits (or one with 0), less the harm."""
     found = kernel.compare(first, second)
     found = found._replace(mean=found.mean - harm)

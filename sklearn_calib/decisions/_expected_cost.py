@@ -131,7 +131,7 @@ default=None
     share = predictions.weight / predictions.weight.sum()
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
     by_class = table[:, chosen].T if table.ndim == 2 else table[np.arange(len(proba)), :, chosen]
-    statistic = _standardised(difference, compute_mean_moments(proba, by_class, share)[1])
+    statistic = _standardise(difference, compute_mean_moments(proba, by_class, share)[1])
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
         realised=predictions.mean(paid),
@@ -146,7 +146,7 @@ default=None
     )
 
 
-def _standardised(difference, deviation):
+def _standardise(difference, deviation):
     """Divide a difference by its standard deviation.
 
     Infinite if it should be 0 and is not.

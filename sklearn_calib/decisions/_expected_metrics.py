@@ -20,8 +20,8 @@ from .._validation import (
     match_columns,
     read_labels,
     read_proba,
-    warn_of_order,
-    weight_and_unit,
+    read_weight_and_unit,
+    warn_column_order,
 )
 from ..exceptions import invalid_input
 from ..metrics import BrierLoss, LogLoss
@@ -202,21 +202,21 @@ def expected_metrics(
     """
     proba = np.asarray(read_proba(y_proba))
     check_indexes(y_true, y_proba, sample_weight)
-    classes, codes = _classes(proba, y_true, labels)
+    classes, codes = _read_classes(proba, y_true, labels)
     proba = match_columns(proba, y_proba, classes)
-    positive = _positive(classes, pos_label)
+    positive = _find_positive(classes, pos_label)
     if labels is pos_label is None:
         check_column_owner(y_proba, classes, "pos_label")
     proba = np.asarray(give_to_owner(proba, y_proba, positive))
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
-        weight, unit = weight_and_unit(sample_weight, len(proba))
+        weight, unit = read_weight_and_unit(sample_weight, len(proba))
     if codes is not None and labels is not None:
         rows = weight > 0
-        warn_of_order(proba[rows], codes[rows], classes, "labels")
+        warn_column_order(proba[rows], codes[rows], classes, "labels")
     share = weight / weight.sum()
-    predicted = _predicted(proba, threshold, positive)
-    values = _values(proba, predicted, costs, classes)
+    predicted = _predict_classes(proba, threshold, positive)
+    values = _compute_row_values(proba, predicted, costs, classes)
     found = {
         name: kernels.compute_mean_moments(proba, rows, share) for name, rows in values.items()
     }
@@ -226,9 +226,9 @@ def expected_metrics(
         realised = {name: float(share @ rows[own]) for name, rows in values.items()}
     if proba.shape[1] == 2:
         score, acts = proba[:, positive], predicted == positive
-        found |= _of_events(score, score, acts, share)
+        found |= _compute_event_metrics(score, score, acts, share)
         if codes is not None:
-            events = _of_events(score, (codes == positive).astype(float), acts, share)
+            events = _compute_event_metrics(score, (codes == positive).astype(float), acts, share)
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
     np.add.at(confusion.T, predicted, proba * weight[:, None])
@@ -241,7 +241,7 @@ def expected_metrics(
     )
 
 
-def _classes(proba, y_true, labels):
+def _read_classes(proba, y_true, labels):
     """Return the classes of the columns, and the encoded labels, or None without `y_true`."""
     k, codes = proba.shape[1], None
     classes: AnyArray = np.arange(k)
@@ -260,7 +260,7 @@ def _classes(proba, y_true, labels):
     return classes, codes
 
 
-def _positive(classes, pos_label):
+def _find_positive(classes, pos_label):
     """Find the column of the positive class."""
     if pos_label is not None and len(classes) != 2:
         cure = "Leave pos_label out, or pass one class against the others"
@@ -271,7 +271,7 @@ def _positive(classes, pos_label):
     return find_positive(classes, pos_label, cure)
 
 
-def _predicted(proba, threshold, positive):
+def _predict_classes(proba, threshold, positive):
     """Return the position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
@@ -287,7 +287,7 @@ def _predicted(proba, threshold, positive):
     return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 
 
-def _values(proba, predicted, costs, classes):
+def _compute_row_values(proba, predicted, costs, classes):
     """Compute, for each metric that is a mean of rows, its value for each row and label."""
     k = proba.shape[1]
     table = canonical_costs(costs, classes)
@@ -299,7 +299,7 @@ def _values(proba, predicted, costs, classes):
     }
 
 
-def _of_events(score, p, acts, share):
+def _compute_event_metrics(score, p, acts, share):
     """Compute the metrics of the positive class of two, whose probabilities are p."""
     return {
         "precision": kernels.compute_precision_moments(p, acts, share),

@@ -19,7 +19,7 @@ from ..metrics import (
     measure,
 )
 from ._costs import canonical_costs
-from ._risk_coverage import levels_of
+from ._risk_coverage import compute_levels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -105,7 +105,7 @@ def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedO
     >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
     0.1111
     """
-    _, mass, errors = levels_of(predictions)
+    _, mass, errors = compute_levels(predictions)
     return area(mass, errors, are_counts(predictions.weight))
 
 

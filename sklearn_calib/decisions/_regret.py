@@ -254,7 +254,7 @@ def regret_curve(
     brier, log = (
         loss.evaluate(predictions) - loss.evaluate(other) for loss in (brier_loss, log_loss)
     )
-    edges = _band(problem, better, level, n_resamples, generator(random_state))
+    edges = _draw_band(problem, better, level, n_resamples, generator(random_state))
     unknown = 0.0, 0.0
     curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
     largest, worst = (  # between two thresholds of the band the regret may be more
@@ -267,7 +267,7 @@ def regret_curve(
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
 
 
-def _band(problem, better, level, n_resamples, rng):
+def _draw_band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
     place = np.linspace(0, len(values) - 1, min(len(values), _IN_BAND)).round().astype(int)

@@ -145,12 +145,12 @@ def risk_coverage_curve(
     """
     check_level(level)
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    threshold, mass, errors = levels_of(predictions)
+    threshold, mass, errors = compute_levels(predictions)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
     squares = (
         mass
         if (predictions.weight == 1).all()
-        else levels_of(predictions, predictions.weight**2)[1]
+        else compute_levels(predictions, predictions.weight**2)[1]
     )
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
@@ -167,7 +167,7 @@ def risk_coverage_curve(
     )
 
 
-def levels_of(
+def compute_levels(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     plain = np.asarray(predictions.proba)

@@ -26,7 +26,7 @@ from .._validation import (
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._cost_sensitive import DecidingClassifier
-from ._costs import array_of_names
+from ._costs import make_name_array
 
 
 class Cutoff(NamedTuple):
@@ -226,7 +226,7 @@ class SelectiveClassifier(DecidingClassifier):
                 got=repr(self.abstain_label),
                 hint=cure,
             )
-        given = None if groups is None else _group_of_rows(groups, len(codes))
+        given = None if groups is None else _read_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
         estimator, rows, held_out = self.estimator, slice(None), X
         if not self._is_frozen:
@@ -234,15 +234,15 @@ class SelectiveClassifier(DecidingClassifier):
             rng = legacy_generator(self.random_state)
             division = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=rng)
             ((train, rows),) = division.split(codes, codes)
-            params = check_method_params(X, params=self._route(**fit_params), indices=train)
+            params = check_method_params(X, params=self._route_params(**fit_params), indices=train)
             part, _ = safe_split(estimator, X, codes, train)
             held_out, _ = safe_split(estimator, X, codes, rows, train)
-            estimator = self._fitted_estimator(part, classes[codes[train]], params)
+            estimator = self._fit_estimator(part, classes[codes[train]], params)
         proba = self._predict_ordered_proba(estimator, held_out, classes)
         check_same_length(codes[rows], proba)
         own = None if given is None else given[rows]
-        self._choose(np.asarray(proba), codes[rows], weight[rows], own)
-        self._remember(estimator, classes)
+        self._choose_thresholds(np.asarray(proba), codes[rows], weight[rows], own)
+        self._store_classes(estimator, classes)
         return self
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
@@ -262,11 +262,11 @@ class SelectiveClassifier(DecidingClassifier):
         """
         check_is_fitted(self)
         check_indexes(X, groups)
-        chosen, answered = self._answers(X, groups, "predict")
+        chosen, answered = self._answer_rows(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
         label = np.asarray(self.abstain_label)
-        names = array_of_names([*self.classes_.tolist(), label.tolist()])
+        names = make_name_array([*self.classes_.tolist(), label.tolist()])
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
             names = names.astype(np.promote_types(self.classes_.dtype, np.min_scalar_type(label)))
         return names[np.where(answered, chosen, len(self.classes_))]
@@ -289,16 +289,16 @@ class SelectiveClassifier(DecidingClassifier):
         check_is_fitted(self)
         check_indexes(X, y, groups)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
-        chosen, answered = self._answers(X, groups, "score")
+        chosen, answered = self._answer_rows(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))
 
-    def _answers(self, X, groups, method):
+    def _answer_rows(self, X, groups, method):
         """Return the position of the largest probability of each row and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
-        least = self._thresholds(groups, len(proba))
-        return proba.argmax(axis=1), _reaches(proba.max(axis=1), least)
+        least = self._look_up_thresholds(groups, len(proba))
+        return proba.argmax(axis=1), _reaches_threshold(proba.max(axis=1), least)
 
-    def _thresholds(self, groups, n_samples):
+    def _look_up_thresholds(self, groups, n_samples):
         """Return the threshold of each row, or the one of all rows."""
         known = getattr(self, "thresholds_", None)
         if known is None:
@@ -312,14 +312,14 @@ class SelectiveClassifier(DecidingClassifier):
             raise invalid_input(
                 expected="the groups of the rows, as fit had them", got="none", hint="Pass groups"
             )
-        given = _group_of_rows(groups, n_samples)
+        given = _read_groups(groups, n_samples)
         names = list(dict.fromkeys(given.tolist()))
         new = [name for name in names if name not in known]
         if new:
             rows = int(np.isin(given, np.array(new, dtype=given.dtype)).sum())
             warn_calibration(
                 expected="groups that fit has seen",
-                got=f"{_listed(new)} in {rows} rows",
+                got=f"{_join_names(new)} in {rows} rows",
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
@@ -354,7 +354,7 @@ class SelectiveClassifier(DecidingClassifier):
                 expected="method 'sgr'", got=repr(self.method), hint="Leave the default"
             )
 
-    def _choose(self, proba, codes, weight, groups):
+    def _choose_thresholds(self, proba, codes, weight, groups):
         """Set the threshold, or that of each group."""
         error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
         for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
@@ -365,13 +365,13 @@ class SelectiveClassifier(DecidingClassifier):
         found = {}
         for name, rows in whole.items():
             delta = self.delta / len(whole)
-            found[name] = self._choice(confidence[rows], error[rows], weight[rows], delta)
+            found[name] = self._choose_threshold(confidence[rows], error[rows], weight[rows], delta)
         self._say_where_none(found, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():
-            answered[rows] = _reaches(confidence[rows], found[name].threshold)
+            answered[rows] = _reaches_threshold(confidence[rows], found[name].threshold)
         counted = weight if self.coverage is not None else np.ones(len(codes))
-        told = _told(answered, error, counted, self.delta)
+        told = _measure_answers(answered, error, counted, self.delta)
         self.coverage_, self.risk_, self.coverage_interval_ = told
         self.risk_bound_ = max(one.risk_bound for one in found.values())
         if groups is None:
@@ -380,7 +380,7 @@ class SelectiveClassifier(DecidingClassifier):
         for part in Cutoff._fields:
             setattr(self, f"{part}s_", {key: getattr(one, part) for key, one in found.items()})
 
-    def _choice(self, confidence, error, weight, delta):
+    def _choose_threshold(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
         counted = np.ones(len(error))
         if self.coverage is not None:
@@ -400,8 +400,8 @@ class SelectiveClassifier(DecidingClassifier):
         threshold = float(level[count - 1]) if count else np.inf
         if count == len(level):  # the bound is that of answering always
             threshold = 0.0
-        answered = _reaches(confidence, threshold)
-        part, risk, interval = _told(answered, error, counted, delta)
+        answered = _reaches_threshold(confidence, threshold)
+        part, risk, interval = _measure_answers(answered, error, counted, delta)
         return Cutoff(threshold, part, risk, bound, interval)
 
     def _say_where_none(self, found, n_samples):
@@ -409,7 +409,7 @@ class SelectiveClassifier(DecidingClassifier):
         if not none:
             return
         risk = 0.05 if self.max_risk is None else self.max_risk
-        groups = "" if None in found else f" in the groups {_listed(none)}"
+        groups = "" if None in found else f" in the groups {_join_names(none)}"
         warn_calibration(
             expected="confident rows with an error rate that is surely small enough",
             got=f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
@@ -421,7 +421,7 @@ class SelectiveClassifier(DecidingClassifier):
         )
 
 
-def _reaches(confidence, threshold):
+def _reaches_threshold(confidence, threshold):
     """Return whether rows are answered.
 
     Confidences are rounded before they are compared.
@@ -429,7 +429,7 @@ def _reaches(confidence, threshold):
     return np.round(confidence, ROUNDING) >= np.round(threshold, ROUNDING)
 
 
-def _told(answered, error, counted, delta):
+def _measure_answers(answered, error, counted, delta):
     """Compute the share of answered rows, their error rate, and an interval for new rows.
 
     See Notes of the class.
@@ -441,7 +441,7 @@ def _told(answered, error, counted, delta):
     return mass / total, risk, (float(low), float(high))
 
 
-def _group_of_rows(groups, n_samples):
+def _read_groups(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     given = np.asarray(groups)
     if given.shape != (n_samples,):
@@ -459,6 +459,6 @@ def _group_of_rows(groups, n_samples):
     return given
 
 
-def _listed(names):
+def _join_names(names):
     shown = ", ".join(plain(name, 40) for name in names[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

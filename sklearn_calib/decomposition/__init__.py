@@ -4,12 +4,12 @@ from ..metrics import register as _register
 from ._adapters import as_eval_metric
 from ._calibration_index import CalibrationIndices as CalibrationIndices
 from ._calibration_index import calibration_indices
+from ._calibration_index import compute_problem_indices as compute_problem_indices
 from ._calibration_index import e50_calibration_index as e50_calibration_index
 from ._calibration_index import e90_calibration_index as e90_calibration_index
 from ._calibration_index import emax_calibration_index as emax_calibration_index
-from ._calibration_index import indices_of_problem as indices_of_problem
 from ._calibration_index import integrated_calibration_index as integrated_calibration_index
-from ._calibration_index import smoothed_frequencies as smoothed_frequencies
+from ._calibration_index import smooth_frequencies as smooth_frequencies
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve
 from ._decompose import decompose_loss, proper_calibration_error, refinement_error

@@ -10,7 +10,7 @@ from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
 from ..metrics import BinaryOptions, binary_measure, validate_predictions
 from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
-from ._in_sample import mapped
+from ._in_sample import map_new_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +41,7 @@ class CalibrationIndices(NamedTuple):
     emax: float
 
 
-def smoothed_frequencies(
+def smooth_frequencies(
     problem: "BinaryProblem", smoother: RecalibratorLike = "loess"
 ) -> FloatArray:
     """Smooth the calibration curve of a `BinaryProblem` at the distinct scores of its cells.
@@ -75,15 +75,15 @@ def smoothed_frequencies(
         )
     given, points = (np.column_stack([1 - score, score]) for score in (problem.score, cells.score))
     labels = problem.hit.astype(np.intp)
-    return np.clip(mapped(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0)
+    return np.clip(map_new_rows(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0)
 
 
-def indices_of_problem(
+def compute_problem_indices(
     problem: "BinaryProblem", smoother: RecalibratorLike = "loess"
 ) -> CalibrationIndices:
     """Compute `calibration_indices` of a `BinaryProblem` without validation."""
     cells = problem.cells
-    gap = np.abs(smoothed_frequencies(problem, smoother) - cells.score)
+    gap = np.abs(smooth_frequencies(problem, smoother) - cells.score)
     return CalibrationIndices(
         float(cells.mass @ gap / cells.mass.sum()),
         repeated_quantile(gap, cells.mass, 0.5),
@@ -138,7 +138,7 @@ def calibration_indices(
     """
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     problems = predictions.problems(multiclass)
-    table = np.array([indices_of_problem(problem, smoother) for problem in problems])
+    table = np.array([compute_problem_indices(problem, smoother) for problem in problems])
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
 
 
@@ -221,7 +221,7 @@ def integrated_calibration_index(
     True
     """
     check_known("summary", summary, _SUMMARIES)
-    return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
+    return getattr(compute_problem_indices(problem, smoother), _SUMMARIES[summary])
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
@@ -256,7 +256,7 @@ def e50_calibration_index(
     >>> e50_calibration_index(y, proba) > 0.05  # overconfident
     True
     """
-    return indices_of_problem(problem, smoother).e50
+    return compute_problem_indices(problem, smoother).e50
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
@@ -291,7 +291,7 @@ def e90_calibration_index(
     >>> e90_calibration_index(y, proba) > 0.05  # overconfident
     True
     """
-    return indices_of_problem(problem, smoother).e90
+    return compute_problem_indices(problem, smoother).e90
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
@@ -329,4 +329,4 @@ def emax_calibration_index(
     >>> emax_calibration_index(y, proba) > 0.1  # overconfident
     True
     """
-    return indices_of_problem(problem, smoother).emax
+    return compute_problem_indices(problem, smoother).emax

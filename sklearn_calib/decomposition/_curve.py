@@ -22,7 +22,7 @@ from .._validation import (
 )
 from ..exceptions import invalid_input
 from ..metrics import LossLike, get_loss, validate_predictions
-from ._decompose import _is_plain_temperature, _recalibrated
+from ._decompose import _is_plain_temperature, _recalibrate
 from ._in_sample import raise_zeros
 
 RULES = ("minimum", "one_standard_error")
@@ -198,11 +198,11 @@ def refinement_curve(
         if evaluate:
             criterion, refinement, losses, start = evaluate(predictions, rule, start, rows)
         else:
-            losses = rule.of_rows(_recalibrated(predictions, recalibrator, cv), predictions.codes)
+            losses = rule.of_rows(_recalibrate(predictions, recalibrator, cv), predictions.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
-    return _collected(table, stages, weight[rows] if table else None, loss, unit)
+    return _build_curve(table, stages, weight[rows] if table else None, loss, unit)
 
 
 def _temperature_stage(predictions, loss, start, rows):
@@ -225,7 +225,7 @@ def _temperature_stage(predictions, loss, start, rows):
     return *means, losses[0][rows], inside
 
 
-def _collected(table, stages, weight, loss, unit):
+def _build_curve(table, stages, weight, loss, unit):
     if not table or (stages is not None and len(stages) != len(table)):
         raise invalid_input(
             expected="at least one stage" if not table else f"{len(stages)} stages, as in stages=",

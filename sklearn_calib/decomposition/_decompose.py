@@ -22,7 +22,7 @@ from ._in_sample import (
     loss_after_temperature,
     raise_zeros,
 )
-from ._intervals import mean_law, temperature_laws, uncertainty_law
+from ._intervals import compute_mean_law, compute_temperature_laws, compute_uncertainty_law
 from ._parts import TERMS, LossDecomposition
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def decompose_predictions(
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros(predictions)
         fit = fit_temperature(log_proba(predictions.proba), predictions.codes, predictions.weight)
-    refined = rule.of_rows(_recalibrated(predictions, recalibrator, cv, fit), predictions.codes)
+    refined = rule.of_rows(_recalibrate(predictions, recalibrator, cv, fit), predictions.codes)
     frequencies = np.bincount(predictions.codes, weights=w, minlength=len(predictions.classes))
     blind = rule.of_labels(frequencies[None].astype(float))[0][predictions.codes]
     rows = {
@@ -206,10 +206,10 @@ def decompose_predictions(
         "uncertainty": blind,
     }
     values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
-    laws = {"risk": mean_law(risk, w, squares)}
-    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, rule)
+    laws = {"risk": compute_mean_law(risk, w, squares)}
+    laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, squares, rule)
     if fit is not None and fit.status == "inside":
-        laws |= temperature_laws(
+        laws |= compute_temperature_laws(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
         )
     errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
@@ -311,10 +311,10 @@ def refinement_error(
         return fit_temperature(
             predictions.proba, predictions.codes, predictions.weight, smoothing, start
         ).loss
-    return _refinement(predictions, rule, recalibrator, cv, label_smoothing, start)
+    return _compute_refinement(predictions, rule, recalibrator, cv, label_smoothing, start)
 
 
-def _refinement(
+def _compute_refinement(
     predictions, rule, recalibrator="temperature", cv=None, smooth=False, start=None
 ) -> float:
     """Compute `refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
@@ -331,12 +331,12 @@ def _refinement(
     if plain and rule.is_likelihood:
         problem, fold = (
             (log_proba(predictions.proba), predictions.codes, predictions.weight),
-            _fold_of_row(predictions, cv),
+            _assign_folds(predictions, cv),
         )
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
         if value is not None:
             return value
-    refined = rule.of_rows(_recalibrated(predictions, recalibrator, cv), predictions.codes)
+    refined = rule.of_rows(_recalibrate(predictions, recalibrator, cv), predictions.codes)
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
@@ -403,7 +403,7 @@ def _is_plain_temperature(recalibrator):
     )
 
 
-def _recalibrated(predictions, recalibrator, cv, fit=None):
+def _recalibrate(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros(predictions)
@@ -424,7 +424,7 @@ def _recalibrated(predictions, recalibrator, cv, fit=None):
         )
 
 
-def _fold_of_row(predictions, cv):
+def _assign_folds(predictions, cv):
     """Return the number of each row's test fold, or None if the folds are not a partition."""
     fold = np.full(len(predictions.codes), -1)
     for number, (_, test) in enumerate(make_folds(predictions.codes, cv)):

@@ -7,7 +7,7 @@ differences are the gains.
 
 The intervals are for the expected gains, on new rows, of the very maps that were fitted: what is
 in the features is more. Where something is to be gained, the error of the mean is that of
-independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_law` for the rest.
+independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_estimate_mean_law` for the rest.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ from ..recalibrators import (
     read_group_columns,
     resolve_recalibrator,
 )
-from ._intervals import mean_law, uncertainty_law
+from ._intervals import compute_mean_law, compute_uncertainty_law
 from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS, FEWEST_OF_CLASS = 50, 5
 _FOLDS = 5
-_FARTHEST = 12.0  # log-odds by which a feature moves the truth, at most
+MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
 _SHOWN = 4096  # rows that `smallest_seen` is computed from
-_ROUNDING = 1e-12  # nats or the like: smaller differences are none
-_ALIKE = 2.0
+LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
+VARIANCE_FACTOR = 2.0
 _COST = 30.0  # rows times nats that trees lose where one feature is missed, and a reserve
 
 
@@ -61,8 +61,8 @@ def decompose_by_features(
     columns = feature_columns(features, predictions)
     if not enough_for_features(predictions):
         raise _too_few_rows(predictions)
-    folds = folds_of_rows(predictions, _FOLDS if cv is None else cv)
-    fold, recalibrated, (mapped, used), gains = _corrected(
+    folds = make_row_folds(predictions, _FOLDS if cv is None else cv)
+    fold, recalibrated, (mapped, used), gains = _correct_by_features(
         predictions, columns, rule, recalibrator, folds
     )
     w = predictions.weight / predictions.weight.sum()
@@ -76,11 +76,12 @@ def decompose_by_features(
         "grouping": mapped - used,
         "irreducible": used,
     }
-    laws = {"risk": mean_law(risk, w, w**2)}
+    laws = {"risk": compute_mean_law(risk, w, w**2)}
     laws |= {
-        name: _law(losses, fold, w, fading=name == "grouping") for name, losses in by_map.items()
+        name: _estimate_mean_law(losses, fold, w, fading=name == "grouping")
+        for name, losses in by_map.items()
     }
-    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, w**2, rule)
+    laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, w**2, rule)
     gain = laws["grouping"].estimate
     grouping = max(gain, 0.0)
     return LossDecomposition(
@@ -90,14 +91,14 @@ def decompose_by_features(
         grouping=grouping,
         gain_of_features=gain,
         irreducible=laws["refinement"].estimate - grouping,
-        feature_gains=_shares(gains),
+        feature_gains=_sort_gain_fractions(gains),
         smallest_seen=smallest_seen(rule, recalibrated, w),
         n_rows=len(predictions.codes),
         _laws=laws,
     )
 
 
-def _law(losses, fold, w, fading=False):
+def _estimate_mean_law(losses, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
     Of two folds each trains the maps that judge the other. Where nothing is to be gained, that is
@@ -108,11 +109,11 @@ def _law(losses, fold, w, fading=False):
     Trees agree on what is clearly there, and have seen the rows on which they are compared, so what
     differs is too much for them where the gain is many errors from 0; `fading` lets it go there.
     """
-    losses = np.where(np.abs(losses) < _ROUNDING, 0.0, losses)
+    losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
     own = losses[fold, np.arange(len(fold))]
-    law = mean_law(own, w, w**2)
+    law = compute_mean_law(own, w, w**2)
     apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)
-    twice = min(_ALIKE * float(w**2 @ apart), law.variance)
+    twice = min(VARIANCE_FACTOR * float(w**2 @ apart), law.variance)
     if fading and law.estimate:
         twice *= min(1.0, ndtri(1 - SIGNIFICANCE) ** 2 * law.variance / law.estimate**2)
     return replace(law, variance=law.variance + twice)
@@ -151,7 +152,7 @@ def feature_columns(features: object, predictions: "Predictions") -> dict[Any, A
     return {name: predictions.of_given(column) for name, column in columns.items()}
 
 
-def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
+def make_row_folds(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
     """Return folds that test each row exactly once.
 
     Those of a number are not stratified: with the classes as frequent among the rows of a fit as
@@ -174,7 +175,7 @@ def folds_of_rows(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, An
     return folds
 
 
-def _corrected(predictions, columns, rule, recalibrator, folds):
+def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     """Recalibrate each row, then correct it by its features, with fits to other rows.
 
     Returns
@@ -214,7 +215,7 @@ def _corrected(predictions, columns, rule, recalibrator, folds):
     return fold, recalibrated, losses, gains
 
 
-def _shares(gains):
+def _sort_gain_fractions(gains):
     """Divide the gains by their sum, and sort them, the largest first."""
     total = sum(gains.values())
     shares = {name: gain / total if total > 0 else 0.0 for name, gain in gains.items()}
@@ -258,9 +259,9 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
             return False
         return (1 - _COST / known) * gain * np.sqrt(rows) > needed * deviation
 
-    if not is_seen(_FARTHEST):
+    if not is_seen(MAX_FEATURE_SHIFT):
         return None
-    low, high = 0.0, _FARTHEST
+    low, high = 0.0, MAX_FEATURE_SHIFT
     while high - low > 1e-3 * high:
         half = (low + high) / 2
         low, high = (low, half) if is_seen(half) else (half, high)

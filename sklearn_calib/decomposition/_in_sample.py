@@ -28,11 +28,11 @@ def raise_zeros(predictions: "Predictions") -> "Predictions":
 
     One floor for all folds: half the smallest positive probability of all rows.
     """
-    proba = _raised(predictions.proba)
+    proba = _clip_zeros(predictions.proba)
     return predictions if proba is predictions.proba else predictions.with_proba(proba)
 
 
-def _raised(proba):
+def _clip_zeros(proba):
     if has_exact_log(proba):  # nothing is raised; no pass to learn from where to
         return proba
     changed = clip_to_floor(proba, estimate_floor(proba))
@@ -54,7 +54,7 @@ def fit_temperature_in_sample(
 
 
 def _logits_to_fit(proba):
-    return log_proba(_raised(proba))
+    return log_proba(_clip_zeros(proba))
 
 
 def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
@@ -65,7 +65,7 @@ def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> fl
 
 def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
-    n, place = predictions.of_proba(_ranks)
+    n, place = predictions.of_proba(_rank_scores)
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
     kept = mass > 0
@@ -75,13 +75,13 @@ def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float
     return float((ones @ event + (mass - ones) @ without) / mass.sum())
 
 
-def _ranks(proba):
+def _rank_scores(proba):
     """Count the distinct scores, and return the position of each row's score among them."""
     scores, place = np.unique(compute_rank_score(proba), return_inverse=True)
     return len(scores), place
 
 
-def mapped(
+def map_new_rows(
     method: Estimator, proba: FloatArray, codes: IntArray, weight: FloatArray, new: FloatArray
 ) -> FloatArray:
     """Recalibrate new rows with a map that is fitted to others."""

@@ -56,18 +56,18 @@ class Law:
         z, center = ndtri((1 + level) / 2), self.estimate - self.bias
         if not self.curved:
             error = np.sqrt(self.variance)
-            low, high = (center - error * _hall(x, self.skewness) for x in (z, -z))
+            low, high = (center - error * _invert_hall(x, self.skewness) for x in (z, -z))
         else:
             x, distance = center - self.origin, abs(self.estimate - self.origin)
             slope = min(self.slope, self.variance / distance) if distance > 0 else self.slope
             constant = max(self.curved, self.variance - slope * distance - 3 * self.curved)
-            low = self.origin - _farthest(-x, z**2, constant, slope)
-            high = self.origin + _farthest(x, z**2, constant, slope)
+            low = self.origin - _solve_largest_root(-x, z**2, constant, slope)
+            high = self.origin + _solve_largest_root(x, z**2, constant, slope)
         low, high = (float(np.clip(end, self.lowest, self.highest)) for end in (low, high))
         return low, high
 
 
-def _hall(x, g):
+def _invert_hall(x, g):
     """Invert Hall's transformation of a Student ratio of skewness `g`.
 
     Return x if g is 0.
@@ -75,23 +75,23 @@ def _hall(x, g):
     return x if abs(g) < 1e-8 else 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1)
 
 
-def _farthest(x, z2, curved, slope):
+def _solve_largest_root(x, z2, curved, slope):
     """Return the largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
     side = 1 if x >= 0 or x**2 <= z2 * curved else -1  # of 0 that q is on
     half = x + side * z2 * slope / 2
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
-def mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
+def compute_mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
     """Compute the law of a weighted mean.
 
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights, and `squares`
     that of the squared weights.
     """
-    return Law(float(w @ rows), *_moments(rows, w, squares))
+    return Law(float(w @ rows), *_compute_moments(rows, w, squares))
 
 
-def uncertainty_law(
+def compute_uncertainty_law(
     rows: FloatArray,
     frequencies: AnyArray,
     w: FloatArray,
@@ -113,7 +113,7 @@ def uncertainty_law(
     square = even @ towards**2 @ even
     return Law(
         float(w @ rows),
-        *_moments(rows, w, squares),
+        *_compute_moments(rows, w, squares),
         bias=-float(trace) / 2 * size,
         curved=float(square) / 2 * size**2,
         slope=2 * float(square / trace) * size,
@@ -123,7 +123,7 @@ def uncertainty_law(
     )
 
 
-def temperature_laws(
+def compute_temperature_laws(
     predictions: "Predictions",
     beta: float,
     w: FloatArray,
@@ -138,7 +138,7 @@ def temperature_laws(
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
     are and with the class frequencies, `uncertainty` the law of the latter.
     """
-    fitted, score, slope, information, cross, spread = _derivatives(predictions, beta, loss)
+    fitted, score, slope, information, cross, spread = _compute_derivatives(predictions, beta, loss)
     total, bend = w @ information, w @ cross
     refined = fitted - (w @ slope) * score / total
     # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
@@ -150,7 +150,7 @@ def temperature_laws(
     return {
         "calibration": Law(
             float(w @ (risk - fitted)),
-            *_moments(risk - refined, w, squares),
+            *_compute_moments(risk - refined, w, squares),
             bias=float(bias),
             curved=float(curved),
             slope=float(2 * vv / bend),
@@ -158,19 +158,19 @@ def temperature_laws(
         ),
         "refinement": Law(
             float(w @ fitted),
-            _moments(refined, w, squares)[0],
+            _compute_moments(refined, w, squares)[0],
             bias=-float(bias),  # too low by as much
             lowest=loss.range[0],
         ),
         "sharpness": Law(
             float(w @ (blind - fitted)),
-            _moments(blind - refined, w, squares)[0],
+            _compute_moments(blind - refined, w, squares)[0],
             bias=float(uncertainty.bias + bias),
         ),
     }
 
 
-def _derivatives(predictions, beta, loss):
+def _compute_derivatives(predictions, beta, loss):
     """Compute the quantities of each row at `beta` that the laws need.
 
     Its loss, the slope of its log loss and of its loss in beta; and for a label drawn from the
@@ -190,7 +190,7 @@ def _derivatives(predictions, beta, loss):
     return loss.of_rows(proba, codes), score, slopes[rows, codes], information, cross, spread
 
 
-def _moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:
+def _compute_moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:
     """Compute the variance and skewness of a weighted mean of independent rows.
 
     The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are equal.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from .._typing import CV
 from ..metrics import BrierLoss, LogLoss, SharedOptions, measure
-from ._decompose import _refinement
+from ._decompose import _compute_refinement
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,7 +44,7 @@ def temperature_refinement_log_loss(
     >>> round(temperature_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.591
     """
-    return _refinement(predictions, LogLoss(), cv=cv, smooth=label_smoothing)
+    return _compute_refinement(predictions, LogLoss(), cv=cv, smooth=label_smoothing)
 
 
 @measure(range=(0.0, 2.0), in_report=False, cells=True)
@@ -74,7 +74,7 @@ def temperature_refinement_brier(
     >>> round(temperature_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
-    return _refinement(predictions, BrierLoss(), cv=cv)
+    return _compute_refinement(predictions, BrierLoss(), cv=cv)
 
 
 @measure(in_report=False, cells=True)
@@ -105,7 +105,7 @@ def isotonic_refinement_log_loss(
     >>> round(isotonic_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.555
     """
-    return _refinement(predictions, LogLoss(), "isotonic", cv)
+    return _compute_refinement(predictions, LogLoss(), "isotonic", cv)
 
 
 @measure(range=(0.0, 2.0), in_report=False, cells=True)
@@ -136,4 +136,4 @@ def isotonic_refinement_brier(
     >>> round(isotonic_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.2
     """
-    return _refinement(predictions, BrierLoss(), "isotonic", cv)
+    return _compute_refinement(predictions, BrierLoss(), "isotonic", cv)

@@ -95,7 +95,7 @@ class LossDecomposition:
         """
         if self.grouping is None or not self._laws:
             return None
-        found = [self._found("calibration"), self._found("grouping")]
+        found = [self._is_significant("calibration"), self._is_significant("grouping")]
         if all(found):
             return "both"
         return "recalibrate" if found[0] else "retrain" if found[1] else "neither"
@@ -136,12 +136,12 @@ class LossDecomposition:
         loss, rows = get_loss(self.loss).title, f"{self.n_rows:,} rows"
         number = len(self.feature_gains or ())
         columns = "the feature" if number == 1 else f"the {number} features"
-        mapped = f"by {self._number('calibration', level)}"
-        used = f"A model that used {self._columns()} better would lower "
-        least = f"by at least {self._number('grouping', level)}"
+        mapped = f"by {self._format_term('calibration', level)}"
+        used = f"A model that used {self._describe_columns()} better would lower "
+        least = f"by at least {self._format_term('grouping', level)}"
         unseen = f"in {rows} a gain of any size would hardly have been found"
         if self.smallest_seen is not None:
-            seen = _shown(self.smallest_seen, self.smallest_seen)
+            seen = _format_number(self.smallest_seen, self.smallest_seen)
             unseen = (
                 f"with {rows}, a gain of {seen} by a single feature would have been found with "
                 f"probability {PROBABILITY:.0%} or more"
@@ -154,7 +154,7 @@ class LossDecomposition:
         if self.action == "retrain":
             return (
                 f"Retrain: a{used[1:]}the {loss} {least}. These rows show no gain from "
-                f"recalibration ({self._number('calibration', level)})."
+                f"recalibration ({self._format_term('calibration', level)})."
             )
         if self.action == "recalibrate":
             return (
@@ -163,7 +163,7 @@ class LossDecomposition:
             )
         return (
             f"Neither: the rows show no gain in {loss} from recalibration "
-            f"({self._number('calibration', level)}), and none from a better use of {columns}; "
+            f"({self._format_term('calibration', level)}), and none from a better use of {columns}; "
             f"{unseen}."
         )
 
@@ -198,17 +198,17 @@ class LossDecomposition:
             content["feature_gains"] = {str(name): share for name, share in shares}
         return content
 
-    def _found(self, term):
+    def _is_significant(self, term):
         return self._laws[term].interval(1 - 2 * SIGNIFICANCE)[0] > 0
 
-    def _number(self, term, level):
+    def _format_term(self, term, level):
         low, high = self._laws[term].interval(level)
         low, middle, high = (
-            _shown(x, (high - low) / 2) for x in (low, self._laws[term].estimate, high)
+            _format_number(x, (high - low) / 2) for x in (low, self._laws[term].estimate, high)
         )
         return f"{middle} ({level:.0%} interval {low} to {high})"
 
-    def _columns(self):
+    def _describe_columns(self):
         named = [name for name, share in (self.feature_gains or {}).items() if share >= 0.1]
         *first, last = [plain(name, 40) for name in named[:_NAMED]] or ["the features"]
         return f"{', '.join(first)} and {last}" if first else last
@@ -280,7 +280,7 @@ class LossDecomposition:
         return None if law is None else law.interval(level)
 
 
-def _shown(value, width):
+def _format_number(value, width):
     """Format a number with two digits of its half width."""
     digits = 2 if not width > 0 else int(np.clip(1 - np.floor(np.log10(width)), 2, 8))
     text = f"{value:.{digits}f}"

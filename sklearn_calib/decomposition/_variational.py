@@ -7,12 +7,12 @@ import numpy as np
 
 from .._argument_checks import check_count, check_level, equals, is_number, unknown_name
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
 from ..metrics import BINARY, JointOptions, binary_measure, validate_predictions
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
-from ._in_sample import mapped
-from ._intervals import mean_law
+from ._in_sample import map_new_rows
+from ._intervals import compute_mean_law
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MULTICLASS = (*BINARY, "canonical")
 _DIRECTIONS = ("over", "under")
-_EQUAL = 1e-12  # recalibrated probabilities that differ by less from the given are these
+PROBA_TOLERANCE = 1e-12  # recalibrated probabilities that differ by less from the given are these
 _Pairs = list[tuple[IntArray, IntArray]]
 
 
@@ -60,13 +60,13 @@ class _Question(NamedTuple):
     rows: AnyArray | slice  # of the predictions
     recalibrator: str  # where none is given
 
-    def residual(self, rows: AnyArray | slice) -> FloatArray:
+    def compute_residual(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
         truth = np.eye(self.proba.shape[1])[self.codes[rows]]
         return (truth - self.proba[rows])[:, self.compared]
 
 
-def _of_problem(problem: "BinaryProblem") -> _Question:
+def _make_problem_question(problem: "BinaryProblem") -> _Question:
     proba = np.column_stack([1 - problem.score, problem.score])
     return _Question(
         proba,
@@ -79,11 +79,11 @@ def _of_problem(problem: "BinaryProblem") -> _Question:
     )
 
 
-def _of_vectors(predictions: "Predictions") -> _Question:
+def _make_vector_question(predictions: "Predictions") -> _Question:
     weight = predictions.weight
     if predictions.items is None:
         # the default method counts weights: only ratios of fractions matter
-        weight = weight * rows_per_weight(weight)
+        weight = weight * get_rows_per_weight(weight)
     return _Question(
         np.asarray(predictions.proba),
         predictions.codes,
@@ -112,44 +112,44 @@ def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
     return out * np.sign(v)
 
 
-def _terms(question, rows, recalibrated, norm, direction):
+def _compute_terms(question, rows, recalibrated, norm, direction):
     """Compute the terms t_i of some rows, whose mean is the estimate."""
     score = question.proba[rows][:, question.compared]
     gap = recalibrated[:, question.compared] - score
-    gap[np.abs(gap) < _EQUAL] = 0.0
-    t = np.einsum("ij,ij->i", dual_unit_vectors(gap, norm), question.residual(rows))
+    gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
+    t = np.einsum("ij,ij->i", dual_unit_vectors(gap, norm), question.compute_residual(rows))
     if direction is not None:
         of_top = gap[np.arange(len(gap)), score.argmax(axis=1)]
         t[~(of_top < 0) if direction == "over" else ~(of_top > 0)] = 0.0
     return t
 
 
-def _recalibrated(recalibrator, question, train, test):
+def _predict_test_rows(recalibrator, question, train, test):
     """Predict some rows with a fit to others."""
     if not len(train):  # of a predicted class that is in one fold alone
         return question.proba[test]
     proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
     method = question.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method)
-    return mapped(unfitted, proba, codes, weight, question.proba[test])
+    return map_new_rows(unfitted, proba, codes, weight, question.proba[test])
 
 
-def _estimate(question, norm, recalibrator, cv, direction):
+def _estimate_error(question, norm, recalibrator, cv, direction):
     """Average the terms, each computed by a fit to other rows."""
     weight = question.weight / question.weight.sum()
-    pairs = _folds(question, cv)
+    pairs = _make_folds(question, cv)
     if not pairs:  # one prediction for all rows: its frequency is all there is
         rows, recalibrated = slice(None), question.proba.copy()
-        recalibrated[:, question.compared] += weight @ question.residual(rows)
-        return float(weight @ _terms(question, rows, recalibrated, norm, direction))
+        recalibrated[:, question.compared] += weight @ question.compute_residual(rows)
+        return float(weight @ _compute_terms(question, rows, recalibrated, norm, direction))
     total = 0.0
     for train, test in pairs:
-        recalibrated = _recalibrated(recalibrator, question, train, test)
-        total += weight[test] @ _terms(question, test, recalibrated, norm, direction)
+        recalibrated = _predict_test_rows(recalibrator, question, train, test)
+        total += weight[test] @ _compute_terms(question, test, recalibrated, norm, direction)
     return float(total)
 
 
-def _folds(question, cv) -> _Pairs:
+def _make_folds(question, cv) -> _Pairs:
     """Return pairs of rows (train, test) that test each row once.
 
     None for a single prediction.
@@ -192,7 +192,7 @@ def _vector_key(proba):
     return np.unique(mixed, return_inverse=True)[1].ravel()
 
 
-def _check(norm, recalibrator, direction):
+def _check_options(norm, recalibrator, direction):
     if not is_number(norm) or not norm >= 1:
         raise invalid_input(
             expected="norm from 1 to infinity", got=repr(norm), hint="Pass 1, 2 or float('inf')"
@@ -207,15 +207,15 @@ def _check(norm, recalibrator, direction):
     return float(norm)
 
 
-def _canonical(
+def _compute_canonical_error(
     predictions: "Predictions", *, norm=1.0, recalibrator=None, cv=5, direction=None
 ) -> float:
     """Compute the error of whole vectors."""
-    norm = _check(norm, recalibrator, direction)
-    return _estimate(_of_vectors(predictions), norm, recalibrator, cv, direction)
+    norm = _check_options(norm, recalibrator, direction)
+    return _estimate_error(_make_vector_question(predictions), norm, recalibrator, cv, direction)
 
 
-@binary_measure(range=(-2.0, 2.0), in_report=False, joint=_canonical)
+@binary_measure(range=(-2.0, 2.0), in_report=False, joint=_compute_canonical_error)
 def variational_calibration_error(
     problem: "BinaryProblem",
     *,
@@ -300,8 +300,8 @@ def variational_calibration_error(
     >>> variational_calibration_error(y, proba, multiclass="canonical", norm=2) > 0.1
     True
     """
-    norm = _check(norm, recalibrator, direction)
-    return _estimate(_of_problem(problem), norm, recalibrator, cv, direction)
+    norm = _check_options(norm, recalibrator, direction)
+    return _estimate_error(_make_problem_question(problem), norm, recalibrator, cv, direction)
 
 
 def variational_calibration_interval(
@@ -370,7 +370,7 @@ def variational_calibration_interval(
     check_level(level)
     if multiclass not in (known := ("auto", *_MULTICLASS)):
         raise unknown_name("multiclass", multiclass, known)
-    norm = _check(norm, recalibrator, direction)
+    norm = _check_options(norm, recalibrator, direction)
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     value = variational_calibration_error.evaluate(
         predictions,
@@ -380,20 +380,20 @@ def variational_calibration_interval(
         cv=cv,
         direction=direction,
     )
-    t, weight = _sequential(predictions, multiclass, norm, recalibrator, cv, direction)
+    t, weight = _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction)
     if len(t) < 2:
         raise invalid_input(
             expected="at least three rows", got=str(len(predictions.codes)), hint="Collect more"
         )
     w = weight / weight.sum()
-    law = mean_law(t, w, w**2)
+    law = compute_mean_law(t, w, w**2)
     low, high = law.interval(level)
     bound = law.interval(2 * level - 1)[0] if level > 0.5 else law.interval(1 - 2 * level)[1]
     error = float(law.standard_error or 0.0)
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
+def _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction):
     """Compute terms by fits to earlier folds, and their weights.
 
     The first fold has none.
@@ -402,9 +402,11 @@ def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
     folds for all.
     """
     if multiclass == "canonical":
-        questions = [_of_vectors(predictions)]
+        questions = [_make_vector_question(predictions)]
     else:
-        questions = [_of_problem(problem) for problem in predictions.problems(multiclass)]
+        questions = [
+            _make_problem_question(problem) for problem in predictions.problems(multiclass)
+        ]
     if multiclass == "classwise":
         key = _vector_key(np.asarray(predictions.proba))
         questions = [question._replace(key=key) for question in questions]
@@ -413,7 +415,9 @@ def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
         like = questions[0] if multiclass == "classwise" else question
         if multiclass == "classwise" and not isinstance(cv, int | np.integer):
             like = like._replace(codes=predictions.codes)
-        parts = [*_progressive(question, _folds(like, cv), recalibrator, norm, direction)]
+        parts = [
+            *_iter_progressive_terms(question, _make_folds(like, cv), recalibrator, norm, direction)
+        ]
         found.append([np.concatenate(part) for part in zip(*parts, strict=True)])
     if multiclass == "classwise":
         return np.mean([t for t, _ in found], axis=0), found[0][1]
@@ -421,7 +425,7 @@ def _sequential(predictions, multiclass, norm, recalibrator, cv, direction):
     return t, weight
 
 
-def _progressive(
+def _iter_progressive_terms(
     question, pairs, recalibrator, norm, direction
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Iterate over the terms and weights of each fold but the first."""
@@ -431,6 +435,6 @@ def _progressive(
     yield np.empty(0), np.empty(0)
     seen = pairs[0][1]
     for _, test in pairs[1:]:
-        recalibrated = _recalibrated(recalibrator, question, seen, test)
-        yield _terms(question, test, recalibrated, norm, direction), question.weight[test]
+        recalibrated = _predict_test_rows(recalibrator, question, seen, test)
+        yield _compute_terms(question, test, recalibrated, norm, direction), question.weight[test]
         seen = np.concatenate([seen, test])

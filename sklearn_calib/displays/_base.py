@@ -9,7 +9,7 @@ import numpy as np
 
 from .._argument_checks import require, unknown_name
 from .._kernels._picture_axes import LogitAxis
-from .._show import in_legend, in_picture
+from .._show import escape_legend_label, escape_mathtext
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
 from .._validation import align_columns, check_indexes
 from ..exceptions import invalid_input
@@ -208,7 +208,7 @@ class ModelsDisplay(Display):
         self.curves = curves
 
     def _curves(self):
-        return {name: {"label": in_legend(name)} for name in self.curves}
+        return {name: {"label": escape_legend_label(name)} for name in self.curves}
 
     def _in_turn(self, ax, curves=None):
         """Iterate over the curves with their style, in the colours of the axes."""
@@ -275,7 +275,7 @@ def legend(ax: Axes, **options: Any) -> None:
 
 def name_rows(ax: Axes, names: Iterable[object]) -> None:
     """Write names at the vertical axis, the first one on top."""
-    texts = [in_picture(name) for name in names]
+    texts = [escape_mathtext(name) for name in names]
     ax.set_yticks(range(len(texts)), texts)
     ax.set_ylim(len(texts) - 0.5, -0.5)
 

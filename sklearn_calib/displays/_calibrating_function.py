@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import (
     ArrayLike,
     AxesLike,
@@ -213,7 +213,7 @@ class CalibratingFunctionDisplay(Display):
         return self._grid(plt, 3.0, 3.0)
 
     def _curves(self):
-        return {name: {"color": "C0", "label": in_picture(name)} for name in self.functions}
+        return {name: {"color": "C0", "label": escape_mathtext(name)} for name in self.functions}
 
     def _draw(self, *axes):
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):

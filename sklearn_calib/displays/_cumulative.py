@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._argument_checks import check_known
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
 from ._base import CurveKwargs, Display, legend, predict_model, shade
@@ -194,7 +194,7 @@ class CumulativeDifferenceDisplay(Display):
             self._draw_thresholds(ax)
         else:
             self._draw_rows(ax)
-        ax.set_title(in_picture(self.differences.title))
+        ax.set_title(escape_mathtext(self.differences.title))
 
     def _draw_thresholds(self, ax):
         found = self.differences

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._kernels._picture_axes import Plane, label_places
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, Features, RecalibratorLike, Self
 from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import LossLike, get_loss
@@ -31,7 +31,7 @@ _TERMS = {
     "grouping": {"color": "C2", "label": "grouping (at least)"},
     "calibration": {"color": "C0", "label": "calibration"},
 }
-_NARROW = 4.2  # inches: a title in two lines
+TWO_LINE_TITLE_INCHES = 4.2  # inches: a title in two lines
 
 
 @dataclass(eq=False, repr=False)
@@ -230,7 +230,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     def _curves(self):
         if self.kind == "plane":
-            return {name: {"label": in_picture(name, 24)} for name in self.parts}
+            return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)
         return {name: {"alpha": 0.75} | _TERMS[name] for name in (*rest, "calibration")}
 
@@ -246,7 +246,7 @@ class DecompositionDisplay(ModelsDisplay):
         parts = list(self.parts.values())
         refinement, calibration = self._terms()
         loss = get_loss(parts[0].loss)
-        best, unit = loss.range[0], in_picture(loss.label)
+        best, unit = loss.range[0], escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
         if self._is_split():  # what remains, and what the features gain
             remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
@@ -295,10 +295,10 @@ class DecompositionDisplay(ModelsDisplay):
                 *place, texts[number], fontsize=9, transform=ax.transAxes, va="bottom", zorder=4
             )
         loss = get_loss(parts[0].loss)
-        unit = in_picture(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
+        unit = escape_mathtext(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
         ax.set(xlabel=f"miscalibration {unit}".strip(), ylabel=f"discrimination {unit}".strip())
-        said = f"dotted: equal {in_picture(loss.title)};"
-        said += " " if inches[0] > _NARROW else "\n"
+        said = f"dotted: equal {escape_mathtext(loss.title)};"
+        said += " " if inches[0] > TWO_LINE_TITLE_INCHES else "\n"
         said += f"{plane.uncertainty:.4g} by the class frequencies"
         ax.set_title(said, fontsize=9, pad=16)
 

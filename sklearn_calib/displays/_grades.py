@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..groups import GradeCalibration, grade_calibration
 from ._base import ABOVE, BARS, CurveKwargs, Display, legend, predict_model, shade
@@ -205,7 +205,7 @@ class GradeDisplay(Display):
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
         ax.set(xlim=(-0.7, len(self.found.rows) - 0.3), xticks=np.arange(len(self.found.rows)))
-        names = [in_picture(row.grade, 14) for row in self.found.rows]
+        names = [escape_mathtext(row.grade, 14) for row in self.found.rows]
         long = max(map(len, names)) > 6
         ax.set_xticklabels(names, rotation=35 if long else 0, ha="right" if long else "center")
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")

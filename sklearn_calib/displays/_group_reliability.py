@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._argument_checks import check_count
-from .._show import in_picture, plain
+from .._show import escape_mathtext, plain
 from .._typing import ArrayLike, AxesLike, CurveStrategy, Estimator, Features, RandomStateLike, Self
 from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
@@ -339,7 +339,7 @@ def _in_lines(name, width, most):
     lines = wrap(plain(name, None), width)
     if len(lines) > most:
         lines = wrap(plain(name, width * most - width // 3), width)[:most]
-    return "\n".join(in_picture(line, 2 * width) for line in lines)
+    return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 
 def _name(found, row):

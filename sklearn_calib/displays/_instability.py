@@ -12,7 +12,7 @@ from ._base import CurveKwargs, Display, shade, unit_square
 
 _MOST_BARS = 300  # rows whose range is drawn
 _MOST_CURVES = 100
-_NARROW = 2.2  # inches, of a panel
+NARROW_PANEL_INCHES = 2.2  # inches, of a panel
 _WIDTH = 0.52  # of a letter, of its size
 #: Of each panel the labels of the axes, and the title of a small one.
 _TEXTS = (
@@ -227,7 +227,7 @@ class InstabilityDisplay(Display):
 
 
 def _is_narrow(ax):
-    return ax.get_window_extent().width < _NARROW * ax.figure.dpi
+    return ax.get_window_extent().width < NARROW_PANEL_INCHES * ax.figure.dpi
 
 
 def _write(ax, place, x_text, y_text, _):

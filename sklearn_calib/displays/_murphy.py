@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from .._argument_checks import check_flag, check_known
 from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis
-from .._show import in_legend
+from .._show import escape_legend_label
 from .._typing import ArrayLike, AxesLike, Estimator, Features, FloatArray, RandomStateLike, Self
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
@@ -26,7 +26,7 @@ from ._base import (
 
 _SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
-_NARROW = 4.2  # inches: entries of the legend one below the other
+STACKED_LEGEND_INCHES = 4.2  # inches: entries of the legend one below the other
 
 
 @dataclass(eq=False, repr=False)
@@ -266,12 +266,16 @@ class MurphyDisplay(ModelsDisplay):
         said = "mean elementary score"
         if self.difference:
             ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--")
-            better = f"{in_legend(next(iter(self.curves)), 24)} is" if len(self.curves) == 1 else ""
+            better = (
+                f"{escape_legend_label(next(iter(self.curves)), 24)} is"
+                if len(self.curves) == 1
+                else ""
+            )
             said = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
         elif ax.get_ylim()[0] != 0:
             ax.set_ylim(0, None)
         ax.set(xlabel="threshold", ylabel=said)
-        narrow = ax.get_window_extent().width < _NARROW * ax.figure.dpi
+        narrow = ax.get_window_extent().width < STACKED_LEGEND_INCHES * ax.figure.dpi
         legend(ax, ncols=1 if narrow else 2, **ABOVE)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import LossLike, get_loss
@@ -140,7 +140,7 @@ class RefinementCurveDisplay(Display):
 
     def _curves(self):
         return {
-            "risk": {"color": "C0", "label": in_picture(get_loss(self.curve.loss).title)},
+            "risk": {"color": "C0", "label": escape_mathtext(get_loss(self.curve.loss).title)},
             "refinement": {"color": "C1", "label": "refinement: remains"},
         }
 
@@ -168,7 +168,7 @@ class RefinementCurveDisplay(Display):
         span = max(top, curve.risk[-1]) - curve.refinement.min()
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
-        ax.set(xlabel=in_picture(curve.unit), ylabel=in_picture(loss.label))
+        ax.set(xlabel=escape_mathtext(curve.unit), ylabel=escape_mathtext(loss.label))
         label = f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
         ax.plot([], [], "o", color=shade(ax, 0.3), label=label)
         legend(ax, ncols=2, **ABOVE_RIGHT)

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from .._argument_checks import check_known
 from .._kernels._picture_axes import EDGES, LogitAxis
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._sklearn_compat import safe_indexing
 from .._typing import (
     ArrayLike,
@@ -386,7 +386,7 @@ class ReliabilityDisplay(ModelsDisplay):
             panel = Panel(ax, [one for one in curves.values() if one is not None], logit)
             for curve, style in self._in_turn(ax, curves):
                 panel.add(curve, bands, style)
-            ax.set_title(in_picture(title))
+            ax.set_title(escape_mathtext(title))
             panel.finish(ax is axes[0])
             self.histogram_axes_.append(panel.histogram)
 

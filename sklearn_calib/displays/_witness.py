@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._show import in_picture
+from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..inference import MonteCarloResult
 from ..metrics import (
@@ -173,7 +173,7 @@ class WitnessDisplay(Display):
 
     def _draw(self, above, below):
         curve = self.curve
-        unit_square(above, ylabel="observed frequency", title=in_picture(curve.title))
+        unit_square(above, ylabel="observed frequency", title=escape_mathtext(curve.title))
         first, second = self.styles_.values()
         above.step(curve.predicted, curve.observed, **first)
         above.fill_between(

@@ -13,7 +13,7 @@ from ._lower import program_of
 from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
 
 _DEEPEST = 20  # operations inside each other in one line
-_MOST = 200_000  # operations; compilers take minutes for more
+MAX_CODE_OPERATIONS = 200_000  # operations; compilers take minutes for more
 
 CodeLanguage = Literal["c", "javascript", "python"]
 
@@ -95,9 +95,9 @@ def to_code(
     document = document_of(fitted, input=input, tabulate=tabulate)
     program = program_of(document)
     count = sum(1 for _ in ordered([program.valid, *program.outputs]))
-    if count > _MOST:
+    if count > MAX_CODE_OPERATIONS:
         raise invalid_input(
-            expected=f"a map of at most {_MOST} operations",
+            expected=f"a map of at most {MAX_CODE_OPERATIONS} operations",
             got=f"{count}",
             hint="Use to_json or to_onnx, or a method with fewer parameters",
         )

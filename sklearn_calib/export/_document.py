@@ -35,7 +35,7 @@ SCHEMA = 1
 MAP_CHECKSUM = "map_sha256"
 #: The largest difference that a reader may find at the check rows.
 TOLERANCE = 1e-9
-_ROUNDING = 1e-6  # enlarged by a steep map of nearly equal scores
+CHECK_ROW_TOLERANCE = 1e-6  # enlarged by a steep map of nearly equal scores
 N_CHECKS = 5
 KINDS = ("proba", "logits")
 _NEEDED = (
@@ -183,7 +183,9 @@ def _document_of_fitted(fitted, kind, tabulate):
     rows = canonical_proba(scores, kind=kind)
     results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
-    if worst > _ROUNDING + 100 * error:  # sums of classes may enlarge the errors of tables
+    if (
+        worst > CHECK_ROW_TOLERANCE + 100 * error
+    ):  # sums of classes may enlarge the errors of tables
         raise invalid_input(
             expected=f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             got=f"a difference of {worst:.2g}",

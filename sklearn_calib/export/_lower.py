@@ -21,11 +21,11 @@ from . import _program as ops
 from ._document import MapDocument
 from ._program import Columns, Expr
 
-_NEVER = float(np.finfo(np.float64).max)
+MAX_FLOAT = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
 _INVERSE = 2.0**1022  # of the smallest normal number
-_SMALLEST = float(np.nextafter(0.0, 1.0))
-_ROUNDING = 1e-15  # sums that close to 1 are left as they are
+MIN_FLOAT = float(np.nextafter(0.0, 1.0))
+ROW_SUM_TOLERANCE = 1e-15  # sums that close to 1 are left as they are
 _EXACT_INTEGERS = 2**53
 
 #: What is done to an array of numbers.
@@ -105,7 +105,7 @@ class RowExpression:
         p = np.clip(x, 0.0, 1.0)
         total = p.sum()
         error = abs(total - 1.0)
-        divisor = (error > _ROUNDING).where(np.maximum(total, _ROUNDING), 1.0)
+        divisor = (error > ROW_SUM_TOLERANCE).where(np.maximum(total, ROW_SUM_TOLERANCE), 1.0)
         within = ((x >= -SLACK) & (x <= 1 + SLACK)).all()
         return within & (error <= SLACK), cls(p / divisor, k)
 
@@ -148,7 +148,7 @@ class RowExpression:
             return self.p.column(1)
         log = self.log
         if kind == "rank" and self.exact is None:  # a zero comes before the smallest float64
-            log = (self.p > 0.0).where(self._log_at_least(_SMALLEST), float(LOG_OF_ZERO))
+            log = (self.p > 0.0).where(self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO))
         return log.column(1) - log.column(0)
 
     def number(self, function: FunctionOfScore) -> Any:
@@ -241,7 +241,7 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
     keys = find_first_beyond(function, before, beyond, targets, reaches, "float64")
-    return np.where(keys > last, _NEVER, decode_floats(np.minimum(keys, last), "float64"))
+    return np.where(keys > last, MAX_FLOAT, decode_floats(np.minimum(keys, last), "float64"))
 
 
 # -- programs ---------------------------------------------------------------------------------

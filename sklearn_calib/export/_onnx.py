@@ -20,7 +20,10 @@ INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
 ERROR = "largest_float32_error"
 _OLDEST_OPSET = 13
-_LARGEST = {"float64": 1e150, "float32": 1e37}  # logits: their differences must not overflow
+MAX_LOGIT_BY_DTYPE = {
+    "float64": 1e150,
+    "float32": 1e37,
+}  # logits: their differences must not overflow
 
 _MOST_ROWS = 20_000  # on which float32 is measured
 _GRID = np.linspace(-40, 40, 1601)
@@ -126,7 +129,7 @@ def to_onnx(
             expected=f"opset from {_OLDEST_OPSET} to {newest}", got=repr(opset), hint="Leave it out"
         )
     opset = int(opset)
-    check_known("dtype", dtype, _LARGEST, "Leave it out")
+    check_known("dtype", dtype, MAX_LOGIT_BY_DTYPE, "Leave it out")
     if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
             raise invalid_input(

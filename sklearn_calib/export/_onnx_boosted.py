@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from .._argument_checks import require
 from .._typing import AnyArray, Estimator
 from ..exceptions import invalid_input
-from ..staging import own_logits
+from ..staging import classifier_logits
 
 DOMAIN = "ai.onnx.ml"
 VERSION = 3  # from which on trees may hold float64
@@ -55,7 +55,7 @@ def has_margins(estimator: Estimator) -> bool:
                 hint="Encode them before, for instance with OneHotEncoder",
             )
         return True
-    if not hasattr(estimator, "n_features_in_") or _at_zero(estimator, own_logits) is None:
+    if not hasattr(estimator, "n_features_in_") or _at_zero(estimator, classifier_logits) is None:
         return False
     if package_of(estimator) is None:
         raise invalid_input(
@@ -207,9 +207,9 @@ def _thresholds(trees, double):
 
 
 def _factor(estimator, package):
-    """Return the factor from the sum of the trees to `own_logits`."""
+    """Return the factor from the sum of the trees to `classifier_logits`."""
     if package != "lightgbm":
         return 1.0
     raw = np.ravel(_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)))
     at = np.abs(raw).argmax()
-    return float(np.ravel(_at_zero(estimator, own_logits))[at] / raw[at]) if raw[at] else 1.0
+    return float(np.ravel(_at_zero(estimator, classifier_logits))[at] / raw[at]) if raw[at] else 1.0

@@ -28,8 +28,8 @@ from ._onnx_nodes import Graph, GraphExpression, Tensor
 
 METADATA = "sklearn_calib_maps"
 _FLOAT = 1  # of onnx.TensorProto
-_ROWS = 1000  # of X that are compared at once
-_FAR = 1e-4  # a difference that no row may have
+COMPARED_BATCH_ROWS = 1000  # of X that are compared at once
+MAX_ROW_ERROR = 1e-4  # a difference that no row may have
 _FAR_IN_DOUBLE = 1e-7  # the same if all is in float64, and no map a table
 #: What scores may be off, relative to their size, if something computes them in float32 or nothing.
 _SINGLE_SLACK, _DOUBLE_SLACK = 2.0**-19, 2.0**-34
@@ -328,10 +328,10 @@ def _compare(found, fitted, X, tabulate):
     """Refuse a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
-    limit = _FAR if tabulate or not _is_in_double(found) else _FAR_IN_DOUBLE
+    limit = MAX_ROW_ERROR if tabulate or not _is_in_double(found) else _FAR_IN_DOUBLE
     farthest = 0.0
-    for start in range(0, np.shape(X)[0], _ROWS):
-        part = X[start : start + _ROWS]
+    for start in range(0, np.shape(X)[0], COMPARED_BATCH_ROWS):
+        part = X[start : start + COMPARED_BATCH_ROWS]
         expected = fitted.predict_proba(part)
         try:
             proba = run_onnx(found, _rows_for_onnx(fitted, part))[1]

@@ -20,7 +20,7 @@ from ..maps import combine_pairwise
 LARGEST_EXPONENT = 700.0
 #: 1 divided by it is finite.
 SMALLEST_DIVISOR = 2.5e-308
-_LARGEST = 1e300
+MAX_TABLE_VALUE = 1e300
 CONDITIONS = ("less", "at_most", "and")
 LEAVES = ("number", "input")
 
@@ -104,7 +104,7 @@ class Columns(NDArrayOperatorsMixin):
 
     def entries_of(self, table: FloatArray) -> "Columns":
         """Return the entry of a table at a position that `search` found."""
-        values = np.clip(np.asarray(table, dtype=np.float64), -_LARGEST, _LARGEST)
+        values = np.clip(np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE)
         if (values == values[0]).all():
             return Columns([number(values[0])])
         return Columns([Expr("lookup", *self.every, data=values)])

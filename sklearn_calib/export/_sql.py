@@ -18,9 +18,9 @@ from ._exported import ExportedMap
 from ._lower import program_of
 from ._program import CONDITIONS, LEAVES, SMALLEST_DIVISOR, Expr, Program, ordered, uses
 
-_LONGEST = 8_000_000  # characters of an expression
+MAX_EXPRESSION_CHARACTERS = 8_000_000  # characters of an expression
 _WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
-_NEVER = 1e308  # edges from here on are never reached
+UNREACHED_EDGE = 1e308  # edges from here on are never reached
 
 
 class Printer:
@@ -82,9 +82,9 @@ class Printer:
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
     def _check_length(self, length: int) -> None:
-        if length > _LONGEST:
+        if length > MAX_EXPRESSION_CHARACTERS:
             raise invalid_input(
-                expected=f"an expression of at most {_LONGEST:,} characters",
+                expected=f"an expression of at most {MAX_EXPRESSION_CHARACTERS:,} characters",
                 got=f"{length:,}",
                 hint=(
                     "Pass columns as a list, for a query with intermediate columns; "
@@ -120,7 +120,7 @@ def _depth(one, depths):
 
 def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Remove empty pieces and edges between equal values from step functions."""
-    count = int(np.searchsorted(edges, _NEVER))
+    count = int(np.searchsorted(edges, UNREACHED_EDGE))
     edges, values = edges[:count], values[: count + 1]
     last = np.append(edges[1:] > edges[:-1], True)[:count]
     edges, values = edges[last], np.concatenate([values[:1], values[1:][last]])
@@ -128,9 +128,9 @@ def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatAr
     return edges[change], np.concatenate([values[:1], values[1:][change]])
 
 
-_ROWS = 500  # of an INSERT: some databases take 1000
-_MOST = 20_000  # operations of a query
-_BEYOND = 1e300  # no score is that large
+INSERT_ROWS = 500  # of an INSERT: some databases take 1000
+MAX_QUERY_OPERATIONS = 20_000  # operations of a query
+UNREACHED_SCORE = 1e300  # no score is that large
 
 TableName = str | Sequence[str]
 
@@ -184,10 +184,12 @@ class Query(Statement):
         """Write the query."""
         roots = [self.program.valid, *self.program.outputs]
         every = list(ordered(roots))
-        if len(every) > _MOST:
+        if len(every) > MAX_QUERY_OPERATIONS:
             cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
             raise invalid_input(
-                expected=f"a map of at most {_MOST} operations", got=f"{len(every)}", hint=cure
+                expected=f"a map of at most {MAX_QUERY_OPERATIONS} operations",
+                got=f"{len(every)}",
+                hint=cure,
             )
         results = self._results(into)
         kept = [self.dialect.name(name, "keep") for name in self.kept]
@@ -286,15 +288,16 @@ class Join(Statement):
         edges, values = distinct_pieces(place.data, np.column_stack([one.data for one in lookups]))
         of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
         fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
-        bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
+        bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
         stored = self.dialect.stored or self.dialect.double
         first, *others = (f"{field} {stored} NOT NULL" for field in fields)
         columns = ", ".join([first + self.dialect.key, *others])
         inserts = [
-            f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
-            for i in range(0, len(texts), _ROWS)
+            f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n"
+            + ",\n".join(texts[i : i + INSERT_ROWS])
+            for i in range(0, len(texts), INSERT_ROWS)
         ]
         names = {id(one): f"m.{field}" for one, field in zip(lookups, of_lookups, strict=True)}
         query = self._query(name, names)

@@ -9,7 +9,7 @@ from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
-_FARTHEST = 1e6  # log-odds beyond, in units of the largest point, get the value there
+MAX_TABULATED_LOG_ODDS = 1e6  # log-odds beyond, in units of the largest point, get the value there
 _FINEST = 1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
 _N_GRID = 1001
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-9, 0.1
@@ -74,7 +74,10 @@ def _checked(bound, name):
 def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     """Return the table of a curve."""
     value, piece = curve.compute_log_odds, curve.find_pieces
-    farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve.points).max(initial=0.0)))
+    farthest = max(
+        MAX_TABULATED_LOG_ODDS,
+        MAX_TABULATED_LOG_ODDS * float(np.abs(curve.points).max(initial=0.0)),
+    )
     widest = np.arcsinh(farthest / _FINEST)
     grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
     x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))

@@ -6,12 +6,12 @@ from ._grade_calibration import GradeCalibration as GradeCalibration
 from ._grade_calibration import GradeRow as GradeRow
 from ._grade_calibration import grade_calibration as grade_calibration
 from ._grades import Grades as Grades
-from ._grades import grades_of as grades_of
+from ._grades import to_grades as to_grades
 from ._group_calibration import audit_pairs as audit_pairs
 from ._group_calibration import audit_predictions as audit_predictions
 from ._group_calibration import audit_summaries as audit_summaries
 from ._group_calibration import group_calibration as group_calibration
-from ._group_calibration import partition_of_values as partition_of_values
+from ._group_calibration import partition_values as partition_values
 from ._grouping import WHOLE as WHOLE
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups

@@ -53,7 +53,7 @@ class GroupCells(NamedTuple):
     squares: FloatArray
 
 
-def cells_of_rows(
+def pool_rows(
     pattern: IntArray, pair: FloatArray, hit: AnyArray, weight: FloatArray, pool: bool
 ) -> GroupCells:
     """Return the cells of rows; with `pool=False` each row is a cell of its own.
@@ -68,7 +68,7 @@ def cells_of_rows(
     pool : bool
     """
     if not has_exact_log(pair):
-        pair = _as_counted(pair)
+        pair = _round_to_counted(pair)
     log = log_proba(pair)
     z, proba = log[:, 1] - log[:, 0], np.asarray(pair)
     order = np.argsort(proba[:, 1], kind="stable")
@@ -88,10 +88,10 @@ def cells_of_rows(
     of_label = counts * weight[first, None]
     squares = of_label * weight[first, None]
     cells = GroupCells(pattern[first], first, proba[first], z[first], counts, of_label, squares)
-    return _coarse(_with_steps(cells)) if pool else _with_steps(cells)
+    return _coarsen_cells(_number_scores(cells)) if pool else _number_scores(cells)
 
 
-def _as_counted(pair):
+def _round_to_counted(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
     plain = np.asarray(pair)
     t, high = split_distance_and_side(plain[:, 1], plain[:, 0])
@@ -99,15 +99,15 @@ def _as_counted(pair):
     return np.column_stack([np.where(high, t, rest), np.where(high, rest, t)])
 
 
-def cells_of_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
+def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     """Return the cells of summaries (from their `samples`), each of one combination of groups."""
     parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
     proba, counts, weight, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
     pattern = np.repeat(pattern, [len(part[0]) for part in parts])
-    return pooled_cells(pattern, proba, counts, weight, squares)
+    return pool_cells(pattern, proba, counts, weight, squares)
 
 
-def pooled_cells(
+def pool_cells(
     pattern: IntArray, proba: FloatArray, counts: AnyArray, weight: FloatArray, squares: FloatArray
 ) -> GroupCells:
     """Sort cells, and add up those that are equal."""
@@ -118,23 +118,23 @@ def pooled_cells(
     new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
     starts = np.flatnonzero(np.append(True, new))
-    return _coarse(_with_steps(_merged(cells, order, starts)))
+    return _coarsen_cells(_number_scores(_merge_runs(cells, order, starts)))
 
 
-def _merged(cells, order, starts):
+def _merge_runs(cells, order, starts):
     """Merge each run of cells into one, with the probabilities of the first."""
     first = order[starts]
     sums = [np.add.reduceat(column[order], starts) for column in cells[4:]]
     return GroupCells(*(column[first] for column in cells[:4]), *sums)
 
 
-def _with_steps(cells):
+def _number_scores(cells):
     """Number the distinct scores of sorted cells."""
     score = cells.proba[:, 1]
     return cells._replace(step=np.cumsum(np.append(0, score[1:] > score[:-1])))
 
 
-def _coarse(cells):
+def _coarsen_cells(cells):
     """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
     if len(cells.z) <= MOST_CELLS:
         return cells
@@ -157,7 +157,7 @@ def _coarse(cells):
     step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
     ordered = cells.pattern[order]
     starts = np.flatnonzero(np.append(True, (np.diff(step) > 0) | (ordered[1:] != ordered[:-1])))
-    found = _merged(cells, order, starts)
+    found = _merge_runs(cells, order, starts)
     mass = cells.weight.sum(axis=1)
     mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(mass[order], starts)
     rest, side = 1.0 - mean, high[order][starts]
@@ -166,7 +166,7 @@ def _coarse(cells):
     return found._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
 
 
-def cells_of_groups(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+def select_group_cells(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Return the cells of all groups, one group after the other, and the start of each group.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._random import generator, weight_moments, weight_of_some
 from .._typing import FloatArray, IntArray, RandomStateLike
-from ._cells import GroupCells, cells_of_groups
+from ._cells import GroupCells, select_group_cells
 from ._result import GroupRow
 
 
@@ -52,7 +52,7 @@ class Event:
         if bounds is not None:
             self.low, self.high = (np.ascontiguousarray(one[self.row]) for one in bounds)
         self.several = np.flatnonzero(self.counts > 1)
-        self.cells, self.starts = cells_of_groups(cells, groups)
+        self.cells, self.starts = select_group_cells(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
         self.moments = np.empty((8, len(groups)))
         moments_of_groups(
@@ -142,13 +142,13 @@ class Draws(NamedTuple):
     largest: FloatArray
 
 
-def draw(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
+def draw_events(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS
 
     work = np.empty((4, DRAWS))
     sigma = np.concatenate([event.observed(work) for event in events])
-    least = _guarded(sigma)
+    least = _lower_by_rounding(sigma)
     starts = range(0, n_resamples, DRAWS)
     seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
@@ -162,17 +162,17 @@ def draw(events: Sequence[Event], n_resamples: int, random_state: RandomStateLik
         np.abs(found[1:], out=found[1:])
         return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
 
-    maxima, counts = zip(*_in_threads(batch, starts, seeds), strict=True)
+    maxima, counts = zip(*_map_in_threads(batch, starts, seeds), strict=True)
     return Draws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
 
 
-def _guarded(sigma):
+def _lower_by_rounding(sigma):
     """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
     infinite = np.isinf(sigma)
     return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma)))
 
 
-def _in_threads(function, *arguments):
+def _map_in_threads(function, *arguments):
     """Map a function in threads.
 
     The kernels release the lock, so that threads use all cores.
@@ -183,13 +183,15 @@ def _in_threads(function, *arguments):
         return list(pool.map(function, *arguments))
 
 
-def quantile(drawn: FloatArray, level: float) -> float:
+def find_upper_quantile(drawn: FloatArray, level: float) -> float:
     """Return the value that a further draw exceeds with probability at most 1 - level."""
     place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
     return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
 
 
-def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float) -> list[GroupRow]:
+def build_event_rows(
+    event: Event, names: Sequence[str], found: Draws, level: float
+) -> list[GroupRow]:
     """Build the result row of each group.
 
     Parameters
@@ -204,7 +206,7 @@ def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float
     from .._kernels._group_paths import fit_groups
 
     n_resamples = found.largest.shape[1]
-    shift, tilt = (quantile(drawn, level) for drawn in found.largest[1:])
+    shift, tilt = (find_upper_quantile(drawn, level) for drawn in found.largest[1:])
     fits = np.empty((8, len(names)))
     fit_groups(
         event.z,
@@ -225,7 +227,7 @@ def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     middle = np.where(np.isfinite(slope), slope, 0.0)  # the whole line where there is no slope
     largest = np.sort(found.largest[0])
-    above = n_resamples - np.searchsorted(largest, _guarded(found.sigma))
+    above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))
     columns = [
         event.n_rows,
         *(event.unit * total for total in (weight, events, expected)),

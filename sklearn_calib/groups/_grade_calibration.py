@@ -22,9 +22,9 @@ from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_indexes, read_labels
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._grades import check_two_classes, grades_of
+from ._grades import check_two_classes, to_grades
 
-_MOST = 9e15  # rows; larger sums of counts are no whole numbers of float64
+MAX_EXACT_ROWS = 9e15  # rows; larger sums of counts are no whole numbers of float64
 _HEADER = (
     "grade", "rows", "events", "predicted", "observed", "Jeffreys p", "binomial p", "light",
     "prudent",
@@ -167,18 +167,18 @@ class GradeCalibration(Shown):
 
     def _cells(self, row):
         if not row.n_rows:
-            return (plain(row.grade, 40), "0", "0", *("-",) * 5, _share(row.prudent))
+            return (plain(row.grade, 40), "0", "0", *("-",) * 5, _format_fraction(row.prudent))
         light = row.light if row.light == "green" else Cell(row.light)
         return (
             plain(row.grade, 40),
             str(row.n_rows),
             str(row.events),
-            _share(row.predicted),
-            f"{_share(row.observed)} ({_share(row.observed_low)} to {_share(row.observed_high)})",
+            _format_fraction(row.predicted),
+            f"{_format_fraction(row.observed)} ({_format_fraction(row.observed_low)} to {_format_fraction(row.observed_high)})",
             f"{row.jeffreys_p:.3g}",
             f"{row.binomial_p:.3g}",
             light,
-            _share(row.prudent),
+            _format_fraction(row.prudent),
         )
 
     def _portfolio_cells(self):
@@ -190,8 +190,8 @@ class GradeCalibration(Shown):
             "portfolio",
             str(n_rows),
             str(events),
-            _share(expected / n_rows),
-            f"{_share(events / n_rows)} ({_share(low)} to {_share(high)})",
+            _format_fraction(expected / n_rows),
+            f"{_format_fraction(events / n_rows)} ({_format_fraction(low)} to {_format_fraction(high)})",
             "-",
             f"{self.portfolio_p_value:.3g}",
             "-",
@@ -199,7 +199,7 @@ class GradeCalibration(Shown):
         )
 
 
-def _share(value):
+def _format_fraction(value):
     return f"{100 * value:.3g} %"
 
 
@@ -300,8 +300,8 @@ def grade_calibration(
     rule = "prudent_level between 0 and 1"
     check_between("prudent_level", prudent_level, 0, 1, expected=rule, hint="Pass 0.75")
     n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
-    amber, red = _checked_lights(lights)
-    bands = grades_of(grades)
+    amber, red = _check_lights(lights)
+    bands = to_grades(grades)
     if labels is None:  # a year without defaults, or of nothing else
         classes, _ = read_labels(y_true)
         if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
@@ -309,7 +309,7 @@ def grade_calibration(
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     check_two_classes(predictions)
     check_indexes(counts, first=predictions.index)
-    number = _checked_counts(counts, len(predictions.codes))
+    number = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     hit = predictions.codes == predictions.positive
     place, k = np.searchsorted(bands.edges, score, side="right"), len(bands.names)
@@ -354,7 +354,7 @@ def grade_calibration(
     )
 
 
-def _checked_lights(lights):
+def _check_lights(lights):
     good = isinstance(lights, tuple | list) and len(lights) == 2 and all(map(is_number, lights))
     if not good or not 0 < lights[1] <= lights[0] < 1:
         raise invalid_input(
@@ -365,7 +365,7 @@ def _checked_lights(lights):
     return float(lights[0]), float(lights[1])
 
 
-def _checked_counts(counts, n):
+def _check_counts(counts, n):
     if counts is None:
         return np.ones(n)
     found = np.asarray(counts)
@@ -388,9 +388,9 @@ def _checked_counts(counts, n):
             hint="Pass numbers of rows, not weights",
         )
     total = found.sum(dtype=np.float64)
-    if total > _MOST:
+    if total > MAX_EXACT_ROWS:
         raise invalid_input(
-            expected=f"counts of {_MOST:.0e} rows at most",
+            expected=f"counts of {MAX_EXACT_ROWS:.0e} rows at most",
             got=f"{total:.3g}",
             hint="Check the counts",
         )

@@ -60,8 +60,8 @@ class Grades(Shown):
     names: Any = None
 
     def __post_init__(self) -> None:
-        edges = self._checked_edges()
-        names = _listed(self.names)
+        edges = self._check_edges()
+        names = _to_list(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
         rule = f"{len(edges) + 1} different names as texts, one more than edges"
@@ -74,8 +74,8 @@ class Grades(Shown):
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "names", tuple(texts))
 
-    def _checked_edges(self):
-        edges = _listed(self.edges)
+    def _check_edges(self):
+        edges = _to_list(self.edges)
         cure = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
         rule = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
@@ -112,7 +112,7 @@ class Grades(Shown):
             Fewer than two different probabilities, and what `Grades` refuses.
         """
         n_grades = check_count(n_grades, "n_grades", 2)
-        values, counts = np.unique(_scores(y_proba), return_counts=True)
+        values, counts = np.unique(_read_scores(y_proba), return_counts=True)
         before = np.cumsum(counts)[:-1]  # rows below each value but the first
         inside = values[1:] < 1
         values, before = values[1:][inside], before[inside]
@@ -204,9 +204,9 @@ class Grades(Shown):
             raise invalid_input(
                 expected=rule, got=f"{hit.sum()}", hint="Pass more rows, or a smaller min_events"
             )
-        starts, events, rows = _joined(*_blocks(np.asarray(score), hit), min_events)
+        starts, events, rows = _join_blocks(*_fit_blocks(np.asarray(score), hit), min_events)
         while len(starts) > max_grades:
-            first = int(np.argmin(_loss_of_joining(events, rows)))
+            first = int(np.argmin(_compute_joining_loss(events, rows)))
             starts = np.delete(starts, first + 1)
             events, rows = (_with_next(one, first) for one in (events, rows))
         if len(starts) < 2:
@@ -244,7 +244,7 @@ class Grades(Shown):
         -------
         numbers : ndarray of int of shape (n_samples,)
         """
-        return np.searchsorted(self.edges, _scores(y_proba), side="right")
+        return np.searchsorted(self.edges, _read_scores(y_proba), side="right")
 
     @property
     def bands(self) -> dict[str, float]:
@@ -264,7 +264,7 @@ class Grades(Shown):
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
 
 
-def _listed(values):
+def _to_list(values):
     """Convert a column of a table or an array to a list.
 
     Return anything else unchanged.
@@ -275,7 +275,7 @@ def _listed(values):
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
-def grades_of(grades: Any) -> Grades:
+def to_grades(grades: Any) -> Grades:
     """Return grades, which are made of edges or of a dict with "edges" and "names" if needed."""
     if isinstance(grades, Grades):
         return grades
@@ -304,11 +304,11 @@ def check_two_classes(predictions: Any) -> None:
         )
 
 
-def _scores(y_proba):
+def _read_scores(y_proba):
     return np.asarray(read_proba(y_proba, n_classes=2))[:, 1]
 
 
-def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+def _fit_blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Fit isotonic blocks, and return the start, events and rows of each."""
     values, place = np.unique(score, return_inverse=True)
     rows = np.bincount(place.ravel())
@@ -318,7 +318,7 @@ def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyAr
     return values[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
 
 
-def _joined(starts, events, rows, least):
+def _join_blocks(starts, events, rows, least):
     """Join neighbours, from the first on, until each has at least `least` events."""
     first, total = [0], 0.0
     for number, found in enumerate(events):
@@ -337,7 +337,7 @@ def _with_next(values, place):
     return joined
 
 
-def _loss_of_joining(events, rows):
+def _compute_joining_loss(events, rows):
     """Compute the log likelihood that is lost if each grade joins the next one."""
 
     def likelihood(k, n):

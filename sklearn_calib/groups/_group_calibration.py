@@ -11,10 +11,10 @@ from .._typing import ArrayLike, IntArray, RandomStateLike
 from .._validation import check_indexes, give_to_owner, match_columns, read_proba
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._cells import cells_of_rows, cells_of_samples, pooled_cells
-from ._events import Event, draw, quantile, rows_of_event
+from ._cells import pool_cells, pool_rows, pool_samples
+from ._events import Event, build_event_rows, draw_events, find_upper_quantile
 from ._grades import Grades
-from ._grouping import Audit, Partition, groups_of, partitions_of, patterns_of
+from ._grouping import Audit, Partition, make_groups, make_partitions, number_patterns
 from ._result import GroupCalibration, GroupRow
 
 
@@ -178,12 +178,12 @@ def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> 
     """
     how = Audit(**options)
     check_indexes(groups, first=predictions.index)
-    partitions = partitions_of(groups, predictions.n_given, how, predictions.kept)
-    grouping = groups_of(partitions, len(predictions.codes), how)
+    partitions = make_partitions(groups, predictions.n_given, how, predictions.kept)
+    grouping = make_groups(partitions, len(predictions.codes), how)
     problems = [*iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)]
     shared = len(problems) > 1
-    pattern = np.arange(len(predictions.codes)) if shared else patterns_of(partitions)
-    groups = _patterns_of_groups(grouping, pattern)
+    pattern = np.arange(len(predictions.codes)) if shared else number_patterns(partitions)
+    groups = _find_group_patterns(grouping, pattern)
     zero = np.zeros(len(predictions.codes))
     cumulated = [zero, *label_bounds(predictions.proba).T] if shared else []
     power = np.exp2(np.frexp(predictions.weight.max())[1])
@@ -193,12 +193,12 @@ def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> 
         bounds = (cumulated[c], cumulated[c + 1]) if shared else None
         title = name_problem(how.multiclass, predictions.classes, c)
         hit = predictions.codes == problem.target
-        cells = cells_of_rows(pattern, pair, hit, predictions.weight / power, not shared)
+        cells = pool_rows(pattern, pair, hit, predictions.weight / power, not shared)
         events.append(Event(title, cells, groups, predictions.unit * power, bounds))
     members = grouping.rows
     if predictions.kept is not None:
         members = [predictions.kept[rows].astype(np.int32) for rows in members]
-    return _result(events, grouping, how, members)
+    return _build_result(events, grouping, how, members)
 
 
 def audit_summaries(
@@ -223,16 +223,16 @@ def audit_summaries(
     how.check()
     filled = {key: one for key, one in summaries.items() if one.n_samples}
     _check_alike(filled, how)
-    columns = _columns_of(filled, names)
+    columns = _split_keys(filled, names)
     counts = np.array([one.n_samples for one in filled.values()])
-    partitions = partitions_of(columns, len(filled), how, counts=counts)
+    partitions = make_partitions(columns, len(filled), how, counts=counts)
     samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
-    cells = cells_of_samples(samples, patterns_of(partitions))
+    cells = pool_samples(samples, number_patterns(partitions))
     first = next(iter(filled.values()))
-    return _of_cells(cells, partitions, counts, _title_of(first), how)
+    return _audit_cells(cells, partitions, counts, _get_title(first), how)
 
 
-def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
+def partition_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
     """Return the groups of a column in which each value stands for `counts` rows.
 
     Parameters
@@ -244,7 +244,7 @@ def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any
         Of `group_calibration`.
     """
     how = Audit(**options)
-    return partitions_of({name: values}, len(values), how, counts=counts)[0]
+    return make_partitions({name: values}, len(values), how, counts=counts)[0]
 
 
 def audit_pairs(
@@ -266,20 +266,20 @@ def audit_pairs(
     """
     how = Audit(**options)
     how.check()
-    return _of_cells(pooled_cells(*pairs), partitions, counts, _title_of(summary), how)
+    return _audit_cells(pool_cells(*pairs), partitions, counts, _get_title(summary), how)
 
 
-def _title_of(summary):
-    return "confidence" if _several(summary) else f"class {summary.positive_label}"
+def _get_title(summary):
+    return "confidence" if _audit_problems(summary) else f"class {summary.positive_label}"
 
 
-def _of_cells(cells, partitions, counts, title, how):
-    grouping = groups_of(partitions, len(counts), how, counts)
-    groups = _patterns_of_groups(grouping, patterns_of(partitions))
-    return _result([Event(title, cells, groups)], grouping, how, [])
+def _audit_cells(cells, partitions, counts, title, how):
+    grouping = make_groups(partitions, len(counts), how, counts)
+    groups = _find_group_patterns(grouping, number_patterns(partitions))
+    return _build_result([Event(title, cells, groups)], grouping, how, [])
 
 
-def _patterns_of_groups(grouping, pattern):
+def _find_group_patterns(grouping, pattern):
     """Return the combinations of values that each group consists of."""
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
         return grouping.rows
@@ -291,19 +291,19 @@ def _patterns_of_groups(grouping, pattern):
     return found
 
 
-def _result(events, grouping, how, members):
-    draws = draw(events, int(how.n_resamples), how.random_state)
+def _build_result(events, grouping, how, members):
+    draws = draw_events(events, int(how.n_resamples), how.random_state)
     rows: list[GroupRow] = []
     place = 0
     for event in events:
         here = slice(place, place := place + len(grouping.names))
         found = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
-        rows += rows_of_event(event, grouping.names, found, how.level)
+        rows += build_event_rows(event, grouping.names, found, how.level)
     return GroupCalibration(
         rows,
         min(row.adjusted_p_value for row in rows),
         max(row.sigma for row in rows),
-        quantile(draws.largest[0], how.level),
+        find_upper_quantile(draws.largest[0], how.level),
         how.level,
         rows[0].n_rows,
         grouping.n_left_out,
@@ -314,7 +314,7 @@ def _result(events, grouping, how, members):
     )
 
 
-def _several(summary):
+def _audit_problems(summary):
     return summary.classes is not None and len(summary.classes) > 2
 
 
@@ -334,7 +334,7 @@ def _check_alike(summaries, how):
             hint="Use one summarize(by=)",
         )
     first = next(iter(summaries.values()))
-    if not _several(first):
+    if not _audit_problems(first):
         own = ("auto",)
     else:
         own = ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
@@ -346,7 +346,7 @@ def _check_alike(summaries, how):
         )
 
 
-def _columns_of(summaries, names):
+def _split_keys(summaries, names):
     """Split the keys of summaries into columns of values."""
     keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
     width = len(keys[0])

@@ -13,7 +13,7 @@ from .._kernels._float_order import thin_values
 from .._random import check_seed
 from .._show import plain
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
-from .._validation import entries, named_columns, plain_dates, read_array
+from .._validation import iter_named_columns, read_array, to_numpy_dates, to_object_array
 from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import is_missing_value
@@ -21,7 +21,7 @@ from ..recalibrators import is_missing_value
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
 _MOST_NUMBERS = 2**62  # of combinations
-_MANY = 5000  # groups, beyond which the largest of all is large by chance alone
+MAX_GROUPS_BEFORE_WARNING = 5000  # groups, beyond which the largest of all is large by chance alone
 
 
 class Grouping(NamedTuple):
@@ -119,8 +119,8 @@ def find_groups(
     [0, 2]
     """
     rule = Audit(depth, n_bins, min_rows)
-    partitions = partitions_of(groups, n_samples, rule, kept)
-    return groups_of(partitions, n_samples if kept is None else len(kept), rule)
+    partitions = make_partitions(groups, n_samples, rule, kept)
+    return make_groups(partitions, n_samples if kept is None else len(kept), rule)
 
 
 class Audit(NamedTuple):
@@ -156,7 +156,7 @@ class Audit(NamedTuple):
             )
 
 
-def partitions_of(
+def make_partitions(
     groups: Any,
     n_samples: int,
     rule: Audit,
@@ -176,30 +176,32 @@ def partitions_of(
     rule.check()
     take = slice(None) if kept is None else kept
     with add_error_context("groups"):
-        found = [*_partitions(groups, n_samples, rule, take, counts)]
+        found = [*_iter_partitions(groups, n_samples, rule, take, counts)]
     if not found:
         cure = "Name a column, or pass a list of boolean masks"
         raise invalid_input(expected="groups with at least one column", got="none", hint=cure)
     return found
 
 
-def groups_of(
+def make_groups(
     partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
 ) -> Grouping:
     """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
     names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
     n = n if counts is None else int(counts.sum())
-    sizes = [_sizes(one, counts) for one in partitions]
+    sizes = [_count_sizes(one, counts) for one in partitions]
     for one, size in zip(partitions, sizes, strict=True):
-        small += _collect(one, size, n, rule.min_rows, names, rows)
+        small += _collect_groups(one, size, n, rule.min_rows, names, rows)
     if rule.depth == 2:
-        for one, limit in _pairs(partitions, sizes):
-            small += _collect(one, _sizes(one, counts), limit, rule.min_rows, names, rows)
-    _advise(names, small, rule)
+        for one, limit in _iter_intersections(partitions, sizes):
+            small += _collect_groups(
+                one, _count_sizes(one, counts), limit, rule.min_rows, names, rows
+            )
+    _suggest_bins(names, small, rule)
     return Grouping(names, rows, small)
 
 
-def patterns_of(partitions: Sequence[Partition]) -> IntArray:
+def number_patterns(partitions: Sequence[Partition]) -> IntArray:
     """Number the combination of groups of each row, in the order of the groups."""
     pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
     size = 1
@@ -212,13 +214,13 @@ def patterns_of(partitions: Sequence[Partition]) -> IntArray:
     return np.unique(pattern, return_inverse=True)[1]
 
 
-def _sizes(partition, counts=None):
+def _count_sizes(partition, counts=None):
     n = len(partition.names) + 1
     found = np.bincount(partition.codes + 1, counts, minlength=n)[1:]
     return found if counts is None else found.astype(np.int64)
 
 
-def _collect(partition, size, limit, least, names, rows):
+def _collect_groups(partition, size, limit, least, names, rows):
     """Append the groups of `least` rows that are below the limit; returns how many are too small.
 
     A group at the limit has the same rows as one that is there already.
@@ -234,7 +236,7 @@ def _collect(partition, size, limit, least, names, rows):
     return int(np.count_nonzero(new & (size < least)))
 
 
-def _pairs(partitions, sizes):
+def _iter_intersections(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
     for second, (b, of_b) in enumerate(zip(partitions, sizes, strict=True)):
         for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
@@ -244,16 +246,16 @@ def _pairs(partitions, sizes):
             yield Partition(codes, names), limit
 
 
-def _advise(names, small, rule):
+def _suggest_bins(names, small, rule):
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
         coarser = "lower min_rows, or pass coarser groups"
         cure = "Only all rows together are reported; " + coarser
         warn_calibration(expected=f"a group of at least {rule.min_rows} rows", got=got, hint=cure)
-    if len(names) > _MANY:
+    if len(names) > MAX_GROUPS_BEFORE_WARNING:
         less = "depth=1, " if rule.depth == 2 else ""
         warn_calibration(
-            expected=f"at most {_MANY} groups",
+            expected=f"at most {MAX_GROUPS_BEFORE_WARNING} groups",
             got=f"{len(names)}",
             hint=(
                 "All are tested, but the largest of so many is large by chance, so only "
@@ -262,20 +264,20 @@ def _advise(names, small, rule):
         )
 
 
-def _partitions(groups, n_samples, rule, take, counts):
+def _iter_partitions(groups, n_samples, rule, take, counts):
     if _are_masks(groups):
         for number, mask in enumerate(groups):
-            yield _of_mask(mask, number, n_samples, take)
+            yield _partition_mask(mask, number, n_samples, take)
         return
-    for name, column in named_columns(groups):
-        values = read_array(entries(column), "group values")
+    for name, column in iter_named_columns(groups):
+        values = read_array(to_object_array(column), "group values")
         if values.ndim != 1 or len(values) != n_samples:
             raise invalid_input(
                 expected=f"groups with one value for each of the {n_samples} rows",
                 got=f"shape {values.shape} in column {plain(name)}",
                 hint="Take the groups of the same rows as the labels",
             )
-        yield of_column(plain(name), plain_dates(values[take]), rule, counts)
+        yield partition_column(plain(name), to_numpy_dates(values[take]), rule, counts)
 
 
 def _are_masks(groups):
@@ -287,7 +289,7 @@ def _are_masks(groups):
     return listed and all(np.ndim(one) == 1 and not isinstance(one, str) for one in groups)
 
 
-def _of_mask(mask, number, n_samples, take):
+def _partition_mask(mask, number, n_samples, take):
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else plain(name)
     cure = "Pass a table or a dict for columns of values, a list for masks"
@@ -308,11 +310,11 @@ def _of_mask(mask, number, n_samples, take):
     return Partition(np.where(values[take], 0, -1), [name])
 
 
-def of_column(
+def partition_column(
     name: str, values: AnyArray, rule: Audit, counts: IntArray | None = None
 ) -> Partition:
     """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
-    values, missing = _without_missing(values)
+    values, missing = _split_missing(values)
     if values.dtype.kind == "V":
         cure = "Pass a dict of its fields, each an array"
         raise invalid_input(
@@ -329,17 +331,17 @@ def of_column(
     whole = values.dtype.kind != "f" or bool((distinct == np.round(distinct)).all())
     n_rows = np.bincount(codes, None if counts is None else counts[~missing], len(distinct))
     if len(distinct) <= MOST_VALUES and whole:
-        place, texts = slice(None), [f"{name} = {_text(value)}" for value in distinct]
+        place, texts = slice(None), [f"{name} = {_format_value(value)}" for value in distinct]
     elif ordered:
-        place, texts = _bins(name, distinct, n_rows, rule.n_bins, whole)
+        place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, whole)
     else:
-        place, texts = _most_frequent(name, distinct, n_rows)
+        place, texts = _group_frequent_values(name, distinct, n_rows)
     found = np.full(len(values), len(texts))
     found[~missing] = np.arange(len(distinct))[place][codes]
     return Partition(found, [*texts, f"{name} missing"])
 
 
-def _without_missing(values):
+def _split_missing(values):
     """Return the values in the simplest dtype that holds them, and a mask of missing ones."""
     if values.dtype.kind == "f":
         return values, np.isnan(values)
@@ -358,22 +360,22 @@ def _without_missing(values):
     return values, missing
 
 
-def _text(value):
+def _format_value(value):
     """Format one value as text; whole numbers have no decimal point."""
     if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < 1e15:
         return str(int(value))
-    text = _short(value)
+    text = _format_short(value)
     return text if text.strip() else repr(text)
 
 
-def _bins(name, distinct, n_rows, n_bins, whole):
+def _bin_values(name, distinct, n_rows, n_bins, whole):
     """Assign values to quantile bins that end at values; equal values share a bin."""
     values, n_rows, _ = thin_values(distinct, n_rows)
     reached = np.cumsum(n_rows)
     wanted = np.arange(1, n_bins) * reached[-1] / n_bins
     ends = np.unique(np.searchsorted(reached, wanted))
     ends = values[ends[ends < len(values) - 1]]
-    edges = [_text(value) if whole else _short(value) for value in ends]
+    edges = [_format_value(value) if whole else _format_short(value) for value in ends]
     if len(set(edges)) < len(edges):
         edges = [str(value) for value in ends]
     if not edges:
@@ -383,7 +385,7 @@ def _bins(name, distinct, n_rows, n_bins, whole):
     return np.searchsorted(ends, distinct), texts
 
 
-def _short(value):
+def _format_short(value):
     if isinstance(value, np.datetime64):
         return str(np.datetime_as_string(value, unit="auto"))
     if isinstance(value, np.timedelta64):
@@ -391,10 +393,10 @@ def _short(value):
     return f"{float(value):.6g}" if isinstance(value, np.floating) else plain(value)
 
 
-def _most_frequent(name, distinct, n_rows):
+def _group_frequent_values(name, distinct, n_rows):
     """Make one group for each of the most frequent values, and one for all others."""
     kept = np.sort(np.argsort(-n_rows, kind="stable")[:MOST_VALUES])
     place = np.full(len(distinct), MOST_VALUES)
     place[kept] = np.arange(MOST_VALUES)
-    texts = [f"{name} = {_text(distinct[value])}" for value in kept]
+    texts = [f"{name} = {_format_value(distinct[value])}" for value in kept]
     return place, [*texts, f"{name} other ({len(distinct) - MOST_VALUES} values)"]

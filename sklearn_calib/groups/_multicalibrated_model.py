@@ -185,10 +185,10 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
                 features = _choose_features(estimator, context.X, new.groups)
                 scores = context.compute_scores(estimator, columns, features)
             else:
-                scores, rows, cv = new._out_of_fold(context)
+                scores, rows, cv = new._predict_out_of_fold(context)
                 estimator, columns = context.fit_estimator(context.all_rows)
             table = group_table(X, new.groups, len(context.y_encoded))
-            correction = new._correction(cv)._fit_validated_groups(
+            correction = new._make_correction(cv)._fit_validated_groups(
                 scores,
                 context.y_encoded[rows],
                 context.classes,
@@ -243,11 +243,11 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         """Sum of the gains of the splits of each column."""
         return self.correction_.feature_gains_
 
-    def _correction(self, cv):
+    def _make_correction(self, cv):
         names = set(MulticalibratedScores._get_param_names()) - {"cv"}
         return MulticalibratedScores(cv=cv, **{name: getattr(self, name) for name in names})
 
-    def _out_of_fold(self, context):
+    def _predict_out_of_fold(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, context.y_encoded, classifier=True)
         scores, rows = [], []

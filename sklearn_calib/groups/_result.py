@@ -207,22 +207,22 @@ class GroupCalibration(Shown):
         return (
             plain(row.group, 80) + (f" | {plain(row.event, 40)}" if several else ""),
             str(row.n_rows),
-            _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
-            _estimate(row.in_the_large, row.in_the_large_low, row.in_the_large_high),
-            _estimate(row.slope, row.slope_low, row.slope_high),
+            _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
+            _format_estimate(row.in_the_large, row.in_the_large_low, row.in_the_large_high),
+            _format_estimate(row.slope, row.slope_low, row.slope_high),
             f"{row.sigma:.2f}",
             Cell(adjusted) if row.adjusted_p_value <= self.alpha else adjusted,
         )
 
 
-def _estimate(value, low, high):
+def _format_estimate(value, low, high):
     """Format a number with its interval, or a dash."""
     if np.isnan(value):
         return "-"
     if not np.isfinite([low, high]).any():
-        return _number(value)
-    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+        return _format_number(value)
+    return f"{_format_number(value)} ({_format_number(low)} to {_format_number(high)})"
 
 
-def _number(value):
+def _format_number(value):
     return f"{value:.2f}" if np.isfinite(value) else ("inf" if value > 0 else "-inf")

@@ -46,10 +46,10 @@ class JudgeScores(NamedTuple):
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
 
-_FEWEST = 10  # labelled rows, or clusters of them, for a map
+MIN_LABELLED_ROWS = 10  # labelled rows, or clusters of them, for a map
 FEWEST_UNITS = 25  # labelled rows over those of the largest cluster, for a warning
 SELECTION_LEVEL = 0.001  # of a warning on labels that were not drawn at random
-_SAME = 5  # rows whose scores equal their labels that look like one column
+MIN_COPIED_ROWS = 5  # rows whose scores equal their labels that look like one column
 _SIDES = ("score", "score_unlabelled")
 _ONE_LABEL = "pass labels that are equal to it or not, y == label"
 
@@ -445,7 +445,7 @@ def _has_no_map(rows):
     alone = "The result is that of the labels alone"
     if rows.scores.n_rows == n:
         warn_calibration(expected="rows without a label", got="labels in all rows", hint=alone)
-    elif units < _FEWEST:
+    elif units < MIN_LABELLED_ROWS:
         got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
         warn_calibration(
             expected="at least ten labelled rows or clusters for a map of scores",
@@ -522,7 +522,7 @@ def _warn_of_one_column(rows, y):
         same = len(np.unique(given)) > 1 and given.tolist() == [
             str(v) for v in np.asarray(y).tolist()
         ]
-    if n >= _SAME and same:
+    if n >= MIN_COPIED_ROWS and same:
         got = f"equal ones in all {n} labelled rows: it looks like the same column"
         cure = "Check where the scores come from"
         warn_calibration(expected="scores that are not the labels", got=got, hint=cure)

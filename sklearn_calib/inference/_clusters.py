@@ -40,10 +40,12 @@ MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
 _LEAST_SKEWNESS = 1e-4  # of a gamma law; below it all digits that matter are those of a normal one
 _FEW_ROWS = 30  # whose largest loss says little of those of other rows
 _UNSEEN = 1e-300  # a weight, or a variance, instead of 0
-_FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
+MIN_CLUSTERS_PER_OUTCOME = (
+    5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
+)
 _AT_ONCE = 2**22  # signs that are held at a time
 _MOST_VOTES = 50  # that stand for a soft label
-_ROUNDING = 1e-9  # of the covariance in clusters of one row, over their variance
+COVARIANCE_TOLERANCE = 1e-9  # of the covariance in clusters of one row, over their variance
 
 
 def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
@@ -93,7 +95,7 @@ def warn_of_few_events(predictions: Predictions, problem: BinaryProblem) -> None
         share /= np.bincount(items)[items]
     of_cluster = (np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score))
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
-    if fewest < _FEWEST:
+    if fewest < MIN_CLUSTERS_PER_OUTCOME:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
         cure = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
         cure += "slope says little: take more clusters, or several studies together; look at O/E"
@@ -302,7 +304,7 @@ class ClusterSample(PooledPredictions):
             votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
         excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
         most = bound_covariance(p, mass, groups) / known
-        alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > _ROUNDING else 0.0
+        alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > COVARIANCE_TOLERANCE else 0.0
         return cell, mass, groups, votes, alike
 
     def rows_alike(self) -> float:

@@ -11,7 +11,7 @@ from .._argument_checks import check_count, check_known, check_level, check_prog
 from .._count_weights import are_counts
 from .._kernels._binning import get_cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, Predictions, all_metrics, validate_predictions
@@ -34,7 +34,7 @@ from ._resampling import (
     values_of_batches,
 )
 
-_CELLS = 1024  # of a summary; there are thousands of draws
+MAX_SUMMARY_CELLS = 1024  # of a summary; there are thousands of draws
 _CELLS_OF_ROWS = 256  # whose draws are dearer than those of the cells of a summary
 _METHODS = ("auto", "bootstrap", "inversion")
 _OF_OTHER_PACKAGES = (
@@ -260,7 +260,7 @@ def confidence_interval(
         )
         predictions = seen = in_clusters(validated, groups)
         together = predictions.clusters
-        unit = 1.0 if soft_labels else rows_per_weight(predictions.weight)
+        unit = 1.0 if soft_labels else get_rows_per_weight(predictions.weight)
         function.check_options(options)
         plain = function.evaluate(predictions, **options)
     counts = None if sample is None else sample.counts
@@ -363,7 +363,7 @@ def _of_cells(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     several = summary.classes is not None and len(summary.classes) > 2
-    samples = summary.samples(_CELLS)
+    samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
         options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
     if len(samples) > 1 or not function.spec.cells or (several and not function.has_pos_label):
@@ -385,7 +385,7 @@ def _of_clusters(predictions, function, options):
             expected=rule, got=repr(got), hint="Take method='bootstrap', or leave groups out"
         )
     (problem,) = predictions.problems()
-    return ClusterSample(problem, predictions.clusters, _CELLS)
+    return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
 def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):

@@ -288,7 +288,7 @@ def _folds_of_copies(estimator, codes, groups):
 #: Quantities whose value does not fall where predictions have no relation to the outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
-_BATCH, _ENTRIES = 25, 1 << 22  # models of a task, and their predictions
+MODELS_PER_TASK, PREDICTIONS_PER_TASK = 25, 1 << 22  # models of a task, and their predictions
 _NAN = float("nan")
 
 
@@ -380,7 +380,7 @@ def resampled(
     """Fit and judge one model for each generator."""
     judged = _JUDGED[method]
     n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
-    size = max(1, min(_BATCH, _ENTRIES // n_entries))
+    size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
         delayed(_some)(refits, judge, part, judged, keep) for part in parts

@@ -16,11 +16,11 @@ from ..exceptions import invalid_input
 
 _OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
 
-_FEWEST = 50  # predictions, for a law that they stand for
-_CELLS = 512  # on which the power of the test is computed
+MIN_PREDICTIONS = 50  # predictions, for a law that they stand for
+POWER_CELLS = 512  # on which the power of the test is computed
 _NODES, _REACH = 20_001, 10.0  # of a normal law, in standard deviations
 _BELOW = 1 - 1e-9  # a whole number that was rounded up stays
-_TINY = np.finfo(np.float32).tiny
+MIN_FLOAT32 = np.finfo(np.float32).tiny
 
 
 @dataclass(frozen=True)
@@ -366,14 +366,17 @@ def _law_of_sample(y_proba, sample_weight):
     weight = canonical_weight(sample_weight, len(proba))
     kept = weight > 0
     p, weight = np.asarray(proba)[kept, 1], weight[kept]
-    if len(p) < _FEWEST:
+    if len(p) < MIN_PREDICTIONS:
         cure = "Pass more" + _OR_LAW
         raise invalid_input(
-            "y_proba", expected=f"at least {_FEWEST} rows of y_proba", got=f"{len(p)}", hint=cure
+            "y_proba",
+            expected=f"at least {MIN_PREDICTIONS} rows of y_proba",
+            got=f"{len(p)}",
+            hint=cure,
         )
     order = np.argsort(p, kind="stable")
     p, weight = p[order], weight[order]
-    inside = np.clip(p, _TINY, np.nextafter(1, 0))
+    inside = np.clip(p, MIN_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
     law = _Law(p, z, weight / weight.sum())
     uncertain = z[(p > 0) & (p < 1)]
@@ -412,9 +415,9 @@ def _of_errors(law, error):
 
 def _pooled(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
-    cell = np.minimum((np.cumsum(law.weight) * _CELLS).astype(int), _CELLS - 1)
-    share = np.bincount(cell, law.weight, _CELLS)
+    cell = np.minimum((np.cumsum(law.weight) * POWER_CELLS).astype(int), POWER_CELLS - 1)
+    share = np.bincount(cell, law.weight, POWER_CELLS)
     kept = share > 0
-    score = np.bincount(cell, law.weight * law.p, _CELLS)[kept] / share[kept]
-    score = np.clip(score, _TINY, np.nextafter(1, 0))
+    score = np.bincount(cell, law.weight * law.p, POWER_CELLS)[kept] / share[kept]
+    score = np.clip(score, MIN_FLOAT32, np.nextafter(1, 0))
     return score, share[kept], np.log(score) - np.log1p(-score)

@@ -19,7 +19,7 @@ from .._show import Section, Shown, Table
 from .._simplex_array import compute_log_losses
 from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, RecalibratorLike
 from .._warnings import warn_calibration
-from ..decomposition import indices_of_problem
+from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._classical import spiegelhalter_test, warn_of_certain_and_wrong
@@ -587,4 +587,4 @@ def _of_cells(predictions, smoother):
         below = np.cumsum(rest) - rest / 2
         area = (hits / hits.sum()) @ (below / rest.sum())
         r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
-    return (*indices_of_problem(problem, smoother), brier, scaled, loss, area, r2)
+    return (*compute_problem_indices(problem, smoother), brier, scaled, loss, area, r2)

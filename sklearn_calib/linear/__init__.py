@@ -2,15 +2,15 @@
 
 from ._angle import AngleEstimate as AngleEstimate
 from ._angle import angular_recalibrator as angular_recalibrator
-from ._angle import checked_fits as checked_fits
+from ._angle import check_fits as check_fits
 from ._angle import estimate_angle
 from ._angle import find_angle as find_angle
-from ._angle import unsupported_weights as unsupported_weights
+from ._angle import unsupported_weights_error as unsupported_weights_error
 from ._fit import LinearFit as LinearFit
 from ._fit import approximate_leave_one_out
-from ._fit import leave_one_out_scores as leave_one_out_scores
+from ._fit import compute_leave_one_out_scores as compute_leave_one_out_scores
 from ._fit import read_linear as read_linear
-from ._fit import settled as settled
+from ._fit import refine_fits as refine_fits
 from ._intervals import logistic_intervals
 
 __all__ = [

@@ -15,7 +15,7 @@ from .._validation import read_numbers, read_proba
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
-from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
+from ._fit import ABSENT, FREE, fit_leverages, read_linear, refine_fits
 
 if TYPE_CHECKING:
     from ._fit import LinearFit
@@ -141,8 +141,8 @@ def estimate_angle(
     >>> bool(abs(angle.cos_theta - truth.cos_theta(model.coef_)) < 0.1)
     True
     """
-    fits = checked_fits(read_linear(model, X, y, None), model, assume_centered)
-    [fit] = settled(fits, model)
+    fits = check_fits(read_linear(model, X, y, None), model, assume_centered)
+    [fit] = refine_fits(fits, model)
     found = find_angle(fit, covariance)
     if found.method != "likelihood":
         return found
@@ -162,7 +162,7 @@ def estimate_angle(
     return replace(found, cos_theta=likely.cos_theta_)
 
 
-def checked_fits(
+def check_fits(
     fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
     """Refuse what the formulas are not derived for."""
@@ -174,7 +174,7 @@ def checked_fits(
             hint="Use CalibratedModel(cv='alo')",
         )
     if not (fit.weight == fit.weight[0]).all():
-        raise unsupported_weights()
+        raise unsupported_weights_error()
     if fit.intercept_kind not in (FREE, ABSENT):
         raise invalid_input(
             expected="an intercept without penalty",
@@ -195,7 +195,7 @@ def checked_fits(
     return fits
 
 
-def unsupported_weights() -> InvalidInputError:
+def unsupported_weights_error() -> InvalidInputError:
     """Return the error for weights: the formulas are derived for equal ones."""
     return invalid_input(
         expected="rows without weights, for which the angle is derived",
@@ -215,18 +215,18 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     loo = fit.scores - psi * h / m
     if not free and _is_centered(fit.X):
         psi = psi - psi.mean()  # centring the features took the place of an intercept
-    seen = observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
-    method, norm2, inner, t2 = _estimated(seen, fit, covariance)
+    seen = compute_observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
+    method, norm2, inner, t2 = _estimate_norms(seen, fit, covariance)
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
-    cos = None if method == "likelihood" else _cosine(inner, t2, norm)
+    cos = None if method == "likelihood" else _compute_cosine(inner, t2, norm)
     middle = (fit.scores if method == "covariance" else loo).mean() if free else 0.0
     diagnostics = {
         "t2": t2,
         "gamma": seen.gamma,
         "v": seen.v,
         "df": df,
-        "dispersion": _dispersion(h / m, df),
+        "dispersion": _measure_dispersion(h / m, df),
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
@@ -234,31 +234,31 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
 
 
-def _estimated(seen, fit, covariance):
+def _estimate_norms(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE
     norm2 = float(np.mean(seen.u**2))
     if not equals(covariance, "auto"):
-        sigma, shrink = _covariance(covariance, fit.X)
+        sigma, shrink = _get_covariance(covariance, fit.X)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
-            quadratic = shrink * quadratic_form(fit.X, seen.psi, sigma)
+            quadratic = shrink * compute_quadratic_form(fit.X, seen.psi, sigma)
         except np.linalg.LinAlgError:
             raise invalid_input(
                 expected="a positive definite covariance",
                 got="a singular one",
                 hint="Remove constant and duplicate features, or pass a structured estimate",
             ) from None
-        return "covariance", norm2, *by_covariance(seen, quadratic, norm2)
+        return "covariance", norm2, *estimate_by_covariance(seen, quadratic, norm2)
     if fit.l1 == 0 and fit.l2 == 0:
-        return "no penalty", norm2, *by_covariance(seen, 0.0)
+        return "no penalty", norm2, *estimate_by_covariance(seen, 0.0)
     if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
-        return "least squares", norm2, *by_least_squares(seen, fit.X, fit.target, free)
+        return "least squares", norm2, *estimate_by_least_squares(seen, fit.X, fit.target, free)
     return "likelihood", norm2, np.nan, np.nan
 
 
-def _cosine(inner: float, t2: float, norm: float) -> float | None:
+def _compute_cosine(inner: float, t2: float, norm: float) -> float | None:
     """Return the cosine, or warn and return None if the estimate is out of range."""
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
@@ -295,7 +295,7 @@ def _is_centered(X):
     return bool(np.abs(mean).max() <= 1e-8 * spread)
 
 
-def _dispersion(sizes, df):
+def _measure_dispersion(sizes, df):
     """Compute the variation of the leverages of rows beyond that of a normal distribution."""
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
@@ -312,7 +312,7 @@ def _dispersion(sizes, df):
     return found
 
 
-def _covariance(covariance, X):
+def _get_covariance(covariance, X):
     """Return (covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
     dense = X.toarray() if sparse.issparse(X) else X
@@ -367,7 +367,7 @@ class Observables(NamedTuple):
         return self.f - self.gamma * self.psi
 
 
-def observables(
+def compute_observables(
     f: FloatArray, psi: FloatArray, curvature: FloatArray, m: FloatArray, d: int, intercept: bool
 ) -> Observables:
     """Compute the observables of a fit; with an intercept the scores are centred."""
@@ -379,7 +379,7 @@ def observables(
     return Observables(f - centre, psi, gamma, v, d)
 
 
-def by_covariance(
+def estimate_by_covariance(
     seen: Observables, quadratic: float, norm2: float | None = None
 ) -> tuple[float, float]:
     """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
@@ -396,7 +396,7 @@ def by_covariance(
     return float(inner), float(t2)
 
 
-def by_least_squares(
+def estimate_by_least_squares(
     seen: Observables, X: FloatArray, y: FloatArray, intercept: bool
 ) -> tuple[float, float]:
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
@@ -417,7 +417,7 @@ def by_least_squares(
     return float(inner), float(t2)
 
 
-def quadratic_form(X: Any, psi: FloatArray, covariance: FloatArray) -> float:
+def compute_quadratic_form(X: Any, psi: FloatArray, covariance: FloatArray) -> float:
     """Compute psi'X S^-1 X'psi / n^2; raise LinAlgError if S is not positive definite."""
     g = X.T @ psi / len(psi)
     return float(g @ cho_solve(cho_factor(covariance, lower=True), g))

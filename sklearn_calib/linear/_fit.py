@@ -71,21 +71,21 @@ class LinearFit:
 # -- losses: value, minus first, and second derivative in the score ----------------------
 
 
-def _log(f, y):
+def _log_loss(f, y):
     p = expit(-y * f)  # of being wrong
     return -log_expit(y * f), y * p, p * (1 - p)
 
 
-def _squared(f, y):
+def _squared_loss(f, y):
     return (y - f) ** 2 / 2, y - f, np.ones_like(f)
 
 
-def _squared_hinge(f, y):
+def _squared_hinge_loss(f, y):
     short = np.maximum(1 - y * f, 0)
     return short**2, 2 * y * short, 2.0 * (short > 0)
 
 
-def _modified_huber(f, y):
+def _modified_huber_loss(f, y):
     margin = y * f
     short = np.maximum(1 - margin, 0)
     far = margin < -1
@@ -93,7 +93,7 @@ def _modified_huber(f, y):
     return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
 
 
-def _multinomial(f, codes):
+def _multinomial_loss(f, codes):
     p = softmax(f, axis=1)
     psi = -p
     psi[np.arange(len(f)), codes] += 1
@@ -101,11 +101,11 @@ def _multinomial(f, codes):
 
 
 LOSSES = {
-    "log": _log,
-    "squared": _squared,
-    "squared_hinge": _squared_hinge,
-    "modified_huber": _modified_huber,
-    "multinomial": _multinomial,
+    "log": _log_loss,
+    "squared": _squared_loss,
+    "squared_hinge": _squared_hinge_loss,
+    "modified_huber": _modified_huber_loss,
+    "multinomial": _multinomial_loss,
 }
 
 
@@ -181,7 +181,7 @@ def read_linear(
     ]
 
 
-def _intercept(model, penalised=False):
+def _read_intercept(model, penalised=False):
     kind = PENALISED if penalised else FREE
     return {"intercept_kind": kind if model.fit_intercept else ABSENT}
 
@@ -217,7 +217,7 @@ def _read_logistic(model, n):
             hint="Use an l2 penalty, or CalibratedModel with its default cv",
         )
     loss = "multinomial" if multinomial else "log"
-    return {"loss": loss, **found, **_intercept(model, penalised=liblinear)}
+    return {"loss": loss, **found, **_read_intercept(model, penalised=liblinear)}
 
 
 def _read_ridge(model, n):
@@ -227,7 +227,7 @@ def _read_ridge(model, n):
             got="positive=True",
             hint="Fit without the constraint",
         )
-    return {"loss": "squared", "l2": float(model.alpha), **_intercept(model)}
+    return {"loss": "squared", "l2": float(model.alpha), **_read_intercept(model)}
 
 
 def _read_svc(model, n):
@@ -238,7 +238,7 @@ def _read_svc(model, n):
             hint="Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
     penalties = split_penalty(model.penalty, 1 / model.C, 0.0)
-    return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}
+    return {"loss": "squared_hinge", **penalties, **_read_intercept(model, penalised=True)}
 
 
 def _read_sgd(model, n):
@@ -255,7 +255,7 @@ def _read_sgd(model, n):
             hint="Choose one of them, with early_stopping=False and a small tol",
         )
     found = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
-    return {"loss": names[model.loss], **found, **_intercept(model)}
+    return {"loss": names[model.loss], **found, **_read_intercept(model)}
 
 
 READERS = {
@@ -269,7 +269,7 @@ READERS = {
 # -- at the minimum ----------------------------------------------------------------------
 
 
-def polished(fit: LinearFit, own: bool = False) -> LinearFit:
+def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     """Continue a fit to its minimum, and record how far its scores moved.
 
     `own` says that the rows are those of the fit for sure, so that no distance is too far.
@@ -278,17 +278,17 @@ def polished(fit: LinearFit, own: bool = False) -> LinearFit:
     statistics. An l1 penalty is not polished; there the optimality conditions are checked.
     """
     if fit.l1 > 0:
-        return replace(fit, moved=_violation(fit))
-    objective, start = _objective(fit)
-    scale = _gradient_scale(fit)
+        return replace(fit, moved=_measure_violation(fit))
+    objective, start = _make_objective(fit)
+    scale = _compute_gradient_scale(fit)
     if np.abs(objective(start)[1]).max() <= MAX_GRADIENT * scale:
         return fit
     options = {"ftol": 0, "gtol": MAX_GRADIENT * scale, "maxiter": 1000, "maxcor": 30}
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
-        found = _newton(fit, objective, found)  # an ill-conditioned fit
-    coef, intercept = _unpacked(fit, found)
+        found = _minimise_newton(fit, objective, found)  # an ill-conditioned fit
+    coef, intercept = _unpack_parameters(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
     before, after = fit.scores, better.scores
     spread = np.std(after)
@@ -308,12 +308,12 @@ def polished(fit: LinearFit, own: bool = False) -> LinearFit:
     return replace(better, moved=float(moved))
 
 
-def _objective(fit):
+def _make_objective(fit):
     """Return (function from packed parameters to value and gradient, packed parameters)."""
     free = fit.intercept_kind == FREE
 
     def objective(packed):
-        coef, intercept = _unpacked(fit, packed)
+        coef, intercept = _unpack_parameters(fit, packed)
         value, psi, _ = fit.derivatives(fit.X @ coef.T + intercept)
         gradient = (fit.l2 * coef - (fit.X.T @ psi).T).ravel()
         if free:
@@ -324,13 +324,13 @@ def _objective(fit):
     return objective, np.append(start, fit.intercept) if free else start
 
 
-def _newton(fit, objective, packed):
+def _minimise_newton(fit, objective, packed):
     """Minimise with Newton's method, for a few hundred coefficients of any conditioning."""
     free = fit.intercept_kind == FREE
     d = fit.coef.size
 
     def direction(packed, gradient):
-        coef, intercept = _unpacked(fit, packed)
+        coef, intercept = _unpack_parameters(fit, packed)
         curvature = fit.derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
         weighted = fit.X.T.multiply(curvature) if sparse.issparse(fit.X) else fit.X.T * curvature
@@ -345,7 +345,7 @@ def _newton(fit, objective, packed):
     return damped_newton(objective, direction, packed, 0.0, max_iter=100).theta
 
 
-def _unpacked(fit, packed):
+def _unpack_parameters(fit, packed):
     coef = packed[: fit.coef.size].reshape(fit.coef.shape)
     if fit.intercept_kind != FREE:
         return coef, fit.intercept
@@ -353,14 +353,14 @@ def _unpacked(fit, packed):
     return coef, intercept if fit.coef.ndim == 2 else float(intercept[0])
 
 
-def _gradient_scale(fit):
+def _compute_gradient_scale(fit):
     """Compute the size of a component of the gradient without cancellation."""
     _, psi, _ = fit.derivatives(fit.scores)
     size = abs(fit.X).T @ np.abs(psi)
     return max(float(np.max(size)), 1e-300)
 
 
-def _violation(fit):
+def _measure_violation(fit):
     """Compute how far an l1 fit is from optimality, relative to the l1 penalty."""
     _, psi, _ = fit.derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
@@ -370,13 +370,13 @@ def _violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def settled(fits: list[LinearFit], model: Estimator, own: bool = False) -> list[LinearFit]:
+def refine_fits(fits: list[LinearFit], model: Estimator, own: bool = False) -> list[LinearFit]:
     """Return the fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
     warning says how far from its minimum it is. So it does of an l1 fit, which is checked only.
     """
-    fits = [polished(fit, own) for fit in fits]
+    fits = [polish_fit(fit, own) for fit in fits]
     if own and fits[0].l1 == 0:
         _write_back(model, fits)
     else:
@@ -426,16 +426,16 @@ def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, F
     return psi, curvature, h, m
 
 
-def leave_one_out(fit: LinearFit) -> FloatArray:
+def compute_leave_one_out(fit: LinearFit) -> FloatArray:
     """Compute the score of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
-        return _leave_one_out_multinomial(fit)
+        return _compute_multinomial_leave_one_out(fit)
     psi, _, h, m = fit_leverages(fit)
     return fit.scores - psi * h / m
 
 
-def _leave_one_out_multinomial(fit):
-    """Compute `leave_one_out` with matrices for numbers, between contrasts of the classes.
+def _compute_multinomial_leave_one_out(fit):
+    """Compute `compute_leave_one_out` with matrices for numbers, between contrasts of the classes.
 
     The sum of the scores over the classes bears no loss, so that diag(p) - pp' is singular.
     """
@@ -555,11 +555,11 @@ def approximate_leave_one_out(
     >>> bool(log_loss(y[:100], canonical_proba(honest, kind="logits")) > 2 * seen)
     True
     """
-    fits = settled(read_linear(model, X, y, sample_weight), model)
-    return leave_one_out_scores(fits)
+    fits = refine_fits(read_linear(model, X, y, sample_weight), model)
+    return compute_leave_one_out_scores(fits)
 
 
-def leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
+def compute_leave_one_out_scores(fits: list[LinearFit]) -> FloatArray:
     """Return one array of the scores of one fit, or of one fit per class."""
-    scores = [leave_one_out(fit) for fit in fits]
+    scores = [compute_leave_one_out(fit) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -82,7 +82,7 @@ def logistic_intervals(
         )
     check_level(level)
     check_indexes(X_train, sample_weight)
-    X_train, X = _numbers(X_train, "X_train"), _numbers(X, "X")
+    X_train, X = _read_features(X_train, "X_train"), _read_features(X, "X")
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
@@ -97,7 +97,7 @@ def logistic_intervals(
     return expit(np.column_stack([z - half, z + half]))
 
 
-def _numbers(X, name):
+def _read_features(X, name):
     table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name)
     if table.ndim != 2:
         raise invalid_input(

@@ -15,10 +15,10 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import (
     angular_recalibrator,
-    checked_fits,
+    check_fits,
     find_angle,
-    settled,
-    unsupported_weights,
+    refine_fits,
+    unsupported_weights_error,
 )
 from ._base import CalibratedClassifier, CalibratedPair
 
@@ -175,7 +175,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         with atomic_fit(self) as new:
             context = new._make_context(X, y, None, fit_params)
             if any(name.endswith("sample_weight") for name in context.estimator_params):
-                raise unsupported_weights()
+                raise unsupported_weights_error()
             if len(new.classes_) > 2:
                 raise invalid_input(
                     expected="two classes. Only binary classification is supported",
@@ -190,8 +190,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             )
             columns = context.all_columns
             model, fits, own = context.read_linear_fits(estimator, columns)
-            fits = checked_fits(fits, model, new.assume_centered)
-            [fit] = settled(fits, model, own)
+            fits = check_fits(fits, model, new.assume_centered)
+            [fit] = refine_fits(fits, model, own)
             angle = find_angle(fit, new.covariance)
             link: dict[str, Any] = {
                 "link": new.link,

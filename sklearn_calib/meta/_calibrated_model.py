@@ -23,7 +23,7 @@ from .._validation import (
     read_proba,
 )
 from ..exceptions import invalid_input
-from ..linear import leave_one_out_scores, settled
+from ..linear import compute_leave_one_out_scores, refine_fits
 from ..recalibrators import find_duplicate_groups
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
@@ -402,7 +402,7 @@ def _fit_by_leave_one_out(context):
     """
     estimator, columns = context.fit_estimator(context.all_rows)
     model, fits, is_ours = context.read_linear_fits(estimator, columns)
-    logits = leave_one_out_scores(settled(fits, model, is_ours))
+    logits = compute_leave_one_out_scores(refine_fits(fits, model, is_ours))
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
     scores = place_columns(scores, columns, len(context.classes))
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)

@@ -12,7 +12,7 @@ from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..exceptions import invalid_input
 from ..recalibrators import all_recalibrators, suggest_method_name
-from ..staging import own_logits
+from ..staging import classifier_logits
 
 Class = TypeVar("Class", bound=type)
 ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
@@ -34,7 +34,7 @@ def compute_classifier_scores(
     n_classes = np.shape(estimator.classes_)[0]
     if n_classes == 1:
         return np.ones((count_rows(X), 1))
-    logits = own_logits(estimator, X) if response_method == "auto" else None
+    logits = classifier_logits(estimator, X) if response_method == "auto" else None
     if logits is None and response_method != "predict_proba":
         logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is not None:

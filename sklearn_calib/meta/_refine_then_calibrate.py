@@ -33,7 +33,7 @@ from .._warnings import emit_warning, warn_calibration
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
 from ..metrics import LossLike, ProperLoss, get_loss
-from ..staging import staging_of
+from ..staging import find_staging
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
     CalibratedClassifier,
@@ -75,7 +75,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     n_iter : int, default=None
         Number of candidates to draw from `param_grid`; None tries all.
     stages : "auto", None or sequence of int, default="auto"
-        "auto": every stage of learners that have them (see `staging_of`). None: the end of the
+        "auto": every stage of learners that have them (see `find_staging`). None: the end of the
         training only. A sequence: these stages, counted from 1.
     recalibrator : str or recalibrator, default="default"
         What calibrates the chosen model, as in `CalibratedModel`. It is fitted once, after the
@@ -379,7 +379,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             if failed:
                 rows.append((number, params, seconds, None))
                 continue
-            staging = None if self.stages is None else staging_of(folds[0].estimator)
+            staging = None if self.stages is None else find_staging(folds[0].estimator)
             curve = self._compute_curve(context, folds, staging, wanted)
             rows.append((number, params, seconds, curve))
             position = curve.best(self.selection)

@@ -15,7 +15,7 @@ from .._callbacks import report_task
 from .._simplex_array import stack_rows
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba
-from ..staging import staging_of
+from ..staging import find_staging
 from ._user_estimators import clone_or_raise
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def fit_search_fold(
 def _prepare_candidate(context, params, stages):
     """Return an unfitted estimator with these parameters, and its staging."""
     estimator = clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
-    staging = None if stages is None else staging_of(estimator)
+    staging = None if stages is None else find_staging(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
 

@@ -14,8 +14,8 @@ from ._loss import ProperLoss
 
 _REACH = LARGEST_LOG_LOSS  # log-odds beyond which c or 1 - c counts as 1
 _NODES, _SHARES = np.polynomial.legendre.leggauss(2)
-_CELLS = 8192  # of the log-odds from -36 to 36, for parameters up to 1
-_LARGEST = 1000
+LOG_ODDS_CELLS = 8192  # of the log-odds from -36 to 36, for parameters up to 1
+MAX_PARAMETER = 1000
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class BetaFamilyLoss(ProperLoss):
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if not -1 < value <= _LARGEST:
+            if not -1 < value <= MAX_PARAMETER:
                 cure = "The log loss has alpha = beta = 0, the Brier loss 1"
                 raise invalid_input(
-                    expected=f"{name} above -1, at most {_LARGEST}", got=repr(value), hint=cure
+                    expected=f"{name} above -1, at most {MAX_PARAMETER}", got=repr(value), hint=cure
                 )
 
     @property
@@ -142,7 +142,7 @@ def _cost(z, a, b):
 def _table(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     edges, step = np.linspace(
-        -_REACH, _REACH, _CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
+        -_REACH, _REACH, LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
     )
     parts = _density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b) @ _SHARES * step / 2
     tail = _density(_REACH, a, b) / (b + 1)

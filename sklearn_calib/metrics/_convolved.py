@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-_CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
+GRID_CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
 _BAND = 2.75  # over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
-_CLOSE = 1e-7  # the last step, of the logarithm: the error is of the order of its square
-_LEAST, _START = 1e-9, 0.02  # bandwidths
+LOG_BANDWIDTH_TOLERANCE = (
+    1e-7  # the last step, of the logarithm: the error is of the order of its square
+)
+MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02  # bandwidths
 #: The logarithm of what each frequency is damped by, at the bandwidth 1.
-_EXPONENTS = -((np.pi * np.arange(_CELLS)) ** 2) / 2
+_EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
@@ -75,21 +77,21 @@ def convolved_calibration_error(
 def _fixed_point(error):
     """Find the bandwidth that equals its error, which decreases.
 
-    0 if it is below `_LEAST`.
+    0 if it is below `MIN_BANDWIDTH`.
 
     By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for noise.
     """
-    u, slope, low, high = np.log(_START), 1.5, np.log(_LEAST), 0.0
+    u, slope, low, high = np.log(FIRST_BANDWIDTH), 1.5, np.log(MIN_BANDWIDTH), 0.0
     before = None
     for _ in range(200):
         gap = np.log(max(error(np.exp(u)), np.finfo(float).tiny)) - u
         if before is not None:
             slope = max((before[1] - gap) / (u - before[0]), 1.0)
         new = u + gap / slope
-        if abs(new - u) < _CLOSE:
+        if abs(new - u) < LOG_BANDWIDTH_TOLERANCE:
             return float(np.exp(new))
         low, high = (u, high) if gap > 0 else (low, u)
-        if high - np.log(_LEAST) < _CLOSE:
+        if high - np.log(MIN_BANDWIDTH) < LOG_BANDWIDTH_TOLERANCE:
             return 0.0
         before = u, gap
         u = new if low < new < high else (low + high) / 2
@@ -107,10 +109,10 @@ def _smoother(problem):
 
     # sums over rows need neither an order nor cells
     residual = problem.weight * (problem.hit - problem.score)
-    spectrum = dct(linear_bins(problem.score, residual, _CELLS) / problem.weight.sum())
+    spectrum = dct(linear_bins(problem.score, residual, GRID_CELLS) / problem.weight.sum())
 
     def smoothed(bandwidth):
-        points = min(_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))
+        points = min(GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))
         kept = slice(min(points, int(_BAND / bandwidth) + 1))
         values = idct(spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points)
         size = np.abs(values)

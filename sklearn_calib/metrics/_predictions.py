@@ -17,18 +17,18 @@ from .._validation import (
     check_column_owner,
     check_indexes,
     check_same_length,
+    find_known_rows,
     find_positive,
     give_to_owner,
-    known_rows,
     match_columns,
     named_label_tables,
-    raw_weight,
     read_labels,
+    read_raw_weight,
+    read_weight_and_unit,
     soft_rows,
     two_columns,
     valid_proba,
-    warn_of_order,
-    weight_and_unit,
+    warn_column_order,
 )
 from ..exceptions import add_error_context, invalid_input
 
@@ -537,14 +537,14 @@ def validate_predictions(
     proba = give_to_owner(proba, y_proba, positive)
     weight, unit = None, 1.0
     if sample_weight is not None:
-        weight, unit = weight_and_unit(sample_weight, len(codes))
+        weight, unit = read_weight_and_unit(sample_weight, len(codes))
         if not weight.all():
             kept = np.flatnonzero(weight)
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
     if is_ordered and check_order:
-        warn_of_order(proba, codes, classes, "labels", weight)
+        warn_column_order(proba, codes, classes, "labels", weight)
     rows = proba, codes, weight, classes, positive, unit
     return Predictions(*rows, items=items, kept=kept, n_given=n_given, index=index)
 
@@ -603,7 +603,7 @@ def validate_multilabel(
         )
     check_indexes(y_true, y_proba, sample_weight)
     names, pairs, table = named_label_tables(y_true, y_proba, labels)
-    weight = raw_weight(sample_weight, len(table))
+    weight = read_raw_weight(sample_weight, len(table))
     if len(names) != len(pairs):
         raise invalid_input(
             expected=f"{len(pairs)} names as labels",
@@ -612,7 +612,7 @@ def validate_multilabel(
         )
     rows = []
     for label, name in enumerate(names):
-        kept = known_rows(table, label)
+        kept = find_known_rows(table, label)
         kept = kept[weight[kept] > 0]
         if not len(kept):
             raise invalid_input(

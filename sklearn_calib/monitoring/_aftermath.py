@@ -9,7 +9,7 @@ from .._kernels import _log_odds_cells as cells
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ._record import Record
-from ._rows import shown_time
+from ._rows import format_time
 
 _MOST_SHOWN = 10  # classes
 _TOO_MUCH = 0.05  # p-value below which something is missing
@@ -108,7 +108,7 @@ class Diagnosis(NamedTuple):
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         said = {
             "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds{whose}"
-            f"{self._call_of_offset()} ({rates})",
+            f"{self._format_offset_call()} ({rates})",
             "line": f"an offset is not enough (p = {self.p_line:.1g}), a line is so far: make the "
             f"log-odds{whose} {line}, or fit PlattScaling() to these rows",
             "refit": f"a line is not enough (p = {self.p_bent:.1g}): fit a map of any shape to "
@@ -118,10 +118,10 @@ class Diagnosis(NamedTuple):
             said = f"the order of the scores is lost (slope {self.slope:.2f}): fit the model anew"
         return f"{since}; by its {rows} {said}"
 
-    def _call_of_offset(self):
+    def _format_offset_call(self):
         if not 0 < self.event_rate < 1:  # there is no such mean
             return ""
-        call = f"fit PriorShift(mean={_shown(self.class_rates)}) to these rows"
+        call = f"fit PriorShift(mean={_format_rates(self.class_rates)}) to these rows"
         if self.confidence:
             return f", or {call} if the classes' frequencies changed, TemperatureScaling() if not"
         return f", or {call}"
@@ -145,7 +145,7 @@ def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
     )
 
 
-def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:
+def diagnose_record(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:
     """Diagnose the rows since the change.
 
     `forget` drops blocks that certainly precede it.
@@ -167,7 +167,7 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
     found = Diagnosis(
         blocks[likely].first,
         (blocks[low].first, blocks[high].last),
-        None if when is None else shown_time(when),
+        None if when is None else format_time(when),
         round(n),
         enough,
         shift,
@@ -176,7 +176,7 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
         p_bent,
         float(rows.n @ expit(rows.z)) / n,
         float(rows.k.sum()) / n,
-        _rates(record.labels_from(likely)),
+        _compute_rates(record.labels_from(likely)),
         confidence,
     )
     if forget:
@@ -184,13 +184,13 @@ def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | 
     return found
 
 
-def _rates(labels: Any) -> tuple[float, ...]:
+def _compute_rates(labels: Any) -> tuple[float, ...]:
     """Compute the fraction of each class, all above 0."""
     counts = labels + (0.5 if (labels == 0).any() else 0.0)
     return tuple((counts / counts.sum()).tolist())
 
 
-def _shown(rates: tuple[float, ...]) -> str:
+def _format_rates(rates: tuple[float, ...]) -> str:
     """Write class rates as an argument: few digits, with a sum of 1."""
     if len(rates) > _MOST_SHOWN:
         return "diagnosis.class_rates"
@@ -199,20 +199,20 @@ def _shown(rates: tuple[float, ...]) -> str:
     return f"{few[1] if len(few) == 2 else few}"
 
 
-def in_state(found: Diagnosis | None) -> list[Any] | None:
+def to_json_state(found: Diagnosis | None) -> list[Any] | None:
     """Convert a diagnosis to JSON values."""
     return None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
 
 
-def from_state(found: list[Any] | None) -> Diagnosis | None:
-    """Convert the JSON values of `in_state` back to a diagnosis."""
+def from_json_state(found: list[Any] | None) -> Diagnosis | None:
+    """Convert the JSON values of `to_json_state` back to a diagnosis."""
     if found is None:
         return None
     entries: Any = (tuple(v) if isinstance(v, list) else v for v in found)
     return Diagnosis(*entries)
 
 
-def choose(names: list[str], stream: str | None) -> int:
+def find_stream(names: list[str], stream: str | None) -> int:
     """Find the number of a stream by the name that alarms give it."""
     if stream is None and len(names) == 1:
         return 0

@@ -13,13 +13,13 @@ from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import read_labels
 from ..exceptions import invalid_input
-from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
+from ._aftermath import Diagnosis, ShiftRegion, diagnose_record, find_stream, shift_region
 from ._record import Record
-from ._result import Alarm, Course, MonitorHistory, e_benjamini_hochberg, meaning
-from ._rows import BatchRows, check_time_goes_on, read_rows, shown_time
-from ._state import listed, monitor_of, state_of
+from ._result import Alarm, Course, MonitorHistory, describe_shift, e_benjamini_hochberg
+from ._rows import BatchRows, check_time_goes_on, format_time, read_rows
+from ._state import restore_monitor, save_state, to_list
 
-_BLOCK = 256  # rows whose ratios are made at once
+BLOCK_ROWS = 256  # rows whose ratios are made at once
 _MOST_NEW = 50  # alarms of one update that are kept
 _MOST_ALARMS = 100  # that are kept
 _ALARMS = ("detector", "test")
@@ -172,8 +172,8 @@ class CalibrationMonitor:
         check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=cure)
         self.alarm, self.multiclass = alarm, multiclass
         self.average_run_length, self.alpha = float(average_run_length), float(alpha)
-        self._given = None if classes is None else _names(classes, "classes", 2)
-        self.groups = None if groups is None else _names(groups, "groups", 1)
+        self._given = None if classes is None else _join_names(classes, "classes", 2)
+        self.groups = None if groups is None else _join_names(groups, "groups", 1)
         self.reset()
 
     # -- rows ---------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class CalibrationMonitor:
         self._rows: BatchRows | None = None  # that are not in the records yet
         self._taken = 0  # of them
         self._course = Course()
-        self._open()
+        self._allocate_state()
         return self
 
     def update(
@@ -271,11 +271,11 @@ class CalibrationMonitor:
         with restore_if_raised(self):
             if self.classes_ is None:
                 self.classes_ = classes
-                self._open()
+                self._allocate_state()
             if not _goes_on:  # with the batch of the last update
                 self._n_before = self.n_alarms_
-            for start in range(0, len(rows.hit), _BLOCK):
-                self._add(rows.take(slice(start, start + _BLOCK)))
+            for start in range(0, len(rows.hit), BLOCK_ROWS):
+                self._add_rows(rows.take(slice(start, start + BLOCK_ROWS)))
         return self
 
     def merge(self, other: "CalibrationMonitor") -> Self:
@@ -300,7 +300,10 @@ class CalibrationMonitor:
         ValueError
             Another kind of monitor.
         """
-        if not isinstance(other, CalibrationMonitor) or self._settings() != other._settings():
+        if (
+            not isinstance(other, CalibrationMonitor)
+            or self._get_settings() != other._get_settings()
+        ):
             cure = "Make both with the same arguments"
             raise invalid_input(
                 expected="a monitor of the same settings and classes", got="another", hint=cure
@@ -316,7 +319,7 @@ class CalibrationMonitor:
             )
         if self.classes_ is None:
             self.classes_ = other.classes_
-            self._open()
+            self._allocate_state()
         elif not np.array_equal(self.classes_, other.classes_):
             got = f"{self.classes_.tolist()} and {other.classes_.tolist()}"
             raise invalid_input(
@@ -333,9 +336,14 @@ class CalibrationMonitor:
         self._n_before = self.n_alarms_
         known = [moment for moment in (self._last, other._last) if moment[0] is not None]
         self._last = max(known, key=itemgetter(0), default=self._last)
-        if self._see(np.array([self.log_e_value_]), self.n_samples_) == 0 and self.alarm == "test":
+        if (
+            self._update_detector(np.array([self.log_e_value_]), self.n_samples_) == 0
+            and self.alarm == "test"
+        ):
             when, written = self._last
-            self._raise(self.log_e_value_, self.rejected_at_, when, written, self._log_e_values())
+            self._raise_alarms(
+                self.log_e_value_, self.rejected_at_, when, written, self._log_e_values()
+            )
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
             self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
@@ -360,7 +368,7 @@ class CalibrationMonitor:
 
     @property
     def e_value_(self) -> float:
-        return _exp(self.log_e_value_)
+        return _exp_or_inf(self.log_e_value_)
 
     @property
     def p_value_(self) -> float:
@@ -380,9 +388,9 @@ class CalibrationMonitor:
         log = self._log_e_values()
         if self.groups is not None:
             log = np.logaddexp.reduce(log, axis=1) - math.log(log.shape[1])
-            return dict(zip(self.groups.tolist(), map(_exp, log.tolist()), strict=True))
+            return dict(zip(self.groups.tolist(), map(_exp_or_inf, log.tolist()), strict=True))
         if self.multiclass == "classwise" and self.classes_ is not None:
-            return dict(zip(self.classes_.tolist(), map(_exp, log[0].tolist()), strict=True))
+            return dict(zip(self.classes_.tolist(), map(_exp_or_inf, log[0].tolist()), strict=True))
         return {}
 
     @property
@@ -412,13 +420,13 @@ class CalibrationMonitor:
 
     @property
     def meaning_(self) -> str:
-        return meaning(
+        return describe_shift(
             self.slope_, self.shift_, impossible=self.impossible_, confidence=self._is_confidence()
         )
 
     @property
     def history_(self) -> MonitorHistory:
-        return self._course.history(self._moment())
+        return self._course.history(self._make_moment())
 
     def region(
         self, level: float = 0.95, *, since: str = "start", stream: str | None = None
@@ -469,7 +477,7 @@ class CalibrationMonitor:
         """
         check_level(level)
         check_known("since", since, ("start", "alarm"))
-        record = self._records[choose(self._streams(), stream)]
+        record = self._records[find_stream(self._stream_names(), stream)]
         return shift_region(record.since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
@@ -519,8 +527,8 @@ class CalibrationMonitor:
                 expected="a monitor that has raised an alarm", got="none so far", hint=cure
             )
         stream = self.alarms_[-1].stream if stream is None else stream
-        record = self._records[choose(self._streams(), stream)]
-        found = diagnosis(record, self._is_confidence(), forget=False)
+        record = self._records[find_stream(self._stream_names(), stream)]
+        found = diagnose_record(record, self._is_confidence(), forget=False)
         if found is None:
             raise invalid_input(
                 expected="rows since the alarm that say something", got="none", hint="Add rows"
@@ -532,7 +540,7 @@ class CalibrationMonitor:
         several = self.classes_ is not None and len(self.classes_) > 2
         return self.multiclass == "confidence" or (self.multiclass == "auto" and several)
 
-    def _streams(self):
+    def _stream_names(self):
         """Return the names of all groups and problems, as alarms show them."""
         groups = [""] if self.groups is None else [f"group {name}" for name in self.groups.tolist()]
         classes = [""]
@@ -544,7 +552,7 @@ class CalibrationMonitor:
         """Return one line, as for a mail."""
         rows = f"{self.n_samples_} row{'s' * (self.n_samples_ != 1)}"
         evidence = f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
-        detector = f"detector {_exp(self.log_detector_):.3g} of {self.average_run_length:g}"
+        detector = f"detector {_exp_or_inf(self.log_detector_):.3g} of {self.average_run_length:g}"
         said = "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
         if self.alarm_:
             more = self.n_alarms_ - self._n_before - 1
@@ -586,7 +594,7 @@ class CalibrationMonitor:
         >>> again.e_value_ == monitor.e_value_
         True
         """
-        return state_of(self)
+        return save_state(self)
 
     @classmethod
     def from_state_dict(cls, state: dict[str, Any]) -> Self:
@@ -606,11 +614,11 @@ class CalibrationMonitor:
             A state of another version, one that was changed or cut off, which its checksum tells,
             or none.
         """
-        return monitor_of(cls, state)
+        return restore_monitor(cls, state)
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _open(self):
+    def _allocate_state(self):
         """Allocate arrays for each group and each problem that is monitored."""
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
@@ -620,17 +628,17 @@ class CalibrationMonitor:
         self._impossible = np.zeros(shape, dtype=np.int64)
         self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]
 
-    def _settings(self):
+    def _get_settings(self):
         return {
             "alarm": self.alarm,
             "average_run_length": self.average_run_length,
             "alpha": self.alpha,
-            "groups": listed(self.groups),
-            "classes": listed(self._given),
+            "groups": to_list(self.groups),
+            "classes": to_list(self._given),
             "multiclass": self.multiclass,
         }
 
-    def _add(self, rows):
+    def _add_rows(self, rows):
         n, parallel = rows.hit.shape
         ratios = grid.log_ratios if rows.hit.dtype == bool else grid.log_ratios_of_shares
         gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE)
@@ -652,15 +660,15 @@ class CalibrationMonitor:
                 log = math.inf if certain[row] else math.log(statistic)
                 self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
             first = row + 1
-        self._record(n)
+        self._record_rows(n)
         self._rows = None
         self.n_samples_ += n
         if rows.time is not None:
             self._last = rows.moment(-1)
         if self._course.is_due(self.n_samples_):
-            self._course.add(self._moment())
+            self._course.add(self._make_moment())
 
-    def _record(self, until):
+    def _record_rows(self, until):
         """Give the records the rows before one of the block."""
         rows, first = self._rows, self._taken
         if rows is None or first == until:
@@ -686,18 +694,22 @@ class CalibrationMonitor:
         """Add some rows of a block; the test raises its alarm at the first row that is enough."""
         waits = self.alarm == "test" and self.rejected_at_ is None
         before = (self._total.copy(), self._impossible.copy()) if waits else None
-        path = self._evidence(gain[first:stop], impossible[first:stop], rows.group[first:stop])
-        enough = self._see(path, self.n_samples_ + 1 + first)
+        path = self._update_evidence(
+            gain[first:stop], impossible[first:stop], rows.group[first:stop]
+        )
+        enough = self._update_detector(path, self.n_samples_ + 1 + first)
         if not waits or enough is None:
             return
         after, row = (self._total, self._impossible), first + enough
         self._total, self._impossible = before
         past = slice(first, row + 1)
-        self._evidence(gain[past], impossible[past], rows.group[past])
-        self._raise(float(path[enough]), self.rejected_at_, *rows.moment(row), self._log_e_values())
+        self._update_evidence(gain[past], impossible[past], rows.group[past])
+        self._raise_alarms(
+            float(path[enough]), self.rejected_at_, *rows.moment(row), self._log_e_values()
+        )
         self._total, self._impossible = after
 
-    def _evidence(self, gain, impossible, group):
+    def _update_evidence(self, gain, impossible, group):
         """Add the rows, and return the log e-value after each of them."""
         now = np.logaddexp.reduce(self._log_e_values(), axis=1)
         path = np.repeat(now[:, None], len(gain), axis=1)  # one line per group
@@ -711,7 +723,7 @@ class CalibrationMonitor:
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
 
-    def _see(self, path, first):
+    def _update_detector(self, path, first):
         """Remember the largest evidence; which of the rows is the first that is enough, or None."""
         self._largest = max(self._largest, float(path.max()))
         enough = path >= -math.log(self.alpha)
@@ -724,17 +736,19 @@ class CalibrationMonitor:
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
                 parts = np.log(self._detector @ np.exp(grid.COARSE.log_prior))
-            self._raise(log_statistic, n_samples, when, written, parts)
-            self._course.add(self._moment(n_samples, log_statistic, when))
+            self._raise_alarms(log_statistic, n_samples, when, written, parts)
+            self._course.add(self._make_moment(n_samples, log_statistic, when))
         self._detector[:] = 0.0
 
-    def _raise(self, log_statistic, n_samples, when, written, parts):
-        time = None if when is None else shown_time(when)
-        self._record(n_samples - self.n_samples_)
+    def _raise_alarms(self, log_statistic, n_samples, when, written, parts):
+        time = None if when is None else format_time(when)
+        self._record_rows(n_samples - self.n_samples_)
         largest = int(parts.argmax())
-        stream = None if parts.size == 1 else self._streams()[largest]
+        stream = None if parts.size == 1 else self._stream_names()[largest]
         slope, shift, meaning = self.slope_, self.shift_, self.meaning_
-        diagnosed = None if log_statistic == math.inf else self._diagnosed(self._records[largest])
+        diagnosed = (
+            None if log_statistic == math.inf else self._get_diagnosis(self._records[largest])
+        )
         alarm = Alarm(
             n_samples, time, log_statistic, slope, shift, stream, meaning, written, diagnosed
         )
@@ -744,16 +758,16 @@ class CalibrationMonitor:
             self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
         self.n_alarms_ += 1
 
-    def _diagnosed(self, record):
+    def _get_diagnosis(self, record):
         """Diagnose a record anew if enough rows have come.
 
         Else return the last diagnosis.
         """
         if record.is_due() or record.diagnosis is None:
-            record.diagnosis = diagnosis(record, self._is_confidence(), forget=True)
+            record.diagnosis = diagnose_record(record, self._is_confidence(), forget=True)
         return record.diagnosis
 
-    def _moment(self, n_samples=None, log_detector=None, when=None):
+    def _make_moment(self, n_samples=None, log_detector=None, when=None):
         return (
             self.n_samples_ if n_samples is None else n_samples,
             self.log_e_value_,
@@ -764,11 +778,11 @@ class CalibrationMonitor:
         )
 
 
-def _exp(log):
+def _exp_or_inf(log):
     return math.exp(log) if log < 709.0 else math.inf
 
 
-def _names(values, what, least):
+def _join_names(values, what, least):
     if np.ndim(values) == 1 and len(values) < least:
         raise invalid_input(
             expected=f"at least {least} of the {what}",

@@ -7,10 +7,10 @@ import numpy as np
 from .._kernels._log_odds_cells import COARSE_CELLS, FINE, Atoms, atoms, onset, pair_gains
 from .._kernels._logistic_grid import COARSE
 from .._typing import AnyArray, FloatArray, IntArray
-from ._rows import read_stored, stored_time
+from ._rows import time_from_json, time_to_json
 
-_ROWS = 32  # of the newest blocks
-_MOST = 8  # blocks of one size
+NEWEST_BLOCK_ROWS = 32  # of the newest blocks
+MAX_BLOCKS_PER_SIZE = 8  # blocks of one size
 _WAITING = 4096  # rows that are counted at once
 _LEVEL = 0.95  # of the interval of the onset
 _NUMBERS = ("rows", "behind", "judged", "kept")  # that are stored as they are
@@ -129,7 +129,7 @@ class Record:
     def settle(self) -> "Record":
         """Count the rows that wait."""
         waiting, self._waiting, self._n_waiting = self._waiting, [], 0
-        for z, hit, number, time, says, code in _joined(waiting):
+        for z, hit, number, time, says, code in _join_waiting(waiting):
             block = np.cumsum(says) - 1  # rows that say nothing go with those before them
             ahead = np.bincount(code[block < 0], minlength=self.n_classes)
             if self.blocks:
@@ -141,8 +141,8 @@ class Record:
             self.fresh += new
             room = 0
             if self.blocks and self.blocks[-1].level < 0:
-                room = _ROWS - self.blocks[-1].rows
-            part = (np.arange(len(z)) - room) // _ROWS + 1
+                room = NEWEST_BLOCK_ROWS - self.blocks[-1].rows
+            part = (np.arange(len(z)) - room) // NEWEST_BLOCK_ROWS + 1
             starts = np.unique(part, return_index=True)[1]
             n_parts = int(part[-1]) + 1
             parts = COARSE_CELLS.count(z, hit, part, n_parts)
@@ -165,7 +165,7 @@ class Record:
             self.blocks[-1].add(counts, labels, last)
         else:
             self.blocks.append(Stretch(-1, first, last, when, counts, labels))
-        if self.blocks[-1].rows >= _ROWS:
+        if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
             self.blocks[-1].level = 0
             self._thin()
 
@@ -176,7 +176,7 @@ class Record:
             start = end
             while start and self._is_free(self.blocks[start - 1], level):
                 start -= 1
-            if end - start <= _MOST:
+            if end - start <= MAX_BLOCKS_PER_SIZE:
                 return
             old, new = self.blocks[start : start + 2]
             both = Stretch(level + 1, old.first, old.last, old.when, old.counts, old.labels)
@@ -250,13 +250,13 @@ class Record:
                 block.level,
                 block.first,
                 block.last,
-                stored_time(block.when),
-                _sparse(block.counts),
-                _sparse(block.labels[None]),
+                time_to_json(block.when),
+                _to_sparse(block.counts),
+                _to_sparse(block.labels[None]),
             ]
             for block in self.blocks
         ]
-        every, fresh = _sparse(self.every), _sparse(self.fresh)
+        every, fresh = _to_sparse(self.every), _to_sparse(self.fresh)
         numbers = {key: getattr(self, key) for key in _NUMBERS}
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
@@ -264,15 +264,15 @@ class Record:
     def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
-        record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
+        record.every, record.fresh = (_to_dense(found[key], FINE.n) for key in ("every", "fresh"))
         record.blocks = [
             Stretch(
                 int(level),
                 int(first),
                 int(last),
-                read_stored(when),
-                _dense(counts, COARSE_CELLS.n),
-                _dense(labels, n_classes, 1)[0],
+                time_from_json(when),
+                _to_dense(counts, COARSE_CELLS.n),
+                _to_dense(labels, n_classes, 1)[0],
             )
             for level, first, last, when, counts, labels in found["blocks"]
         ]
@@ -283,7 +283,7 @@ class Record:
         return record
 
 
-def _joined(waiting):
+def _join_waiting(waiting):
     """Join rows into one batch; those with times and those without stay separate."""
     if len({part.time is None for part in waiting}) > 1:
         return waiting
@@ -293,13 +293,13 @@ def _joined(waiting):
     return [Waiting(*(None if c[0] is None else np.concatenate(c) for c in columns))]
 
 
-def _sparse(counts):
+def _to_sparse(counts):
     """Return the index and the counts of the cells that are not empty."""
     used = np.flatnonzero(counts[0])
     return np.column_stack([used, counts[:, used].T]).tolist()
 
 
-def _dense(cells, n, rows=5):
+def _to_dense(cells, n, rows=5):
     found = np.zeros((rows, n), dtype=np.int64)
     for place, *numbers in cells:
         hits = numbers[min(rows - 1, 1)]

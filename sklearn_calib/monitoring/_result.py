@@ -79,7 +79,9 @@ class MonitorHistory(NamedTuple):
     time: AnyArray | None
 
 
-def meaning(slope: float, shift: float, *, impossible: int = 0, confidence: bool = False) -> str:
+def describe_shift(
+    slope: float, shift: float, *, impossible: int = 0, confidence: bool = False
+) -> str:
     """Describe in words what a slope and a shift of the log-odds mean for probabilities."""
     what = "confidences" if confidence else "probabilities"
     said = []
@@ -112,7 +114,7 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     return found
 
 
-_MOST = 512  # moments
+MAX_MOMENTS = 512  # moments
 
 #: Rows, log e-value, log of the detector, slope, shift, time.
 Moment = tuple[int, float, float, float, float, Any]
@@ -139,9 +141,9 @@ class Course:
     def add(self, moment: Moment) -> None:
         """Add a moment; every other one goes where there are too many."""
         self.moments.append(moment)
-        if len(self.moments) >= _MOST:
+        if len(self.moments) >= MAX_MOMENTS:
             self.moments = self.moments[::2]
-            self.stride = max(2 * self.stride, moment[0] // _MOST)
+            self.stride = max(2 * self.stride, moment[0] // MAX_MOMENTS)
 
     def history(self, now: Moment) -> MonitorHistory:
         """Return the history of all moments up to the last row."""

@@ -17,7 +17,7 @@ from .._validation import (
     read_labels,
     read_proba,
     soft_rows,
-    warn_of_order,
+    warn_column_order,
 )
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
@@ -88,7 +88,9 @@ def read_rows(
         )
     check_indexes(y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
-    label = _shares(y, proba, classes, y_proba) if soft else _codes(y, proba, classes)
+    label = (
+        _read_soft_labels(y, proba, classes, y_proba) if soft else _encode_labels(y, proba, classes)
+    )
     every, hits, pairs = np.arange(len(proba)), [], []
     for problem, pair in iter_two_class_pairs(multiclass, proba):
         pairs.append(exact_log(pair))
@@ -98,12 +100,12 @@ def read_rows(
     if time is None:
         return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
-        moment, given = _moments(time, len(proba))
+        moment, given = _read_times(time, len(proba))
     order = np.argsort(moment, kind="stable")
     return BatchRows(log_pair, hit, label, group, moment, given).take(order), classes
 
 
-def _codes(y, proba, classes):
+def _encode_labels(y, proba, classes):
     """Return the class of each row, of shape (n,)."""
     try:
         _, codes = read_labels(y, classes=classes, input_name="y")
@@ -115,11 +117,11 @@ def _codes(y, proba, classes):
             error.set_fields(hint=f"{words}, or drop those rows")
         raise
     check_same_length(codes, proba)
-    warn_of_order(proba, codes, classes, "classes")
+    warn_column_order(proba, codes, classes, "classes")
     return codes
 
 
-def _shares(y, proba, classes, scores):
+def _read_soft_labels(y, proba, classes, scores):
     """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
@@ -167,7 +169,7 @@ def _group_codes(groups, known, n):
 # -- times ----------------------------------------------------------------------------------------
 
 
-def _moments(time, n):
+def _read_times(time, n):
     """Return times as float64 or datetime64[us], and as they were given; shape (n,)."""
     raw = np.asarray(time)
     raw = np.full(n, raw) if raw.ndim == 0 else raw
@@ -182,7 +184,7 @@ def _moments(time, n):
         found = raw.astype("datetime64[us]")
         bad = np.isnat(found)
     else:
-        found = np.array([_moment(value) for value in raw.tolist()], dtype="datetime64[us]")
+        found = np.array([_parse_time(value) for value in raw.tolist()], dtype="datetime64[us]")
         bad = np.isnat(found)
     if bad.any():
         row = int(bad.argmax())
@@ -193,7 +195,7 @@ def _moments(time, n):
     return found, raw
 
 
-def _moment(value: Any) -> Any:
+def _parse_time(value: Any) -> Any:
     """Convert a date or its text to datetime64 in UTC; NaT if it is not a date."""
     try:
         when = value
@@ -206,21 +208,21 @@ def _moment(value: Any) -> Any:
         return np.datetime64("NaT", "us")
 
 
-def stored_time(moment: Any) -> float | str | None:
+def time_to_json(moment: Any) -> float | str | None:
     """Convert a time, or None, to a JSON value."""
     if moment is None:
         return None
     return str(moment) if isinstance(moment, np.datetime64) else float(moment)
 
 
-def read_stored(time: float | str | None) -> Any:
-    """Convert the value of `stored_time` back to a time."""
+def time_from_json(time: float | str | None) -> Any:
+    """Convert the value of `time_to_json` back to a time."""
     if time is None:
         return None
     return np.datetime64(time, "us") if isinstance(time, str) else np.float64(time)
 
 
-def shown_time(moment: Any) -> float | str:
+def format_time(moment: Any) -> float | str:
     """Return a time as it is shown: dates without a clock time, times without empty seconds."""
     if not isinstance(moment, np.datetime64):
         return float(moment)
@@ -244,10 +246,10 @@ def check_time_goes_on(last: Any, written: str | None, rows: BatchRows, *, stric
             expected=f"{kinds[0]} as times, as before", got=kinds[1], hint="Convert them"
         )
     if rows.time[0] < last or (strict and rows.time[0] == last):
-        said = written or shown_time(last)
+        said = written or format_time(last)
         rule = f"rows after {said}" if strict else f"rows from {said} on"
         raise invalid_input(
             expected=f"{rule}, the time of the last row",
-            got=f"one of {rows.written(0) or shown_time(rows.time[0])}",
+            got=f"one of {rows.written(0) or format_time(rows.time[0])}",
             hint=TIME_RUNS_BACKWARDS,
         )

@@ -105,14 +105,14 @@ def safe_calibration_test(
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = generator(random_state)
     logs = np.array(
-        [_split(predictions, recalibrator, rng.permutation(n)) for _ in range(n_splits)]
+        [_split_rows(predictions, recalibrator, rng.permutation(n)) for _ in range(n_splits)]
     )
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):
         return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
 
 
-def _split(predictions, recalibrator, order):
+def _split_rows(predictions, recalibrator, order):
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
     with ignore_calibration_warnings():  # any map gives an e-value

@@ -9,10 +9,10 @@ import numpy as np
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from ._aftermath import from_state, in_state
+from ._aftermath import from_json_state, to_json_state
 from ._record import Record
 from ._result import Alarm
-from ._rows import read_stored, stored_time
+from ._rows import time_from_json, time_to_json
 
 _FORMAT = "sklearn-calib monitor"
 _VERSION = 1
@@ -21,9 +21,9 @@ _ARRAYS = {"log_ratios": "_total", "detector": "_detector", "impossible": "_impo
 _COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_before"}
 
 
-def state_of(monitor: Any) -> dict[str, Any]:
+def save_state(monitor: Any) -> dict[str, Any]:
     """Return `CalibrationMonitor.state_dict`."""
-    settings, classes = monitor._settings(), listed(monitor.classes_)
+    settings, classes = monitor._get_settings(), to_list(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
             if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
@@ -31,7 +31,8 @@ def state_of(monitor: Any) -> dict[str, Any]:
                 raise invalid_input(expected=rule, got=repr(label), hint="Convert them first")
     columns = monitor._impossible.shape[1]
     records = [
-        record.to_dict() | {"diagnosis": in_state(record.diagnosis)} for record in monitor._records
+        record.to_dict() | {"diagnosis": to_json_state(record.diagnosis)}
+        for record in monitor._records
     ]
     state: dict[str, Any] = {
         "format": _FORMAT,
@@ -40,25 +41,25 @@ def state_of(monitor: Any) -> dict[str, Any]:
         "classes": classes,
         **{key: getattr(monitor, name) for key, name in _COUNTS.items()},
         **{key: getattr(monitor, name).tolist() for key, name in _ARRAYS.items()},
-        "largest": _finite(monitor._largest),
+        "largest": _finite_or_text(monitor._largest),
         "rejected_at": monitor.rejected_at_,
-        "time": stored_time(monitor._last[0]),
+        "time": time_to_json(monitor._last[0]),
         "time_as_given": monitor._last[1],
         "alarms": [
-            [*alarm[:2], _finite(alarm[2]), *alarm[3:-1], in_state(alarm.diagnosis)]
+            [*alarm[:2], _finite_or_text(alarm[2]), *alarm[3:-1], to_json_state(alarm.diagnosis)]
             for alarm in monitor.alarms_
         ],
         "records": [records[at : at + columns] for at in range(0, len(records), columns)],
         "stride": monitor._course.stride,
         "course": [
-            [n, *map(_finite, numbers), stored_time(time)]
+            [n, *map(_finite_or_text, numbers), time_to_json(time)]
             for n, *numbers, time in monitor._course.moments
         ],
     }
     return state | {ENTRY: checksum(state)}
 
 
-def monitor_of(cls: Any, state: Any) -> Any:
+def restore_monitor(cls: Any, state: Any) -> Any:
     """Restore a monitor: `CalibrationMonitor.from_state_dict`."""
     found = state.get("format") if isinstance(state, dict) else None
     if found != _FORMAT:
@@ -86,7 +87,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor = cls(**state["settings"])
     if state["classes"] is not None:
         monitor.classes_ = np.array(state["classes"])
-        monitor._open()
+        monitor._allocate_state()
     for key, name in _ARRAYS.items():
         own = getattr(monitor, name)
         found = np.array(state[key], dtype=own.dtype)
@@ -102,32 +103,34 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
         setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = float(state["largest"])
-    monitor._last = read_stored(state["time"]), state["time_as_given"]
-    monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
+    monitor._last = time_from_json(state["time"]), state["time_as_given"]
+    monitor.alarms_ = [_restore_alarm(*entries) for entries in state["alarms"]]
     pairs = zip(monitor._records, itertools.chain(*state["records"]), strict=True)
-    monitor._records = [_record(stored, new.n_classes) for new, stored in pairs]
+    monitor._records = [_restore_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
-        (n, *map(float, numbers), read_stored(time)) for n, *numbers, time in state["course"]
+        (n, *map(float, numbers), time_from_json(time)) for n, *numbers, time in state["course"]
     ]
     return monitor
 
 
-def _alarm(n, time, log, slope, shift, stream, meaning, written, found):
-    return Alarm(n, time, float(log), slope, shift, stream, meaning, written, from_state(found))
+def _restore_alarm(n, time, log, slope, shift, stream, meaning, written, found):
+    return Alarm(
+        n, time, float(log), slope, shift, stream, meaning, written, from_json_state(found)
+    )
 
 
-def _record(found, n_classes):
+def _restore_record(found, n_classes):
     record = Record.from_dict(found, n_classes)
-    record.diagnosis = from_state(found["diagnosis"])
+    record.diagnosis = from_json_state(found["diagnosis"])
     return record
 
 
-def _finite(number):
+def _finite_or_text(number):
     """Return a number, or its text if JSON cannot hold it."""
     return number if math.isfinite(number) else str(number)
 
 
-def listed(labels: AnyArray | None) -> list[Any] | None:
+def to_list(labels: AnyArray | None) -> list[Any] | None:
     """Return labels as a list."""
     return None if labels is None else labels.tolist()

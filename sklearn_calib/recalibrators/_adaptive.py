@@ -14,7 +14,7 @@ from .._kernels._log_odds import compute_rank_score, interpolated
 from .._kernels._logistic import logistic_covariance, standard_error
 from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
-from .._validation import check_indexes, rows_per_weight
+from .._validation import check_indexes, get_rows_per_weight
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 from ._platt import PlattScaling
@@ -224,7 +224,7 @@ class AdaptiveCalibration(Recalibrator):
         )
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
-            rows = weight * rows_per_weight(weight)
+            rows = weight * get_rows_per_weight(weight)
             self._wald = _Wald(proba, codes, rows, self.level)
             self.intervals_ = expit(np.column_stack(self._wald.ends(self.log_odds_)))
         elif self.neighborhood == "interval":
@@ -232,7 +232,7 @@ class AdaptiveCalibration(Recalibrator):
             self.intervals_ = np.column_stack(
                 [np.bincount(row_knot, weights=weight * end) / mass for end in intervals.T]
             )
-        self._invented = self.prior_weight / rows_per_weight(weight)
+        self._invented = self.prior_weight / get_rows_per_weight(weight)
         self._arrange()
 
     def _arrange(self):

@@ -19,7 +19,7 @@ from ._base import Capabilities, Recalibrator
 
 _STEEPEST = 100.0  # links steeper than that are steps
 _NOISIEST = 30.0  # more noise changes no shape of the curve
-_FEW = 1000  # points that the start is chosen by
+START_POINTS = 1000  # points that the start is chosen by
 _MOST_STEPS = 20  # of Newton, and halvings of one; three steps are usual
 _DIFFERENCE = 1e-5  # between points whose slopes are compared
 _FLAT = 1e-12  # curvature beside the largest one, and change of a loss, that rounding hides
@@ -306,7 +306,7 @@ def _to_rounding(loss, point, bounds):
 
 def _few_rows(s, codes, share):
     """Select evenly spaced sorted scores of each class as a sample for the start."""
-    if len(s) <= _FEW:
+    if len(s) <= START_POINTS:
         return s, codes == 1, share
-    order = np.lexsort((s, codes))[:: len(s) // _FEW]
+    order = np.lexsort((s, codes))[:: len(s) // START_POINTS]
     return s[order], codes[order] == 1, share[order] / share[order].sum()

@@ -20,7 +20,7 @@ from .._callbacks import (
 from .._show import quoted
 from .._simplex_array import compute_log_losses, compute_log_odds, convert_log_odds, get_absent_mask
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
-from .._validation import canonical_weight, rows_per_weight
+from .._validation import canonical_weight, get_rows_per_weight
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities
@@ -314,7 +314,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del self._groups
 
     def _fit(self, proba, codes, weight):
-        per_weight = rows_per_weight(weight)
+        per_weight = get_rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
         chains = self._chains(proba, n_rows)
         folds = []

@@ -27,8 +27,8 @@ from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from .._validation import (
     canonical_weight,
+    check_column_labels,
     check_column_owner,
-    check_columns_of,
     check_indexes,
     check_names_differ,
     check_same_length,
@@ -39,7 +39,7 @@ from .._validation import (
     read_labels,
     read_proba,
     soft_rows,
-    warn_of_order,
+    warn_column_order,
 )
 from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
@@ -555,7 +555,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return step
 
     def _check_fit_shapes(self, proba, classes):
-        check_columns_of(classes, proba.shape[1])
+        check_column_labels(classes, proba.shape[1])
         n_classes, most = len(classes), self.capabilities.max_classes
         if most is not None and n_classes > most:
             raise invalid_input(
@@ -688,7 +688,7 @@ def validate_fit_input(
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
     category_order = get_category_order(y, classes)
     check_same_length(y_encoded, proba)
-    check_columns_of(classes, proba.shape[1])
+    check_column_labels(classes, proba.shape[1])
     proba = match_columns(proba, X, classes)
     if not is_ordered:
         check_column_owner(X, classes, "classes")
@@ -731,7 +731,7 @@ def make_fit_input(
         items = np.flatnonzero(kept) if items is None else items[kept]
         proba, y_encoded, weight = proba[kept], y_encoded[kept], weight[kept]
     if has_own_order(classes):
-        warn_of_order(proba, y_encoded, classes, "classes")
+        warn_column_order(proba, y_encoded, classes, "classes")
     chosen = slice(None) if items is None else items
     return FitInput(proba, y_encoded, weight, classes, chosen, category_order)
 

@@ -14,7 +14,7 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 
 _MIN_DROP = 0.001
@@ -118,7 +118,7 @@ class _Sorted:
         knots, row_knot, mass, share = pool_equal_scores(round_second_column(proba), codes, weight)
         self.knots = np.zeros(len(knots))
         np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
-        mass = mass * rows_per_weight(weight)
+        mass = mass * get_rows_per_weight(weight)
         ones = mass * share
         self._sums = RangeSums(mass * (1 - share), ones, ones * self.knots)
         self._before = np.append(0.0, np.cumsum(mass))

@@ -19,14 +19,14 @@ from .._validation import (
     check_column_owner,
     check_indexes,
     check_same_length,
-    device_scores,
     find_columns,
     has_own_order,
     read_array,
+    read_device_scores,
     read_labels,
     read_numbers,
     read_proba,
-    warn_of_order,
+    warn_column_order,
 )
 from ..exceptions import add_error_context, invalid_input
 
@@ -73,7 +73,7 @@ class ScoreBlock:
                 error=TypeError,
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
-        held = device_scores(self.scores, kind, read_proba)
+        held = read_device_scores(self.scores, kind, read_proba)
         self._check = read_proba if held is None else held.check  # knows its tolerance
         if held is not None:
             if held.kind != kind:
@@ -297,7 +297,7 @@ class Blocks:
         """Warn where the sample must have its columns in another order than that of the classes."""
         if has_own_order(self.classes):
             z, codes, _ = self.sample()
-            warn_of_order(softmax(z, axis=1), codes, self.classes, "classes")
+            warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _joined(self, parts):
         if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:

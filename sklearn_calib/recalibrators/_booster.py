@@ -12,7 +12,7 @@ from .._kernels._shrunk_lines import shrunk_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import MOST_BINS, ColumnBinner, assign_bins, compute_bin_edges
 
-FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
+MAX_ABS_LOG_ODDS = 36.0  # log-odds beyond which float64 probabilities do not tell more
 STEP = 10  # trees, after which the folds are judged
 GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
 
@@ -99,7 +99,7 @@ class Round(NamedTuple):
     def line(self, raised: FloatArray) -> FloatArray:
         """Map the margin with the line of the last step."""
         intercept, slope = self.lines[-1]
-        return np.clip(slope * raised + intercept, -FARTHEST, FARTHEST)
+        return np.clip(slope * raised + intercept, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
 class _Track:

@@ -11,7 +11,7 @@ from .._atomic import atomic_fit
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
-from .._validation import check_indexes, match_columns, read_proba, rows_per_weight
+from .._validation import check_indexes, get_rows_per_weight, match_columns, read_proba
 from .._warnings import warn_calibration
 from ._base import (
     FitInput,

@@ -17,7 +17,7 @@ from .._validation import (
     match_columns,
     read_labels,
     read_proba,
-    warn_of_order,
+    warn_column_order,
 )
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
@@ -104,7 +104,7 @@ def cross_fitted_proba(
         check_column_owner(given, names, "classes")
     else:
         rows = slice(None) if sample_weight is None else sample_weight > 0
-        warn_of_order(proba[rows], codes[rows], names, "classes")
+        warn_column_order(proba[rows], codes[rows], names, "classes")
     together = None if groups is None else encode_groups(groups, len(codes))
     if together is None and isinstance(cv, int | np.integer):
         warn_repeated_rows(proba, codes, NAME_GROUPS)

@@ -21,7 +21,7 @@ _NATS = 2.0  # for each class beyond two that the offsets must save on the calib
 _PENALTY_FOR_TWO = 4.0
 _PRIOR = 0.9  # of the first map
 _SMALLEST_WEIGHT = 0.01
-_LEAST = 2.2e-16  # likelihood of a row
+MIN_LIKELIHOOD = 2.2e-16  # likelihood of a row
 _CLASSES_FOR_ONE = 50
 
 
@@ -116,7 +116,7 @@ class DefaultCalibration(Recalibrator):
         for one in candidates:
             one._fit(given, codes, weight)
             true = one._compute_proba(given)[rows, codes]
-            fits.append(float(weight @ np.log(np.maximum(true, _LEAST))))
+            fits.append(float(weight @ np.log(np.maximum(true, MIN_LIKELIHOOD))))
         prior = [_PRIOR, *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]]]
         weights = softmax(np.log(prior) + fits)
         slopes = np.array([one.inverse_temperature_ for one in candidates])

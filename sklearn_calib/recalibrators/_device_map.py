@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import to_numpy
 from .._typing import AnyArray
-from .._validation import DeviceScores, device_scores, read_proba
+from .._validation import DeviceScores, read_device_scores, read_proba
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, TensorRows
 
@@ -65,7 +65,7 @@ class DeviceMap:
 
 def device_map(model: Any, X: Any) -> DeviceMap | None:
     """Return the map of scores that stay on their device; None if numpy takes them."""
-    if (scores := device_scores(X, "proba", read_proba)) is None:
+    if (scores := read_device_scores(X, "proba", read_proba)) is None:
         return None
     check_is_fitted(model)
     if not model._maps_tensors():

@@ -12,7 +12,7 @@ from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex_array import log_proba
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
 from ._softmax_family import FittedSoftmax
 
@@ -126,7 +126,7 @@ class DirichletCalibration(FittedSoftmax):
             )
         temperature = fit_temperature(z, codes, weight)
         beta = temperature.beta if temperature.status == "inside" else 1.0
-        n_rows = float(weight.sum()) * rows_per_weight(weight)
+        n_rows = float(weight.sum()) * get_rows_per_weight(weight)
         tuned = fit_tuned_softmax_regression(beta * z.T, codes, weight, n_rows)
         self.off_diagonal_penalty_, self.own_penalty_ = tuned.off_diagonal, tuned.own
         self.leave_one_out_loss_ = tuned.leave_one_out_loss

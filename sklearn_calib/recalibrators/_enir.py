@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._typing import FloatArray
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ._near_isotonic import OnLogOdds
 from ._penalty_paths import (
     MAX_PENALTIES,
@@ -88,7 +88,7 @@ class ENIR(OnLogOdds):
         from .._kernels._near_isotonic import Path, breakpoints
         from .._kernels._range_sums import RangeSums
 
-        rows = rows_per_weight(weight)
+        rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         mass = mass * rows
         path, scores = Path(share, mass), RangeSums(mass * self.knots_)

@@ -9,7 +9,13 @@ import numpy as np
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import entries, is_missing, named_columns, plain_dates, read_array
+from .._validation import (
+    is_missing,
+    iter_named_columns,
+    read_array,
+    to_numpy_dates,
+    to_object_array,
+)
 from ..exceptions import add_error_context, invalid_input
 
 _NUMBER = (Real, Decimal, np.bool_)
@@ -45,7 +51,7 @@ def _read_columns(groups, what):
         cure = f"Pass {what}=, a table of columns, or one column"
         raise invalid_input(expected=f"a table of {what}", got=got, hint=cure, error=TypeError)
     masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
-    pairs = list(enumerate(groups) if masks else named_columns(entries(groups)))
+    pairs = list(enumerate(groups) if masks else iter_named_columns(to_object_array(groups)))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -65,7 +71,7 @@ def _read_column(column, name):
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = plain_dates(read_array(entries(column), f"column {quoted(name)}"))
+    values = to_numpy_dates(read_array(to_object_array(column), f"column {quoted(name)}"))
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))

@@ -20,7 +20,7 @@ from .._kernels._binning import (
 )
 from .._kernels._log_odds import compute_rank_score, middle
 from .._typing import FloatArray, Strategy
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 
 
@@ -134,7 +134,7 @@ class HistogramBinning(Recalibrator):
         sums = sum_bins(number, len(self._cuts) + 1, weight, weight * codes, second)
         total, hits, scores = sums
         filled = total > 0
-        invented = self.prior_weight / rows_per_weight(weight)
+        invented = self.prior_weight / get_rows_per_weight(weight)
         mean = np.divide(scores, total, out=np.zeros_like(total), where=filled)
         hits = hits + invented * blend_with_base_rate(mean, hits.sum() / total.sum())
         centre = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
@@ -182,7 +182,7 @@ def _best_number(score, codes, weight, strategy):
     from .._kernels._range_sums import RangeSums
 
     knots, _, mass, share = pool_equal_scores(score, codes, weight)
-    mass = mass * rows_per_weight(weight)
+    mass = mass * get_rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
     place = knots if uniform else find_mass_midpoints(mass)

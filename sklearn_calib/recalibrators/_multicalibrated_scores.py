@@ -13,7 +13,7 @@ from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import FitInput
-from ._booster import FARTHEST, BoosterOptions, BoosterRows, cross_validated
+from ._booster import MAX_ABS_LOG_ODDS, BoosterOptions, BoosterRows, cross_validated
 from ._by_group import ByGroup
 from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import ColumnSchema
@@ -255,7 +255,7 @@ def _is_turned(data):
 
 
 def _clipped(proba):
-    return np.clip(compute_log_odds(proba), -FARTHEST, FARTHEST)
+    return np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
 def _check_number(data):

@@ -22,7 +22,7 @@ from .._validation import (
     canonical_weight,
     check_indexes,
     find_columns,
-    known_rows,
+    find_known_rows,
     named_label_tables,
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
@@ -317,7 +317,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         fitted = getattr(self, "feature_names_in_", None)
         if find_columns(X, fitted) is None:
             check_feature_names(self, X, reset=False)
-        return scores.matched(X, vars(self).get("_names"), fitted)
+        return scores.match_labels(X, vars(self).get("_names"), fitted)
 
     def _recalibrate_pairs(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)
@@ -334,7 +334,7 @@ class _MultilabelInput(NamedTuple):
 
     def find_rows(self, label):
         """Return the rows that count for a label."""
-        known = known_rows(self.table, label)
+        known = find_known_rows(self.table, label)
         return known[self.weight[known] > 0]
 
     def fit_method(self, method, chosen):

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._binning import compute_log_evidence
 from .._typing import FloatArray
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import (
     MAX_PENALTIES,
@@ -115,7 +115,7 @@ class NearIsotonicCalibration(OnLogOdds):
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints
 
-        rows = rows_per_weight(weight)
+        rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         path = Path(share, mass * rows)
         found = breakpoints(path.merges)

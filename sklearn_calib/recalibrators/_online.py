@@ -15,8 +15,8 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 
-_LARGEST = 30.0  # log-odds beyond count as that
-_BLOCK = 256  # rows whose likelihoods are made at once
+MAX_ABS_LOG_ODDS = 30.0  # log-odds beyond count as that
+BLOCK_ROWS = 256  # rows whose likelihoods are made at once
 
 
 class OnlineCalibration(Recalibrator):
@@ -174,18 +174,21 @@ class OnlineCalibration(Recalibrator):
 
     def _learn(self, proba, codes, weight):
         log_weight = self.log_weights_
-        z = np.clip(compute_log_odds(proba), -_LARGEST, _LARGEST)
+        z = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         towards = np.where(codes == 1, 1.0, -1.0)
         equal = bool((weight == 1).all())
-        for start in range(0, len(z), _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for start in range(0, len(z), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             likelihood = pair_proba(towards[rows], z[rows], FINE)
             power = None if equal else weight[rows]
             log_weight = fixed_share(log_weight, likelihood, power, FINE, self.share)
         self.log_weights_ = log_weight
 
     def _predict_proba(self, proba):
-        z, weight = np.clip(compute_log_odds(proba), -_LARGEST, _LARGEST), np.exp(self.log_weights_)
+        z, weight = (
+            np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS),
+            np.exp(self.log_weights_),
+        )
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             out[rows] = pair_proba(1.0, z[rows], FINE) @ weight
@@ -195,7 +198,7 @@ class OnlineCalibration(Recalibrator):
         parts = []
         for slope, shift in zip(FINE.slope, FINE.shift, strict=True):
             part = maps.SoftmaxAffine(
-                coef=slope, intercept=[0.0, shift], centred=True, least=-_LARGEST
+                coef=slope, intercept=[0.0, shift], centred=True, least=-MAX_ABS_LOG_ODDS
             )
             parts.append(part)
         weight = np.exp(self.log_weights_)

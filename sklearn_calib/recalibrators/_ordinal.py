@@ -10,7 +10,7 @@ from .. import maps
 from .._kernels._ordinal import fit_ordinal, thresholds
 from .._simplex_array import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import better_order, has_own_order, order_scale_columns
+from .._validation import find_likely_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
 from ._base import Capabilities, Recalibrator, check_converged, negative_rank_correlation
 
@@ -145,7 +145,7 @@ class OrdinalCalibration(Recalibrator):
         """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_own_order(self.classes_):
             return False
-        places = better_order(np.asarray(proba), codes)
+        places = find_likely_order(np.asarray(proba), codes)
         return places is not None and (places == self._columns_of_order()).all()
 
     def _warn_of_columns(self, proba, codes):

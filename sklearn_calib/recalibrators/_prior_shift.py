@@ -38,7 +38,7 @@ from ._base import Capabilities, Recalibrator
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
 EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled to equal ones
-_FAR = 1e-9  # of a mean from its target, relative
+MEAN_TOLERANCE = 1e-9  # of a mean from its target, relative
 
 
 def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
@@ -131,7 +131,7 @@ def offset_to_mean(
                 expected=f"{rule} (rows of exactly 0 and 1 cannot move)", got=got, hint=cure
             )
     found = mean_offset(proba, weight, target)
-    if not (np.abs(found.means / target - 1) <= _FAR).all():
+    if not (np.abs(found.means / target - 1) <= MEAN_TOLERANCE).all():
         rule = f"means that these rows can have, not {np.round(target, 6).tolist()}"
         got = f"{np.round(found.means, 6).tolist()} as the nearest"
         cure = "Probabilities of exactly 0 stay 0: raise them before, or choose other means"

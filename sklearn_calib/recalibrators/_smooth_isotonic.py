@@ -12,7 +12,7 @@ from ._isotonic import IsotonicCalibration
 from ._penalty_paths import number_runs, pool_log_odds
 
 _SAME_VALUE = 1e-12
-_SMALLEST = 5e-324
+MIN_FLOAT = 5e-324
 
 
 class SmoothIsotonicCalibration(Recalibrator):
@@ -74,7 +74,7 @@ class SmoothIsotonicCalibration(Recalibrator):
     def _make_map(self):
         if len(self.knots_) == 1:
             return maps.make_constant(self.values_[0])
-        first, second = (np.log(np.maximum(p, _SMALLEST)) for p in (self._rest, self.knots_))
+        first, second = (np.log(np.maximum(p, MIN_FLOAT)) for p in (self._rest, self.knots_))
         knots = second - first
         lower, upper = (
             PchipInterpolator(x, self.values_).derivative()(x) for x in (self.knots_, -self._rest)

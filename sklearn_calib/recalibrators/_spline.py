@@ -13,8 +13,8 @@ from .._simplex_array import compute_log_odds
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
-_FARTHEST = 30.0  # log-odds beyond count as this
-_CELLS = 2000
+MAX_ABS_LOG_ODDS = 30.0  # log-odds beyond count as this
+MAX_CELLS = 2000
 _CELLS_FOR_PENALTY = 400
 
 
@@ -136,11 +136,11 @@ class SplineCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels import _spline as kernel
 
-        score = np.clip(compute_log_odds(proba), -_FARTHEST, _FARTHEST)
+        score = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         self.domain_ = np.array([score.min(), score.max()])
         score = round_to_36_bits(score, 0)  # equal rows are ties
         spread = np.average((score - np.average(score, weights=weight)) ** 2, weights=weight)
-        cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
+        cells = kernel.coarser(kernel.cells_of(score, codes, weight), MAX_CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
         same, cells = few is cells, kernel.with_prior(cells, self.prior)
         few = cells if same else kernel.with_prior(few, self.prior)

@@ -20,7 +20,7 @@ from .._simplex_array import compute_masked_log_proba, get_absent_mask
 from .._typing import ArrayLike, Self
 from .._validation import (
     check_column_owner,
-    device_scores,
+    read_device_scores,
     read_labels,
     read_proba,
 )
@@ -150,7 +150,7 @@ class TemperatureScaling(Recalibrator):
         if self.criterion != "log_loss":
             return False
         kind, least = "proba", _MAP_ENTRIES
-        if (held := device_scores(X, kind, read_proba)) is not None:
+        if (held := read_device_scores(X, kind, read_proba)) is not None:
             X, kind, least = held, held.kind, _DEVICE_ENTRIES
         elif not isinstance(X, np.memmap):
             return False

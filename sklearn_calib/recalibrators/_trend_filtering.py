@@ -12,14 +12,14 @@ from .. import maps
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 from .._kernels._log_odds import round_second_column
 from .._typing import FloatArray, IntArray
-from .._validation import rows_per_weight
+from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import compute_bic_penalty
 
 ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
 _SCORE_STEP = 1e-5  # scores closer than this share a point
-_MOST_POINTS, _CELLS = 20_000, 10_000  # more points are joined to so many cells
+MAX_POINTS, MAX_CELLS = 20_000, 10_000  # more points are joined to so many cells
 
 
 class TrendLine(NamedTuple):
@@ -160,7 +160,7 @@ def lines(
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
     x, y, mass = _points(round_second_column(proba), codes, weight)
-    rows = mass * rows_per_weight(weight)
+    rows = mass * get_rows_per_weight(weight)
     top = largest_penalty(x, y, mass)
     if lam is None:
         bent = top > ROUNDING_PENALTY * mass.sum()
@@ -184,7 +184,7 @@ def _points(score, codes, weight):
         return np.bincount(step, weights=values)[present]
 
     mass, first, second = sums(weight), sums(weight * score), sums(weight * codes)
-    if len(present) > _MOST_POINTS:
+    if len(present) > MAX_POINTS:
         cell = _cells(first / mass, mass)
         mass, first, second = (np.add.reduceat(part, cell) for part in (mass, first, second))
     return first / mass, second / mass, mass
@@ -199,7 +199,7 @@ def _cells(x, mass):
     |F - G|(b) <= D(b) = sum w_c h_c |slope of b|. Both are strongly convex in the mean square, so
     that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f) + D(g).
     """
-    cell = np.floor((find_mass_midpoints(mass) + x) * (_CELLS / 2) + BIN_EDGE_TOLERANCE)
+    cell = np.floor((find_mass_midpoints(mass) + x) * (MAX_CELLS / 2) + BIN_EDGE_TOLERANCE)
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._argument_checks import check_level, check_progress
 from .._random import generator
-from .._show import bare, plain
+from .._show import plain, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, valid_proba
 from ..exceptions import invalid_input
@@ -205,7 +205,7 @@ def calibration_report(
         models = _models_of_rows(named, read, groups, check_columns)
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
-    source = source and bare(source)
+    source = source and redact_secrets(source)
     report = CalibrationReport(
         rows=[],
         n_samples=first.n_samples,

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from .._show import listed, quoted
+from .._show import join_truncated, quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from .._validation import better_order, named_label_tables
+from .._validation import find_likely_order, named_label_tables
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._models import Model
@@ -89,7 +89,7 @@ def find_column_order(
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     """`find_column_order` of checked rows."""
     plain, codes, weight = np.asarray(predictions.proba), predictions.codes, predictions.weight
-    places = better_order(plain, codes, weight)
+    places = find_likely_order(plain, codes, weight)
     if places is None:
         return None
     right = plain.argmax(axis=1)
@@ -220,7 +220,7 @@ def check_order_of_labels(
         raise invalid_input(
             "y_proba",
             expected="columns of y_proba with the probability that a row has the label",
-            got=f"{listed(names, _NAMED)} ranked backwards, far beyond chance",
+            got=f"{join_truncated(names, _NAMED)} ranked backwards, far beyond chance",
             hint=("Pass the other column, or 1 - p" + _MEANT),
         )
     _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
@@ -236,7 +236,7 @@ def check_order_of_labels(
     raise invalid_input(
         "y_proba",
         expected="columns of y_proba in the order of the labels",
-        got=f"labels that other columns rank far better: {listed(moved, _NAMED)}",
+        got=f"labels that other columns rank far better: {join_truncated(moved, _NAMED)}",
         hint="Bring the columns into the order of the labels" + _MEANT,
     )
 

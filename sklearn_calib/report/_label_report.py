@@ -12,10 +12,10 @@ from .._argument_checks import require
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._kernels._tilted_draws import skewed_ends, tail_of_range
 from .._random import generator
-from .._show import bare
+from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
-from .._validation import label_names, named_label_tables, raw_weight
+from .._validation import get_label_names, named_label_tables, read_raw_weight
 from .._version import __version__
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
@@ -457,7 +457,9 @@ def multilabel_report(
         predictions for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
     ]
     named = (
-        label_names(y_true, len(all_predictions)) if labels is None else np.asarray(labels).tolist()
+        get_label_names(y_true, len(all_predictions))
+        if labels is None
+        else np.asarray(labels).tolist()
     )
     names = [str(one) for one in named]
     if len(set(names)) < len(names):
@@ -482,7 +484,7 @@ def multilabel_report(
         rows = report_rows(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
     known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
-    weight = raw_weight(sample_weight, len(known))
+    weight = read_raw_weight(sample_weight, len(known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **given)
     table = _LabelTable(known, weight)
     return LabelReport(
@@ -494,6 +496,6 @@ def multilabel_report(
         int(np.count_nonzero(weight > 0)),
         level,
         name,
-        source and bare(source),
+        source and redact_secrets(source),
         _models=models,
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._kernels._seen_errors import SIGNIFICANCE
-from .._show import Cell, Section, Table, listed, plain, quoted
+from .._show import Cell, Section, Table, join_truncated, plain, quoted
 from ._pictures import gallery_of_labels
 from ._sections import described, origin
 from ._table import between, cells
@@ -69,12 +69,12 @@ def _sentences(report):
         verb = "is" if len(wrong) == 1 else "are"
         said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
         named = [f"{quoted(row.group, _NAME)} ({finding(row)})" for row in wrong]
-        said.append(f"The worst first: {listed(named, _NAMED, '; ')}.")
+        said.append(f"The worst first: {join_truncated(named, _NAMED, '; ')}.")
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
         named = [quoted(row.group, _NAME) for row in empty]
         said.append(
-            f"No row is positive for {listed(named, _NAMED)}: such a label has no slope, and only "
+            f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, and only "
             "probabilities that are too high can be seen."
         )
     few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _FEW]

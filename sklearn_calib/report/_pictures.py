@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis, Plane, round_numbers
-from .._show import in_page, plain
+from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, curve_of, reliability_curve
@@ -30,10 +30,10 @@ _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 def _figure(title, note, says, series, frame=LARGE):
     """A diagram with its title, a note, and a name for those who do not see it; not yet escaped."""
-    below = f"<span>{in_page(note)}</span>" if note else ""
+    below = f"<span>{escape_html(note)}</span>" if note else ""
     label = f"Reliability diagram of {plain(says)}: {_sentence(series)}"
     return (
-        f"<figure><figcaption><bdi>{in_page(title, 60)}</bdi>{below}</figcaption>\n"
+        f"<figure><figcaption><bdi>{escape_html(title, 60)}</bdi>{below}</figcaption>\n"
         f"{diagram(series, label, frame)}</figure>\n"
     )
 
@@ -52,7 +52,7 @@ def gallery(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pai
     """
     text = ""
     for heading, figures in rows:
-        text += f"<h3><bdi>{in_page(heading, 60)}</bdi></h3>\n" if heading else ""
+        text += f"<h3><bdi>{escape_html(heading, 60)}</bdi></h3>\n" if heading else ""
         text += f'<div class="{kind}">\n{"".join(figures)}</div>\n'
     if not legend:
         return text
@@ -275,13 +275,13 @@ def _plane(report):
         side = -9 if across > _RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
         drawn.append(
-            f'<g class="tone0 point"><title>{in_page(losses[-1], None)}</title><circle class="dot" '
+            f'<g class="tone0 point"><title>{escape_html(losses[-1], None)}</title><circle class="dot" '
             f'cx="{across:.1f}" cy="{up:.1f}" r="4"/></g><text x="{across + side:.1f}" '
             f'y="{up + 4:.1f}" class="name {kind}">{number}</text>'
         )
     axes = _axes(plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]")
     says = f"Log loss by temperature, in miscalibration and discrimination: {'; '.join(losses)}."
-    names = "".join(f"<li><bdi>{in_page(name, 60)}</bdi></li>" for name in parts)
+    names = "".join(f"<li><bdi>{escape_html(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
     return _with_names(title, note, says, axes + drawn, f"<ol>{names}</ol>")
@@ -341,7 +341,7 @@ def _murphy(report, found, axis):
         f'<path class="diagonal" d="M{_at(_point(0, zero))}L{_at(_point(1, zero))}"/>',
         f'<g class="tone0"><path class="line" d="M{"L".join(map(_at, middle))}"/></g>',
     ]
-    names = [in_page(name, 40) for name in report._models]
+    names = [escape_html(name, 40) for name in report._models]
     axes = _axes((0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks)
     title = "Which of the two for whom (Murphy diagram)"
     note = f"below 0, the second is better for users who act at that threshold; {report.level:.0%}"
@@ -363,9 +363,9 @@ def _said(found: "NetBenefitDifference", report: Any) -> str:
 def _with_names(title, note, says, drawn, names):
     shapes = "\n".join(drawn)
     return (
-        f"<figure><figcaption>{in_page(title)}<span>{in_page(note)}</span></figcaption>\n"
+        f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
         f'<svg class="diagram large" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{in_page(says, None)}">\n{shapes}\n</svg>\n{names}</figure>\n'
+        f'aria-label="{escape_html(says, None)}">\n{shapes}\n</svg>\n{names}</figure>\n'
     )
 
 

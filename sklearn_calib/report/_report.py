@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import check_count, require, unknown_name
 from .._kernels._seen_errors import SIGNIFICANCE
-from .._show import in_page, listed, plain
+from .._show import escape_html, join_truncated, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition, decompose_by_features, enough_for_features
 from ..exceptions import invalid_input
-from ..groups import GradeCalibration, GroupCalibration, audit_predictions, grades_of
+from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
 from ._models import Model
@@ -268,7 +268,7 @@ class CalibrationReport(WrittenReport):
         4
         """
         self._check_independent("grades")
-        bands = grades_of(grades)
+        bands = to_grades(grades)
         for model in self._models.values():
             if not model.two_classes:
                 raise invalid_input(
@@ -394,8 +394,8 @@ class CalibrationReport(WrittenReport):
         return [verdicts(self), reliability(self, curves_of(self)), measures(self)]
 
     def _subject(self):
-        names = [f"<bdi>{in_page(label, 24)}</bdi>" for label in self.classes]
-        return f"{self.n_samples:,} rows; {len(self.classes)} classes: {listed(names, 12)}"
+        names = [f"<bdi>{escape_html(label, 24)}</bdi>" for label in self.classes]
+        return f"{self.n_samples:,} rows; {len(self.classes)} classes: {join_truncated(names, 12)}"
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
         """A `ReliabilityDisplay` of the models.

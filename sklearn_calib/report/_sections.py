@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import Cell, Section, Table, plain, rows_with_best
+from .._show import Cell, Section, Table, format_best_rows, plain
 from ..metrics import all_metrics
 from ._pictures import (
     FEW_MODELS,
@@ -195,7 +195,7 @@ def _gains(report):
 def _advice(advice: "Advice") -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
     losses = {row.method: row[1:] for row in advice.rows}
-    rows = rows_with_best(losses, (min, max, None, min, min))  # an error is no merit
+    rows = format_best_rows(losses, (min, max, None, min, min))  # an error is no merit
     code = Section(sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal")
     note = _GAINS.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from .._kernels._picture_axes import EDGES, LogitAxis
 from .._kernels._picture_axes import number as probability
-from .._show import in_page
+from .._show import escape_html
 from .._typing import FloatArray
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def diagram(series: Sequence[Series], label: str, frame: Frame = LARGE) -> str:
     size = "small" if frame.side < LARGE.side else "large"
     return (
         f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
-        f'aria-label="{in_page(label, None)}">\n' + "\n".join(filter(None, parts)) + "\n</svg>"
+        f'aria-label="{escape_html(label, None)}">\n' + "\n".join(filter(None, parts)) + "\n</svg>"
     )
 
 

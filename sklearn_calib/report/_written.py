@@ -10,7 +10,15 @@ import numpy as np
 
 from .._files.opened import path_of
 from .._files.whole import write_whole
-from .._show import MARK, Section, Shown, html_of, in_notebook, in_page, markdown_of
+from .._show import (
+    MARK,
+    Section,
+    Shown,
+    escape_html,
+    render_html,
+    render_markdown,
+    wrap_for_notebook,
+)
 
 LIGHT = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
@@ -230,7 +238,7 @@ class WrittenReport(Shown):
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, for an issue, a notebook or a model card."""
-        return markdown_of([Section("Calibration report", parts=self._sections())])
+        return render_markdown([Section("Calibration report", parts=self._sections())])
 
     def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
         """Write one self-contained file to send around: no scripts, no network.
@@ -272,20 +280,20 @@ class WrittenReport(Shown):
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
-        source = "" if self.source is None else f"<bdi>{in_page(self.source)}</bdi>; "
-        made = f"{source}{in_page(self.created)}; sklearn-calib {in_page(self.version)}"
+        source = "" if self.source is None else f"<bdi>{escape_html(self.source)}</bdi>; "
+        made = f"{source}{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
         text = _FRAME.format(
-            title=in_page(title),
+            title=escape_html(title),
             style=COLOURS + DIAGRAM + MARK + PAGE,
             summary=f'<p class="source">{made}<br>{self._subject()}</p>',
-            body=html_of(self._sections(drawn=True)),
+            body=render_html(self._sections(drawn=True)),
         )
         absolute_path = os.path.abspath(path_of(path))
         write_whole(absolute_path, text)
         return absolute_path
 
     def _repr_html_(self) -> str:
-        return in_notebook(html_of(self._notebook_sections(), level=3), NOTEBOOK)
+        return wrap_for_notebook(render_html(self._notebook_sections(), level=3), NOTEBOOK)
 
 
 _FRAME = """<!DOCTYPE html>

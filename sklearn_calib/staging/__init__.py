@@ -9,9 +9,9 @@ from . import _partial_fit as _partial_fit
 from . import _scikit_learn as _scikit_learn
 from . import _xgboost as _xgboost
 from ._base import Staging as Staging
-from ._base import own_logits as own_logits
+from ._base import classifier_logits as classifier_logits
+from ._base import find_staging as find_staging
 from ._base import register_staging
-from ._base import staging_of as staging_of
 
 __all__ = ["register_staging"]
 

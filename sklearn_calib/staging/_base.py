@@ -34,7 +34,7 @@ class Staging:
     >>> import copy
     >>> import numpy as np
     >>> from sklearn.base import BaseEstimator, ClassifierMixin
-    >>> from sklearn_calib.staging import Staging, register_staging, staging_of
+    >>> from sklearn_calib.staging import Staging, register_staging, find_staging
     >>> class Averages(ClassifierMixin, BaseEstimator):
     ...     def __init__(self, n_members=3):
     ...         self.n_members = n_members
@@ -57,7 +57,7 @@ class Staging:
     ...         shorter.members_ = fitted.members_[:stage]
     ...         return shorter
     >>> register_staging(Averages, AveragesStaging())
-    >>> staging_of(Averages()).unit
+    >>> find_staging(Averages()).unit
     'members'
     """
 
@@ -201,7 +201,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
     _KNOWN.clear()
 
 
-def staging_of(estimator: Estimator) -> Staging | None:
+def find_staging(estimator: Estimator) -> Staging | None:
     """Look up the adapter of a classifier, of a pipeline that ends in one, or of a frozen one.
 
     Parameters
@@ -217,22 +217,22 @@ def staging_of(estimator: Estimator) -> Staging | None:
     --------
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_calib.staging import staging_of
-    >>> staging_of(HistGradientBoostingClassifier(max_iter=50)).unit
+    >>> from sklearn_calib.staging import find_staging
+    >>> find_staging(HistGradientBoostingClassifier(max_iter=50)).unit
     'boosting rounds'
-    >>> staging_of(LogisticRegression()) is None
+    >>> find_staging(LogisticRegression()) is None
     True
     """
     if isinstance(estimator, FrozenEstimator):
-        return staging_of(estimator.estimator)
+        return find_staging(estimator.estimator)
     if isinstance(estimator, Pipeline):
-        inner = staging_of(estimator.steps[-1][1])
+        inner = find_staging(estimator.steps[-1][1])
         return None if inner is None else _PipelineStaging(inner)
-    staging = _adapter(estimator)
+    staging = _find_adapter(estimator)
     return staging if staging is not None and staging.applies(estimator) else None
 
 
-def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
+def classifier_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     """Return the logits of a fitted classifier from its adapter (`Staging.logits`), or None.
 
     Parameters
@@ -248,26 +248,26 @@ def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_calib.staging import own_logits
-    >>> own_logits(LogisticRegression().fit([[0], [1]], [0, 1]), [[0]]) is None
+    >>> from sklearn_calib.staging import classifier_logits
+    >>> classifier_logits(LogisticRegression().fit([[0], [1]], [0, 1]), [[0]]) is None
     True
     """
     if isinstance(estimator, FrozenEstimator):
-        return own_logits(estimator.estimator, X)
+        return classifier_logits(estimator.estimator, X)
     piped = isinstance(estimator, Pipeline)
     learner = estimator[-1] if piped else estimator
-    staging = _adapter(learner)
+    staging = _find_adapter(learner)
     if staging is None or type(staging).logits is Staging.logits:  # no need to transform
         return None
-    return staging.logits(learner, _features(estimator, X) if piped else X)
+    return staging.logits(learner, _transform_features(estimator, X) if piped else X)
 
 
-def _features(pipeline, X):
+def _transform_features(pipeline, X):
     """Transform X with all steps of a pipeline but the last."""
     return pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
 
 
-def _adapter(learner):
+def _find_adapter(learner):
     kind = type(learner)
     if kind not in _KNOWN:  # a walk through all its bases
         names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
@@ -277,7 +277,7 @@ def _adapter(learner):
     return _KNOWN[kind]
 
 
-def with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
+def copy_with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
     """Return a shallow copy of a fitted estimator with other attributes."""
     changed = copy.copy(fitted)
     for name, value in attributes.items():
@@ -309,12 +309,12 @@ class _PipelineStaging(Staging):
         return estimator
 
     def staged_scores(self, fitted, X):
-        return self.inner.staged_scores(fitted[-1], _features(fitted, X))
+        return self.inner.staged_scores(fitted[-1], _transform_features(fitted, X))
 
     def staged_proba(self, fitted, X):
         if type(self.inner).staged_proba is Staging.staged_proba:  # no need to transform
             return None
-        return self.inner.staged_proba(fitted[-1], _features(fitted, X))
+        return self.inner.staged_proba(fitted[-1], _transform_features(fitted, X))
 
     def caveat(self, estimator):
         return self.inner.caveat(estimator.steps[-1][1])

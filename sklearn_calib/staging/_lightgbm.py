@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
-from ._base import Staging, register_staging, with_attributes
+from ._base import Staging, copy_with_attributes, register_staging
 from ._xgboost import dart_caveat
 
 #: Objectives without logits whose predictions are probabilities that sum to 1 all the same.
@@ -32,7 +32,7 @@ class LightGBMStaging(Staging):
         return dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
-        factor, averaged = _link(fitted)
+        factor, averaged = _read_link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
             if factor is None:
@@ -51,7 +51,7 @@ class LightGBMStaging(Staging):
         from lightgbm import Booster
 
         text = fitted.booster_.model_to_string(num_iteration=int(stage))
-        return with_attributes(
+        return copy_with_attributes(
             fitted, _Booster=Booster(model_str=text), _best_iteration=0, n_estimators=int(stage)
         )
 
@@ -61,14 +61,14 @@ class LightGBMStaging(Staging):
         return clone(estimator).set_params(n_estimators=int(stage))
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        factor, averaged = _link(fitted)
+        factor, averaged = _read_link(fitted)
         if factor is None:
             return None
         rounds = (fitted.best_iteration_ or self.n_stages(fitted)) if averaged else 1
         return factor / rounds * fitted.predict_proba(X, raw_score=True)
 
 
-def _link(fitted):
+def _read_link(fitted):
     """Return (factor from raw scores to logits or None, whether rounds are averaged)."""
     model = fitted.booster_.dump_model(num_iteration=1)
     name, *options = model.get("objective", "custom").split()

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._typing import ArrayLike, Estimator, Features
-from ._base import Staging, register_staging, with_attributes
+from ._base import Staging, copy_with_attributes, register_staging
 
 
 class PartialFitStaging(Staging):
@@ -57,7 +57,9 @@ class PartialFitStaging(Staging):
             for epoch in range(self.n_stages(estimator)):
                 first = {"classes": classes} if epoch == 0 else {}
                 estimator.partial_fit(X, y, **first, **params)
-                snapshots.append({name: _copied(getattr(estimator, name)) for name in self.learned})
+                snapshots.append(
+                    {name: _copy_estimator(getattr(estimator, name)) for name in self.learned}
+                )
         finally:
             estimator.set_params(**asked)
         estimator._staged_snapshots = snapshots
@@ -78,7 +80,7 @@ class PartialFitStaging(Staging):
         return (self.truncated(fitted, stage).predict_proba(X) for stage in stages)
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        shorter = with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
+        shorter = copy_with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
         del shorter._staged_snapshots  # the other epochs
         return shorter
 
@@ -86,7 +88,7 @@ class PartialFitStaging(Staging):
         return clone(estimator).set_params(max_iter=int(stage))
 
 
-def _copied(value):
+def _copy_estimator(value):
     return [v.copy() for v in value] if isinstance(value, list) else np.copy(value)
 
 

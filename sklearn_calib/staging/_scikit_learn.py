@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from .._typing import ArrayLike, Estimator, Features
-from ._base import Staging, register_staging, with_attributes
+from ._base import Staging, copy_with_attributes, register_staging
 
 
 class ScikitLearnBoosting(Staging):
@@ -30,7 +30,9 @@ class AdaBoostStaging(ScikitLearnBoosting):
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         names = ("estimators_", "estimator_weights_", "estimator_errors_")
-        return with_attributes(fitted, **{name: getattr(fitted, name)[:stage] for name in names})
+        return copy_with_attributes(
+            fitted, **{name: getattr(fitted, name)[:stage] for name in names}
+        )
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(n_estimators=int(stage))
@@ -46,7 +48,7 @@ class GradientBoostingStaging(ScikitLearnBoosting):
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         trees = fitted.estimators_[:stage]
-        return with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
+        return copy_with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(n_estimators=int(stage), n_iter_no_change=None)
@@ -64,7 +66,7 @@ class HistGradientBoostingStaging(ScikitLearnBoosting):
         return clone(estimator).set_params(early_stopping=False)
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        return with_attributes(fitted, _predictors=fitted._predictors[:stage])
+        return copy_with_attributes(fitted, _predictors=fitted._predictors[:stage])
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(max_iter=int(stage), early_stopping=False)
@@ -89,7 +91,7 @@ class ForestStaging(Staging):
             yield "proba", total / number
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        return with_attributes(
+        return copy_with_attributes(
             fitted, estimators_=fitted.estimators_[:stage], n_estimators=int(stage)
         )
 

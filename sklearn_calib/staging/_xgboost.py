@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
-from ._base import Staging, register_staging, with_attributes
+from ._base import Staging, copy_with_attributes, register_staging
 
 #: Objectives whose margins are the logits of the probabilities.
 LOGITS = {"binary:logistic", "multi:softprob", "multi:softmax"}
@@ -28,7 +28,7 @@ class XGBoostStaging(Staging):
         return estimator.n_estimators or 100  # None: XGBoost's default
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        got = _dropout(estimator)
+        got = _find_dropout(estimator)
         return dart_caveat(got, "gbtree without dropout") if got else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
@@ -50,12 +50,12 @@ class XGBoostStaging(Staging):
             yield ("logits" if logits else "proba"), margins
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        return with_attributes(
+        return copy_with_attributes(
             fitted, _Booster=fitted.get_booster()[:stage], n_estimators=int(stage)
         )
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
-        if _dropout(estimator):  # the weights of its trees depend on later rounds
+        if _find_dropout(estimator):  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
@@ -70,13 +70,13 @@ class XGBoostForestStaging(XGBoostStaging):
     """All trees of a forest are one round: a fit has one stage."""
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
-        return with_attributes(fitted)
+        return copy_with_attributes(fitted)
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return estimator
 
 
-def _dropout(estimator):
+def _find_dropout(estimator):
     """Return what turns dropout of trees on, as the user wrote it: a booster or an option.
 
     XGBoost 3.4 takes the options for any booster of trees; earlier ones for dart alone.

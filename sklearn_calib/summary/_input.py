@@ -12,15 +12,15 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import (
     PASS_ALL_CLASSES,
     check_weights,
-    collected,
+    collect_lazy_frame,
     describe_choice,
+    describe_doubtful_order,
     find_positive,
+    get_sum_tolerance,
     has_own_order,
-    order_in_doubt,
     read_array,
     read_labels,
     read_numbers,
-    slack_of,
     soft_rows,
     valid_proba,
 )
@@ -44,7 +44,9 @@ class Labels:
 
     def __init__(self, classes: ArrayLike | None, pos_label: object) -> None:
         self.pos_label = pos_label
-        self.doubt: tuple[str, str, str] | None = None  # what `order_in_doubt` said of a batch
+        self.doubt: tuple[str, str, str] | None = (
+            None  # what `describe_doubtful_order` said of a batch
+        )
         self.silent = False  # whether that is left to whoever asks
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
@@ -149,7 +151,7 @@ class Labels:
         times *= min(1.0, _BLOCK / max(1.0, times.sum()))
         each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
         codes = codes[rows][each].astype(np.intp)
-        self.doubt = order_in_doubt(proba[each], codes, self.classes, "classes")
+        self.doubt = describe_doubtful_order(proba[each], codes, self.classes, "classes")
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
 
@@ -292,7 +294,7 @@ def checked_scores(y_proba: ArrayLike) -> Scores:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
         valid_proba(raw)  # words the error
-    slack = slack_of(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
+    slack = get_sum_tolerance(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
     for start in range(0, len(raw), _BLOCK):
         block = raw[start : start + _BLOCK]
@@ -315,7 +317,7 @@ def _row_sums(block):
 
 def one_label_per_row(y: Any, n: int) -> Any:
     """Labels of a batch of so many rows; None, which others refuse, stays None."""
-    y = collected(y)
+    y = collect_lazy_frame(y)
     if y is not None and np.shape(y)[:1] != (n,):
         got = f"labels of shape {np.shape(y)} and {n} rows"
         cure = "Check that both come from the same selection"

@@ -18,7 +18,7 @@ from .._files.opened import files_of, kind_of, opened
 from .._files.rows import ROWS, pieces_of
 from .._files.tables import FORM, reading, table_blocks
 from .._show import quoted
-from .._validation import collected
+from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
 
@@ -128,7 +128,7 @@ def check_form(csv: Any) -> dict[str, Any]:
 def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     """One part for each file, or one for all that is no file; `texts` as in `TablePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
-        return [StreamPart(collected(data))]
+        return [StreamPart(collect_lazy_frame(data))]
     parts: list[Any] = []
     for name, path, filesystem in files_of(data):
         part = FilePart(name, path, filesystem, csv, tuple(texts))

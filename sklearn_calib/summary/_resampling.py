@@ -26,7 +26,7 @@ from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import share_interval
 from .._random import CellBinomialSampler, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from .._validation import FARTHER, Ranks, rank_well
+from .._validation import FARTHER, Ranks, are_ranked_well
 from ..metrics import PooledPredictions, Predictions
 from ..recalibrators import fit_recalibrator, predict_proba_aligned, warn_repeated_cells
 
@@ -100,7 +100,7 @@ class CellSample(PooledPredictions):
         wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
         if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
             return False
-        return rank_well([self.backwards], 2)
+        return are_ranked_well([self.backwards], 2)
 
     @property
     def backwards(self) -> Ranks:

@@ -24,7 +24,7 @@ from .._files.rows import Counting, queried
 from .._show import quoted
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
-from .._validation import check_votes, find_columns, read_labels, votes_of
+from .._validation import check_votes, count_votes, find_columns, read_labels
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 from ._parts import (
@@ -386,7 +386,7 @@ class Tally:
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
-        self.kinds: frozenset[str] = frozenset()  # of soft labels, see `votes_of`
+        self.kinds: frozenset[str] = frozenset()  # of soft labels, see `count_votes`
 
     def summary(self) -> CalibrationSummary:
         """A summary of no rows."""
@@ -448,7 +448,7 @@ class Tally:
         if len(columns) == 1:
             return columns[0], None
         with add_error_context(source=block.source, row=block.row):
-            votes = votes_of(np.column_stack(columns))
+            votes = count_votes(np.column_stack(columns))
         self.kinds |= votes.kinds
         return votes.shares, votes.number if (votes.number != 1).any() else None
 

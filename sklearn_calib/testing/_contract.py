@@ -84,24 +84,24 @@ def contract_checks(
     >>> contract_checks(brier_loss)[0][0]
     'check_value[2]'
     """
-    kind, numbers = _kind_of(thing)
+    kind, numbers = _find_kind(thing)
     module = import_module(f"{__package__}._{kind}")
     checks = {name: one for name, one in vars(module).items() if name.startswith("check_")}
     if kind == "displays":
         return [(name, partial(one, copy(thing))) for name, one in checks.items()]
     return [
-        (f"{name}[{k}]", partial(_run, one, thing, k, module.given))
+        (f"{name}[{k}]", partial(_run_check, one, thing, k, module.given))
         for name, one in checks.items()
         for k in n_classes or numbers
     ]
 
 
-def _run(check, thing, k, given):
+def _run_check(check, thing, k, given):
     """Run a check with a number of classes on rows of its own."""
     check(thing, k, *given(k))
 
 
-def _kind_of(thing):
+def _find_kind(thing):
     """Return the name of the module of checks, and the numbers of classes to try."""
     if hasattr(thing, "spec"):
         return "metrics", (2, 4)
@@ -122,7 +122,7 @@ def _kind_of(thing):
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 
-def fit(recalibrator: Any, *rows: Any, **options: Any) -> Any:
+def fit_quietly(recalibrator: Any, *rows: Any, **options: Any) -> Any:
     """Fit a clone without calibration warnings."""
     with ignore_calibration_warnings():
         return clone(recalibrator).fit(*rows, **options)

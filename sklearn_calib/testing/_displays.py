@@ -19,7 +19,7 @@ _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
 
 @contextmanager
-def _pyplot():
+def _open_pyplot():
     """Yield matplotlib.pyplot, and close the figures that are opened meanwhile."""
     plt = require("matplotlib.pyplot", "plot")
     before = plt.get_fignums()
@@ -34,7 +34,7 @@ def _pyplot():
             plt.figure(current)
 
 
-def _bare_axes(n):
+def _make_bare_axes(n):
     """Return axes of a figure that pyplot does not manage."""
     figure = require("matplotlib.figure", "plot").Figure()
     return list(figure.subplots(1, n, squeeze=False)[0])
@@ -46,22 +46,22 @@ def _n_panels(display):
     return len(panels)
 
 
-def _plot(display, axes):
+def _plot_display(display, axes):
     return display.plot(ax=axes[0] if len(axes) == 1 else axes)
 
 
-def _plotted(display):
+def _plot_bare(display):
     """Plot a display on axes that pyplot does not manage."""
-    axes = _bare_axes(_n_panels(display))
-    _plot(display, axes)
+    axes = _make_bare_axes(_n_panels(display))
+    _plot_display(display, axes)
     return axes
 
 
-def _axes_of(display):
+def _get_axes(display):
     return list(np.ravel(np.asarray(display.axes_, dtype=object)))
 
 
-def _drawn(ax):
+def _iter_drawn(ax):
     """Iterate over the numbers of lines, dots, bars, steps and coloured cells on some axes."""
     for line in ax.get_lines():
         yield tuple(np.asarray(line.get_xydata(), dtype=float).T)
@@ -87,7 +87,7 @@ def _drawn(ax):
             yield (edges[1:] + edges[:-1]) / 2, np.asarray(values, dtype=float)
 
 
-def _equal(series, drawn):
+def _are_equal(series, drawn):
     return len(series) == len(drawn) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, equal_nan=True)
         for a, b in zip(series, drawn, strict=True)
@@ -97,12 +97,12 @@ def _equal(series, drawn):
 def _assert_shows(axes, panels):
     assert len(axes) == len(panels), f"{len(axes)} axes for {len(panels)} panels of points()"
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
-        drawn = list(_drawn(ax))
+        drawn = list(_iter_drawn(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
-            if any(_equal(series, found) for found in drawn):
+            if any(_are_equal(series, found) for found in drawn):
                 continue
-            swapped = any(_equal([series[1], series[0], *series[2:]], found) for found in drawn)
+            swapped = any(_are_equal([series[1], series[0], *series[2:]], found) for found in drawn)
             raise AssertionError(
                 f"panel {number} has x and y swapped"
                 if swapped
@@ -116,7 +116,7 @@ def _is_empty(ax):
     return not (words or things or ax.get_legend())
 
 
-def _inputs(display):
+def _get_inputs(display):
     return {name: value for name, value in vars(display).items() if not name.endswith("_")}
 
 
@@ -124,12 +124,14 @@ def _inputs(display):
 
 
 def check_inputs_untouched(display: Any) -> None:
-    before = digest(_inputs(display))
-    _plotted(display)
+    before = digest(_get_inputs(display))
+    _plot_bare(display)
     changes = "plot changes what the constructor was given"
-    assert digest(_inputs(display)) == before, changes
+    assert digest(_get_inputs(display)) == before, changes
     try:
-        _plotted(_with_inputs(display, _read_only))  # an array that was sorted earlier is seen, too
+        _plot_bare(
+            _change_inputs(display, _make_read_only)
+        )  # an array that was sorted earlier is seen, too
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -142,39 +144,41 @@ def check_points(display: Any) -> None:
             assert len(series) in (2, 3), f"{len(series)} arrays, neither (x, y) nor (x, y, value)"
             shapes = {np.shape(values) for values in series}
             assert len(shapes) == 1 and len(shapes.pop()) == 1, "x and y are not of one length"
-    told = [series for panel in panels for series in panel if not _equal(series[:1], series[1:2])]
+    told = [
+        series for panel in panels for series in panel if not _are_equal(series[:1], series[1:2])
+    ]
     assert told, "no panel has points whose x and y differ; nothing would be checked"
 
 
 def check_returns_itself(display: Any) -> None:
-    axes = _bare_axes(_n_panels(display))
-    assert _plot(display, axes) is display, "plot does not return the display"
+    axes = _make_bare_axes(_n_panels(display))
+    assert _plot_display(display, axes) is display, "plot does not return the display"
 
 
 def check_attributes(display: Any) -> None:
-    axes = _bare_axes(_n_panels(display))
+    axes = _make_bare_axes(_n_panels(display))
     mine = copy.copy(display)
     for name in ("figure_", "axes_", "ax_"):
         vars(mine).pop(name, None)
-    _plot(mine, axes)
-    found = _axes_of(mine)
+    _plot_display(mine, axes)
+    found = _get_axes(mine)
     assert len(found) == len(axes), f"{len(found)} axes after plot, {len(axes)} were given"
     assert all(a is b for a, b in zip(found, axes, strict=True)), "not the axes that were given"
     assert getattr(mine, "figure_", None) is axes[0].figure, "figure_ is not the axes' figure"
 
 
 def check_shows_its_points(display: Any) -> None:
-    axes = _plotted(display)
+    axes = _plot_bare(display)
     _assert_shows(axes, display.points())
 
 
 def check_given_axes_only(display: Any) -> None:
-    with _pyplot() as plt:
+    with _open_pyplot() as plt:
         n = _n_panels(display)
         _, current = plt.subplots()
-        *axes, neighbour = _bare_axes(n + 1)
+        *axes, neighbour = _make_bare_axes(n + 1)
         others = plt.get_fignums()
-        _plot(display, axes)
+        _plot_display(display, axes)
         assert not any(_is_empty(ax) for ax in axes), "axes that were given are empty"
         assert _is_empty(current), "draws on pyplot's current axes"
         assert len(current.figure.axes) == 1, "adds axes to pyplot's current figure"
@@ -183,21 +187,21 @@ def check_given_axes_only(display: Any) -> None:
 
 
 def check_own_figure(display: Any) -> None:
-    with _pyplot() as plt:
+    with _open_pyplot() as plt:
         before = [plt.subplots()[0].number, *plt.get_fignums()]
         display.plot()
         opened = set(plt.get_fignums()) - set(before)
         assert set(before) <= set(plt.get_fignums()), "closes a figure"
         assert len(opened) == 1, f"opens {len(opened)} figures instead of one"
         assert plt.figure(opened.pop()) is display.figure_, "figure_ is not the new figure"
-        _assert_shows(_axes_of(display), display.points())
+        _assert_shows(_get_axes(display), display.points())
 
 
 def check_draws_again(display: Any) -> None:
-    first, second = (_bare_axes(_n_panels(display)) for _ in range(2))
-    _plot(display, first)
+    first, second = (_make_bare_axes(_n_panels(display)) for _ in range(2))
+    _plot_display(display, first)
     artists = [len(ax.get_children()) for ax in first]
-    _plot(display, second)
+    _plot_display(display, second)
     assert [len(ax.get_children()) for ax in first] == artists, "draws on the earlier axes again"
     _assert_shows(second, display.points())
 
@@ -205,9 +209,9 @@ def check_draws_again(display: Any) -> None:
 def check_number_of_axes(display: Any) -> None:
     right = _n_panels(display)
     for number in {right + 1, max(right - 1, 1)} - {right}:
-        axes = _bare_axes(number)
+        axes = _make_bare_axes(number)
         try:
-            _plot(display, axes)
+            _plot_display(display, axes)
         except ValueError as error:
             assert "axes" in str(error), f"message without 'axes': {error}"
         else:
@@ -216,7 +220,7 @@ def check_number_of_axes(display: Any) -> None:
 
 
 def check_settings_untouched(display: Any) -> None:
-    with _pyplot() as plt:
+    with _open_pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
         figure = require("matplotlib.figure", "plot").Figure
         with mock.patch.object(plt, "show") as window, mock.patch.object(figure, "show") as own:
@@ -229,17 +233,17 @@ def check_settings_untouched(display: Any) -> None:
 
 def check_names(display: Any) -> None:
     """Check every text in the picture that is a name in the inputs, with a hostile name."""
-    axes = _plotted(display)
-    for name in sorted(_names(display) & set(_texts(axes[0].figure))):
-        renamed = _with_inputs(display, partial(_renamed, name=name))
-        axes = _plotted(renamed)
+    axes = _plot_bare(display)
+    for name in sorted(_input_texts(display) & set(_visible_texts(axes[0].figure))):
+        renamed = _change_inputs(display, partial(_rename_text, name=name))
+        axes = _plot_bare(renamed)
         axes[0].figure.canvas.draw()
-        seen = _texts(axes[0].figure)
+        seen = _visible_texts(axes[0].figure)
         own_word = name in seen  # a word of the display itself that is an input by chance
         assert _HOSTILE in seen or own_word, f"{_HOSTILE!r} in place of {name!r} is not shown"
 
 
-def _texts(figure):
+def _visible_texts(figure):
     """Return the visible texts of a picture."""
     text = require("matplotlib.text", "plot").Text
     seen = [found for found in figure.findobj(text) if found.get_visible()]
@@ -257,18 +261,18 @@ def _is_record(thing):
     return fields and not hasattr(thing, "get_params")
 
 
-def _names(display):
+def _input_texts(display):
     """Return all texts in the inputs of a display."""
     found = []
-    _with_inputs(display, found.append)
+    _change_inputs(display, found.append)
     return {leaf for leaf in found if isinstance(leaf, str) and leaf}
 
 
-def _renamed(leaf, name):
+def _rename_text(leaf, name):
     return _HOSTILE if isinstance(leaf, str) and leaf == name else leaf
 
 
-def _read_only(leaf):
+def _make_read_only(leaf):
     if not isinstance(leaf, np.ndarray):
         return leaf
     leaf = leaf.copy()
@@ -276,24 +280,24 @@ def _read_only(leaf):
     return leaf
 
 
-def _with_inputs(display, change):
+def _change_inputs(display, change):
     """Copy a display, with `change` applied to every text, number and array in its inputs."""
     twin = copy.copy(display)
-    for key, value in _inputs(display).items():
-        setattr(twin, key, _changed(value, change))
+    for key, value in _get_inputs(display).items():
+        setattr(twin, key, _change_leaves(value, change))
     return twin
 
 
-def _changed(thing, change):
+def _change_leaves(thing, change):
     if isinstance(thing, dict):
-        return {change(key): _changed(value, change) for key, value in thing.items()}
+        return {change(key): _change_leaves(value, change) for key, value in thing.items()}
     if hasattr(thing, "_fields"):
-        return type(thing)(*(_changed(part, change) for part in thing))
+        return type(thing)(*(_change_leaves(part, change) for part in thing))
     if isinstance(thing, list | tuple):
-        return type(thing)(_changed(part, change) for part in thing)
+        return type(thing)(_change_leaves(part, change) for part in thing)
     if _is_record(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():
-            object.__setattr__(twin, key, _changed(value, change))
+            object.__setattr__(twin, key, _change_leaves(value, change))
         return twin
     return change(thing)

@@ -27,7 +27,7 @@ def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """Check that predictions of every kind stay in the declared range."""
     low, high = metric.spec.range
     values = []
-    for labels, rows in _predictions(k, proba, y):
+    for labels, rows in _iter_predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
             options = {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
             value = metric(labels, rows, labels=range(k), **options)
@@ -41,7 +41,7 @@ def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
 
 
-def _predictions(k, proba, y):
+def _iter_predictions(k, proba, y):
     """Iterate over labels with wrong, undecided, overconfident and nearly certain predictions."""
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]

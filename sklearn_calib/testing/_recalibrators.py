@@ -17,14 +17,14 @@ from .._warnings import ignore_calibration_warnings
 from ..datasets import make_overconfident
 from ..metrics import log_loss
 from ..recalibrators import Recalibrator
-from ._contract import assert_refused, assert_same, assert_simplex, fit
+from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
 
 #: The rows that each check is given.
 given = make_overconfident
 
 
 def check_simplex(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    fitted = fit(recalibrator, proba, y)
+    fitted = fit_quietly(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
     assert np.array_equal(fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1))
@@ -35,12 +35,14 @@ def check_weights_are_repetition(
 ) -> None:
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
-        assert_refused(lambda: fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
+        assert_refused(
+            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight), "sample_weight"
+        )
         return
     if recalibrator.capabilities.ordered:
         return
-    weighted = fit(recalibrator, proba, y, sample_weight=weight, classes=range(k))
-    repeated = fit(
+    weighted = fit_quietly(recalibrator, proba, y, sample_weight=weight, classes=range(k))
+    repeated = fit_quietly(
         recalibrator, np.repeat(proba, weight, axis=0), np.repeat(y, weight), classes=range(k)
     )
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
@@ -51,7 +53,7 @@ def check_weight_scale(recalibrator: Recalibrator, k: int, proba: AnyArray, y: A
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
         return
-    weighted = partial(fit, recalibrator, proba, y)
+    weighted = partial(fit_quietly, recalibrator, proba, y)
     weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
     expected = weighted(sample_weight=weight).predict_proba(proba)
     for factor in (0.3, 1e-3, 700.0):
@@ -70,7 +72,10 @@ def check_order_invariance(
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
     order = np.random.default_rng(2).permutation(len(y))
-    first, second = fit(recalibrator, proba, y), fit(recalibrator, proba[order], y[order])
+    first, second = (
+        fit_quietly(recalibrator, proba, y),
+        fit_quietly(recalibrator, proba[order], y[order]),
+    )
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
@@ -78,24 +83,24 @@ def check_class_permutation(
     recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
 ) -> None:
     order = np.roll(np.arange(k), 1)
-    first = fit(recalibrator, proba, y).predict_proba(proba)
-    second = fit(recalibrator, proba[:, order], np.argsort(order)[y])
+    first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
+    second = fit_quietly(recalibrator, proba[:, order], np.argsort(order)[y])
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
 def check_row_alone(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    fitted = fit(recalibrator, proba, y)
+    fitted = fit_quietly(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
 def check_missing_class(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
     kept = y != k - 1
-    fitted = fit(recalibrator, proba[kept], y[kept], classes=range(k))
+    fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     if kept.any():
-        assert_refused(lambda: fit(recalibrator, proba[kept], y[kept]), "classes=")
+        assert_refused(lambda: fit_quietly(recalibrator, proba[kept], y[kept]), "classes=")
 
 
 def check_zeros_and_ones(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
@@ -103,7 +108,10 @@ def check_zeros_and_ones(recalibrator: Recalibrator, k: int, proba: AnyArray, y:
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
     labels = np.r_[y, np.arange(k), 0]
     near = hard * (1 - 2e-8) + (1 - hard) * 2e-8 / (k - 1)
-    for fitted in (fit(recalibrator, with_zeros, labels), fit(recalibrator, proba, y)):
+    for fitted in (
+        fit_quietly(recalibrator, with_zeros, labels),
+        fit_quietly(recalibrator, proba, y),
+    ):
         assert_simplex(fitted.predict_proba(hard), (k, k))
         assert_simplex(fitted.predict_proba(near), (k, k))
 
@@ -120,20 +128,22 @@ def check_constant_scores(recalibrator: Recalibrator, k: int, *_: AnyArray) -> N
 
 def check_one_class(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
     y = np.zeros(len(proba), dtype=int)
-    assert_refused(lambda: fit(recalibrator, proba, y), "two classes", "classes=")
-    assert_simplex(fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
+    assert_refused(lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes=")
+    assert_simplex(
+        fit_quietly(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape
+    )
 
 
 def check_tiny(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
     for n in (k, k + 1):
-        fitted = fit(recalibrator, proba[:n], np.arange(n) % k)
+        fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
         assert_simplex(fitted.predict_proba(proba), proba.shape)
-    fitted = fit(recalibrator, proba[:1], [0], classes=range(k))
+    fitted = fit_quietly(recalibrator, proba[:1], [0], classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
 def check_separable(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    fitted = fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
+    fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
@@ -141,7 +151,7 @@ def check_extreme_logits(recalibrator: Recalibrator, k: int, *_: AnyArray) -> No
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
-        fitted = fit(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
+        fitted = fit_quietly(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
         assert_simplex(fitted.predict_proba(logits), (80, k))
 
 
@@ -153,16 +163,16 @@ def check_dtypes(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArra
             short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
         double = short.astype(np.float64)
         double /= double.sum(axis=1, keepdims=True)
-        first, second = fit(recalibrator, short, y), fit(recalibrator, double, y)
+        first, second = fit_quietly(recalibrator, short, y), fit_quietly(recalibrator, double, y)
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
 def check_containers(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    expected = fit(recalibrator, proba, y).predict_proba(proba)
-    from_lists = fit(recalibrator, proba.tolist(), y.tolist())
+    expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
+    from_lists = fit_quietly(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
     if k == 2:
-        single = fit(recalibrator, proba[:, 1], y)
+        single = fit_quietly(recalibrator, proba[:, 1], y)
         assert_same(single.predict_proba(proba[:, [1]]), expected)
     try:
         import pandas as pd
@@ -170,7 +180,7 @@ def check_containers(recalibrator: Recalibrator, k: int, proba: AnyArray, y: Any
         return
     index = np.random.default_rng(4).permutation(len(y)) + 1000
     frame = pd.DataFrame(proba, columns=[f"p{c}" for c in range(k)], index=index)
-    fitted = fit(recalibrator, frame, pd.Series(y, index=index[::-1]))
+    fitted = fit_quietly(recalibrator, frame, pd.Series(y, index=index[::-1]))
     assert_same(fitted.predict_proba(frame), expected)
     assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
     out = fitted.set_output(transform="pandas").transform(frame)
@@ -179,7 +189,7 @@ def check_containers(recalibrator: Recalibrator, k: int, proba: AnyArray, y: Any
 
 
 def check_labels(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    expected = fit(recalibrator, proba, y).predict_proba(proba)
+    expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
         10 * np.arange(1, k + 1),
@@ -193,7 +203,7 @@ def check_labels(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArra
     for labels in alphabets:
         if "order" in recalibrator.get_params():  # of a scale, which text does not have
             recalibrator = clone(recalibrator).set_params(order=labels)
-        fitted = fit(recalibrator, proba, labels[y])
+        fitted = fit_quietly(recalibrator, proba, labels[y])
         assert_same(fitted.predict_proba(proba), expected, 1e-12)
         assert np.isin(fitted.predict(proba), labels).all()
 
@@ -207,7 +217,7 @@ def check_inputs_untouched(
         array.flags.writeable = False
     mine = clone(recalibrator)
     before = repr(mine.get_params())
-    fitted = fit(mine, proba, y, sample_weight=weight)
+    fitted = fit_quietly(mine, proba, y, sample_weight=weight)
     out = fitted.predict_proba(proba)
     assert np.array_equal(proba, copies[0]) and np.array_equal(y, copies[1])
     assert not np.shares_memory(out, proba), "the result is a view of the input"
@@ -238,7 +248,7 @@ def _global_random_state():
 
 def check_pickle(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     proba, y = make_overconfident(k, 5000)
-    fitted = fit(recalibrator, proba, y)
+    fitted = fit_quietly(recalibrator, proba, y)
     text = pickle.dumps(fitted)
     again = pickle.loads(text)
     assert np.array_equal(again.predict_proba(proba), fitted.predict_proba(proba))
@@ -250,19 +260,19 @@ def check_monotone(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
-    out = fit(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
+    out = fit_quietly(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
 def check_bad_input(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
-    fitted = fit(recalibrator, proba, y)
+    fitted = fit_quietly(recalibrator, proba, y)
 
     def changed(value, row=17, column=0):
         bad = proba.copy()
         bad[row, column] = value
         return bad
 
-    refit = partial(fit, recalibrator)
+    refit = partial(fit_quietly, recalibrator)
     assert_refused(lambda: refit(changed(np.nan), y), "finite", "row 17")
     assert_refused(lambda: fitted.predict_proba(changed(np.inf)), "finite", "row 17")
     assert_refused(lambda: refit(changed(3.2), y), "[0, 1]", "kind='logits'")
@@ -295,7 +305,7 @@ def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 def check_documented(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that the docstring of the class describes each parameter and fitted attribute."""
     text = inspect.getdoc(type(recalibrator)) or ""
-    fitted = _fitted(recalibrator, k)
+    fitted = _fit_default(recalibrator, k)
     public = [name for name in vars(fitted) if name[0] != "_" and name.endswith("_")]
     ours = {"feature_names_in_", "n_features_in_", "classes_", "one_vs_rest_"}
     for name in [*recalibrator.get_params(deep=False), *sorted(set(public) - ours)]:
@@ -321,7 +331,7 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 
 def check_prediction_leaves_the_state(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that predictions change nothing in the estimator, and can be repeated."""
-    fitted = _fitted(recalibrator, k)
+    fitted = _fit_default(recalibrator, k)
     before = pickle.dumps(fitted)
     proba = make_overconfident(k, random_state=14)[0]
     first = fitted.predict_proba(proba)
@@ -332,7 +342,7 @@ def check_prediction_leaves_the_state(recalibrator: Recalibrator, k: int, *_: An
 def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that easy, overconfident data are predicted no worse than without recalibration."""
     new, labels = make_overconfident(k, 1500, random_state=21)
-    fitted = fit(recalibrator, *make_overconfident(k, 1500, random_state=20))
+    fitted = fit_quietly(recalibrator, *make_overconfident(k, 1500, random_state=20))
     before, after = (log_loss(labels, p, labels=range(k)) for p in (new, fitted.predict_proba(new)))
     assert after <= before + 0.005, f"the held-out log loss rises from {before:.3f} to {after:.3f}"
 
@@ -340,15 +350,15 @@ def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
-    first = fit(recalibrator, proba, y).predict_proba(proba)
-    second = fit(recalibrator, proba, (y + 1) % k).predict_proba(proba)
+    first = fit_quietly(recalibrator, proba, y).predict_proba(proba)
+    second = fit_quietly(recalibrator, proba, (y + 1) % k).predict_proba(proba)
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
 
 
 def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that nothing inside is rounded to single precision."""
     proba = make_overconfident(k, 300)[0]
-    fitted = _fitted(recalibrator, k)
+    fitted = _fit_default(recalibrator, k)
     out = fitted.predict_proba(proba)
     inner = out[(out > 0) & (out < 1)]
     single = inner == inner.astype(np.float32)
@@ -371,7 +381,7 @@ def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None
     sizes, lifted = [], False
     for n in (400, 4000):
         proba, y = make_overconfident(k, n)
-        fitted = fit(recalibrator, proba, y)
+        fitted = fit_quietly(recalibrator, proba, y)
         sizes.append(len(pickle.dumps(fitted)))
         lifted = hasattr(fitted, "one_vs_rest_")
     assert lifted == (k > 2 and declared.multiclass == "one-vs-rest"), "multiclass is not as said"
@@ -392,7 +402,7 @@ def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(8000)
     truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
-    fitted = fit(recalibrator, p, (rng.random(8000) < truth).astype(int))
+    fitted = fit_quietly(recalibrator, p, (rng.random(8000) < truth).astype(int))
     jump = _largest_jump(fitted)
     declared = recalibrator.capabilities
     assert (jump < 1e-3) == declared.continuous, (
@@ -418,5 +428,5 @@ def _largest_jump(fitted):
     return abs(np.diff(curve(np.array([low, high])))[0])
 
 
-def _fitted(recalibrator, k):
-    return fit(recalibrator, *make_overconfident(k, 300, random_state=10))
+def _fit_default(recalibrator, k):
+    return fit_quietly(recalibrator, *make_overconfident(k, 300, random_state=10))

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from .._typing import AnyArray, Estimator
 from .._validation import canonical_proba
-from ..staging import Staging, own_logits, staging_of
+from ..staging import Staging, classifier_logits, find_staging
 from ._contract import TOLERANCE, assert_same
 
 
@@ -23,8 +23,8 @@ def given(k: int) -> tuple[AnyArray, AnyArray]:
     return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
 
 
-def _adapter(estimator):
-    staging = staging_of(estimator)
+def _find_adapter(estimator):
+    staging = find_staging(estimator)
     assert staging is not None, (
         f"{type(estimator).__name__} has no adapter; call register_staging(cls, adapter), and see "
         "that its applies() is true for this instance"
@@ -32,14 +32,14 @@ def _adapter(estimator):
     return staging
 
 
-def _fitted(estimator, X, y):
-    staging = _adapter(estimator)
+def _fit_learner(estimator, X, y):
+    staging = _find_adapter(estimator)
     model = staging.prepared(clone(estimator))
     staging.fit(model, X, y)
     return staging, model
 
 
-def _staged(staging, model, X):
+def _stage_scores(staging, model, X):
     """Compute scores after each stage, and the learner's own probabilities."""
     k = len(model.classes_)
     scores = []
@@ -50,18 +50,18 @@ def _staged(staging, model, X):
     return scores, scores if own is None else [canonical_proba(p, n_classes=k) for p in own]
 
 
-def _own(model, X):
+def _predict_own(model, X):
     """Predict probabilities, or return None for a model without them."""
     if not hasattr(model, "predict_proba"):
         return None
     return canonical_proba(model.predict_proba(X), n_classes=len(model.classes_))
 
 
-def _assert_says(model, X, score, own):
+def _assert_predicts(model, X, score, own):
     """Assert that the model itself predicts the scores of its last stage."""
-    if _own(model, X) is not None:
-        assert_same(own, _own(model, X))
-    if hasattr(model, "decision_function") and own_logits(model, X) is None:
+    if _predict_own(model, X) is not None:
+        assert_same(own, _predict_own(model, X))
+    if hasattr(model, "decision_function") and classifier_logits(model, X) is None:
         assert_same(score, canonical_proba(model.decision_function(X), kind="logits"))
 
 
@@ -70,16 +70,18 @@ def _some_stages(n_stages):
 
 
 def check_unit_and_number(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    assert isinstance(_adapter(estimator), Staging), "the adapter is not a Staging"
-    assert isinstance(_adapter(estimator).unit, str) and _adapter(estimator).unit, "no unit"
-    most = _adapter(estimator).n_stages(clone(estimator))
-    staging, model = _fitted(estimator, X, y)
+    assert isinstance(_find_adapter(estimator), Staging), "the adapter is not a Staging"
+    assert isinstance(_find_adapter(estimator).unit, str) and _find_adapter(estimator).unit, (
+        "no unit"
+    )
+    most = _find_adapter(estimator).n_stages(clone(estimator))
+    staging, model = _fit_learner(estimator, X, y)
     n_stages = staging.n_stages(model)
     for number in (most, n_stages):
         assert isinstance(number, Integral), f"n_stages is {number!r}, no whole number"
     assert 1 <= n_stages <= most, f"{n_stages} stages after fit, at most {most} were promised"
     assert n_stages >= 3, f"{n_stages} stages are too few to check; pass a learner with more"
-    scores, own = _staged(staging, model, X)
+    scores, own = _stage_scores(staging, model, X)
     assert len(scores) == n_stages, f"{len(scores)} arrays of scores for {n_stages} stages"
     assert len(own) == n_stages, f"{len(own)} arrays of staged_proba for {n_stages} stages"
     for values in (*scores, *own):
@@ -87,38 +89,38 @@ def check_unit_and_number(estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 
 
 def check_last_stage_is_the_model(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    staging, model = _fitted(estimator, X[:160], y[:160])
-    scores, own = _staged(staging, model, X)
-    _assert_says(model, X, scores[-1], own[-1])
+    staging, model = _fit_learner(estimator, X[:160], y[:160])
+    scores, own = _stage_scores(staging, model, X)
+    _assert_predicts(model, X, scores[-1], own[-1])
 
 
 def check_stages_are_truncations(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    staging, model = _fitted(estimator, X[:160], y[:160])
-    scores, own = _staged(staging, model, X)
+    staging, model = _fit_learner(estimator, X[:160], y[:160])
+    scores, own = _stage_scores(staging, model, X)
     for stage in _some_stages(len(scores)):
         short = staging.truncated(model, stage)
-        if staging_of(short) is not None:  # some (epochs) know their last stage only
-            again, _ = _staged(staging, short, X)
+        if find_staging(short) is not None:  # some (epochs) know their last stage only
+            again, _ = _stage_scores(staging, short, X)
             assert len(again) == stage, f"truncated to {stage} stages, it has {len(again)}"
-        _assert_says(short, X, scores[stage - 1], own[stage - 1])
+        _assert_predicts(short, X, scores[stage - 1], own[stage - 1])
 
 
 def check_stages_differ(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    staging, model = _fitted(estimator, X[:160], y[:160])
-    scores, _ = _staged(staging, model, X)
+    staging, model = _fit_learner(estimator, X[:160], y[:160])
+    scores, _ = _stage_scores(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
 def check_fit_with_so_many_stages(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    (staging, model), (_, twin) = _fitted(estimator, X, y), _fitted(estimator, X, y)
-    ours, theirs = _staged(staging, model, X)[0], _staged(staging, twin, X)[0]
+    (staging, model), (_, twin) = _fit_learner(estimator, X, y), _fit_learner(estimator, X, y)
+    ours, theirs = _stage_scores(staging, model, X)[0], _stage_scores(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
     stage = (len(ours) + 1) // 2
     limited = clone(staging.limited(staging.prepared(clone(estimator)), stage))
     staging.fit(limited, X, y)
     reached = staging.n_stages(limited)
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
-    short = _staged(staging, limited, X)[0][stage - 1]
+    short = _stage_scores(staging, limited, X)[0][stage - 1]
     if repeatable:
         assert_same(short, ours[stage - 1])
 
@@ -126,15 +128,15 @@ def check_fit_with_so_many_stages(estimator: Estimator, k: int, X: AnyArray, y: 
 def check_truncation_leaves_the_model_alone(
     estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 ) -> None:
-    staging, model = _fitted(estimator, X, y)
+    staging, model = _fit_learner(estimator, X, y)
     before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
-    scores, _ = _staged(staging, model, X)
+    scores, _ = _stage_scores(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
         short = staging.truncated(model, stage)
         assert short is not model, "truncated returned the model itself"
         short.predict(X)
     assert staging.n_stages(model) == len(scores), "truncation shortened the fitted model"
-    again, _ = _staged(staging, model, X)
+    again, _ = _stage_scores(staging, model, X)
     assert_same(np.stack(again), np.stack(scores), 0)
     assert np.array_equal(model.predict(X), before), "truncation changed the predictions"
     assert repr(model.get_params()) == params, "truncation changed a parameter"
@@ -146,14 +148,14 @@ def check_preparation_leaves_the_estimator_alone(
 ) -> None:
     mine = clone(estimator)
     before, attributes = repr(mine.get_params()), set(vars(mine))
-    staging = _adapter(mine)
+    staging = _find_adapter(mine)
     staging.limited(staging.prepared(mine), 2)
     assert repr(mine.get_params()) == before, "prepared or limited changed a parameter"
     assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
 
 
 def check_truncated_models_travel(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    staging, model = _fitted(estimator, X, y)
+    staging, model = _fit_learner(estimator, X, y)
     short = staging.truncated(model, 2)
     assert np.array_equal(short.classes_, model.classes_), "the truncated model has other classes"
     copy = pickle.loads(pickle.dumps(short))
@@ -161,8 +163,8 @@ def check_truncated_models_travel(estimator: Estimator, k: int, X: AnyArray, y: 
 
 
 def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    staging, model = _fitted(estimator, X, y)
-    scores, some = _staged(staging, model, X)[0], _staged(staging, model, X[:3])[0]
+    staging, model = _fit_learner(estimator, X, y)
+    scores, some = _stage_scores(staging, model, X)[0], _stage_scores(staging, model, X[:3])[0]
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
 
@@ -179,10 +181,10 @@ def check_tables_and_pipelines(estimator: Estimator, k: int, X: AnyArray, y: Any
         names = [f"c{i}" for i in range(X.shape[1])]
         shapes.append((estimator, pd.DataFrame(X, columns=names, index=range(len(X), 0, -1))))
     for learner, features in shapes:
-        staging, model = _fitted(learner, features, y)
+        staging, model = _fit_learner(learner, features, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # names of columns that got lost
-            scores, own = _staged(staging, model, features)
+            scores, own = _stage_scores(staging, model, features)
         assert len(scores) == staging.n_stages(model)
-        if _own(model, features) is not None:
-            assert_same(own[-1], _own(model, features))
+        if _predict_own(model, features) is not None:
+            assert_same(own[-1], _predict_own(model, features))

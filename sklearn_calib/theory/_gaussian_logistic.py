@@ -32,10 +32,10 @@ class GaussianLoss(NamedTuple):
     error_rate: float
 
 
-_FAR = 1e50  # of squares and quotients that float64 holds
+MAX_MAGNITUDE = 1e50  # of squares and quotients that float64 holds
 
 
-def normal_rule() -> tuple[FloatArray, FloatArray]:
+def make_normal_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights for expectations under the standard normal distribution."""
     x, w = np.polynomial.legendre.leggauss(_ORDER)
     edges = np.linspace(-_REACH, _REACH, _PANELS + 1)
@@ -191,12 +191,14 @@ class GaussianLogisticModel:
         True
         """
         numbers = is_number(inner) and is_number(norm)
-        if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
-            bounds = f"within {_FAR:g} a finite inner and a norm above 0"
+        if not (
+            numbers and abs(inner) <= MAX_MAGNITUDE and 1 / MAX_MAGNITUDE <= norm <= MAX_MAGNITUDE
+        ):
+            bounds = f"within {MAX_MAGNITUDE:g} a finite inner and a norm above 0"
             raise invalid_input(
                 expected=bounds, got=f"{inner!r}, {norm!r}", hint="Check the weights"
             )
-        step, weight = normal_rule()
+        step, weight = make_normal_rule()
         z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
         weight = np.concatenate([weight, weight]) / 2
         slope = inner / norm**2
@@ -283,14 +285,14 @@ class GaussianLogisticModel:
     def _weights_at(self, strength, start):
         """Solve for the inner product and norm of the weights (corrected equations)."""
         s, share, c2, r = self._nodes, self._weights, self.scale_**2, self.ratio
-        steps, density = normal_rule()
+        steps, density = make_normal_rule()
 
         def equations(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             kappa = r * (share @ (s / (strength + tau * s)))
             mean = eta * c2 * (share @ (1 / (strength + tau * s)))
             variance = share @ ((gamma * r * s**2 + eta**2 * c2 * s) / (strength + tau * s) ** 2)
-            prox = _prox(mean + np.sqrt(variance) * steps, kappa)
+            prox = _solve_prox(mean + np.sqrt(variance) * steps, kappa)
             f = special.expit(-prox)
             slope = f * (1 - f)
             new = density @ f, density @ f**2, density @ (slope / (1 + kappa * slope))
@@ -306,7 +308,7 @@ class GaussianLogisticModel:
         return float(inner), float(norm), solution
 
 
-def _prox(t, kappa):
+def _solve_prox(t, kappa):
     """Solve p - kappa / (1 + e^p) = t for p, which lies between t and t + kappa.
 
     The left side is convex below 0 and concave above; from these starts Newton is monotone.

@@ -13,7 +13,7 @@ from sklearn_calib.decomposition import (
     e90_calibration_index,
     emax_calibration_index,
     integrated_calibration_index,
-    smoothed_frequencies,
+    smooth_frequencies,
 )
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import validate_predictions
@@ -45,7 +45,7 @@ def cells_of(score, y, mass=None):
 
 
 def test_golden_curve():
-    curve = smoothed_frequencies(validate_predictions(Y, P).problems()[0])
+    curve = smooth_frequencies(validate_predictions(Y, P).problems()[0])
     expected = [0.118136764048, 0.573777565857, 0.928660036052]
     assert curve[[0, 99, 199]] == pytest.approx(expected, abs=1e-11)
 
@@ -78,7 +78,7 @@ def test_the_curve_of_r():
     p = (i * 0.6180339887498949 % 1).round(2)
     y = (i * 0.7548776662466927 % 1 < p**1.3).astype(int)
     problem = validate_predictions(y, p).problems()[0]
-    curve = smoothed_frequencies(problem)[problem.cell_of_row]
+    curve = smooth_frequencies(problem)[problem.cell_of_row]
     expected = [0.0990715134015674, 0.2553436934943207, 0.0820313420332473, 0.6789960411329119]
     assert curve[[10, 75, 120, 150]] == pytest.approx(expected, abs=1e-13)
     assert curve[0] == 0  # -0.0433561590480379 there
@@ -216,7 +216,7 @@ def test_scores_near_zero(seed, least):
     with np.errstate(all="raise", under="ignore"):
         found = calibration_indices(y, p)
     low = p < 0.01
-    curve = smoothed_frequencies(validate_predictions(y, p).problems()[0])
+    curve = smooth_frequencies(validate_predictions(y, p).problems()[0])
     assert 0 <= found.e50 <= found.ici <= found.e90 <= found.emax <= 1
     assert curve[: low.sum()] == pytest.approx(0, abs=0.01)
 

@@ -8,12 +8,12 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import (
     Law,
-    _derivatives,
-    _farthest,
-    _hall,
-    _moments,
-    mean_law,
-    uncertainty_law,
+    _compute_derivatives,
+    _compute_moments,
+    _invert_hall,
+    _solve_largest_root,
+    compute_mean_law,
+    compute_uncertainty_law,
 )
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
@@ -28,14 +28,14 @@ def hall(t, g):
 @pytest.mark.parametrize("g", [-1.5, -0.3, 1e-6, 0.2, 2.0])
 def test_inverse_of_halls_transformation(g):
     for x in (-2.5, -0.4, 0.0, 1.0, 1.96):
-        assert hall(_hall(x, g), g) == pytest.approx(x, abs=1e-6 if abs(g) < 1e-5 else 1e-12)
-        assert _hall(x, 0.0) == x
+        assert hall(_invert_hall(x, g), g) == pytest.approx(x, abs=1e-6 if abs(g) < 1e-5 else 1e-12)
+        assert _invert_hall(x, 0.0) == x
 
 
 def test_moments_of_equal_weights():
     rows = np.random.default_rng(0).exponential(size=50)
     w = np.full(50, 1 / 50)
-    variance, skewness = _moments(rows, w, w**2)
+    variance, skewness = _compute_moments(rows, w, w**2)
     assert variance == pytest.approx(rows.var(ddof=1) / 50, rel=1e-12)
     assert skewness == pytest.approx(stats.skew(rows) / np.sqrt(50), rel=1e-12)
 
@@ -43,17 +43,17 @@ def test_moments_of_equal_weights():
 def test_moments_of_weights_and_of_few_rows():
     rows, w = np.array([1.0, 2.0, 5.0]), np.array([0.5, 0.3, 0.2])
     part = w * (rows - w @ rows)
-    variance, skewness = _moments(rows, w, w**2)
+    variance, skewness = _compute_moments(rows, w, w**2)
     assert variance == pytest.approx((part**2).sum() / (1 - 0.38))
     assert skewness == pytest.approx((part**3).sum() / (part**2).sum() ** 1.5)
-    assert _moments(np.array([3.0]), np.ones(1), np.ones(1)) == (np.inf, 0.0)
-    assert _moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (0.0, 0.0)
+    assert _compute_moments(np.array([3.0]), np.ones(1), np.ones(1)) == (np.inf, 0.0)
+    assert _compute_moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (0.0, 0.0)
 
 
 def test_law_of_a_mean():
     rows = np.random.default_rng(1).normal(2, 1, 40)
     w = np.full(40, 1 / 40)
-    law = mean_law(rows, w, w**2)
+    law = compute_mean_law(rows, w, w**2)
     assert law.estimate == pytest.approx(rows.mean())
     assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
     assert (law.bias, law.curved, law.lowest, law.highest) == (0.0, 0.0, -np.inf, np.inf)
@@ -88,7 +88,7 @@ def test_interval_at_the_degenerate_point():
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 def test_the_farthest_value(x, slope):
     z2, curved = 2.0, 0.02
-    q = _farthest(x, z2, curved, slope)
+    q = _solve_largest_root(x, z2, curved, slope)
     assert (x - q) ** 2 == pytest.approx(z2 * (curved + slope * abs(q)), abs=1e-12)
     further = q + 1e-6
     assert (x - further) ** 2 > z2 * (curved + slope * abs(further))
@@ -106,7 +106,7 @@ def test_law_of_the_uncertainty(k, loss):
     codes = np.arange(n) % k
     w = even[codes] * k / n
     rows = loss.of_labels(even[None])[0][codes]
-    law = uncertainty_law(rows, even, w, np.full(n, n**-2.0), loss)
+    law = compute_uncertainty_law(rows, even, w, np.full(n, n**-2.0), loss)
     assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
     assert (law.lowest, law.highest) == (loss.range[0], law.origin)
     assert law.bias == pytest.approx(values.mean() - top, rel=0.03)
@@ -119,7 +119,7 @@ def test_law_of_the_uncertainty_in_closed_form(k, loss):
     n, factor = 300, 0.5 if loss == "log" else 0.25 if k == 2 else 1 / k
     top = np.log(k) if loss == "log" else factor * (k - 1)
     rows, w = np.full(n, top), np.full(n, 1 / n)
-    law = uncertainty_law(rows, np.full(k, 1 / k), w, w**2, get_loss(loss))
+    law = compute_uncertainty_law(rows, np.full(k, 1 / k), w, w**2, get_loss(loss))
     found = law.origin, law.bias, law.curved, law.slope
     expected = top, -factor * (k - 1) / n, 2 * factor**2 * (k - 1) / n**2, 4 * factor / n
     assert found == pytest.approx(expected, rel=1e-12)
@@ -133,7 +133,7 @@ def test_slope_of_the_variance_of_the_uncertainty(loss):
     frequencies, codes = np.array([1 - share, share]), np.arange(n) % 2
     w = frequencies[codes] * 2 / n
     rows = loss.of_labels(frequencies[None])[0][codes]
-    law = uncertainty_law(rows, frequencies, w, w / n, loss)
+    law = compute_uncertainty_law(rows, frequencies, w, w / n, loss)
     assert law.variance == pytest.approx(law.slope * (law.origin - law.estimate), rel=0.06)
 
 
@@ -159,7 +159,7 @@ def test_derivatives(k, loss):
     slopes = np.array([slope(codes, loss) for codes in every]).T
     for codes in every:
         case = validate_predictions(codes, canonical_proba(log, kind="logits"), None, range(k))
-        found = _derivatives(case, beta, get_loss(loss))
+        found = _compute_derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),
             slope(codes, "log"),

@@ -13,7 +13,7 @@ from sklearn_calib.decomposition import (
     variational_calibration_error,
     variational_calibration_interval,
 )
-from sklearn_calib.decomposition._variational import _sequential, dual_unit_vectors
+from sklearn_calib.decomposition._variational import _compute_sequential_terms, dual_unit_vectors
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import get_scorer, validate_predictions
 from sklearn_calib.recalibrators import cross_fitted_proba
@@ -194,7 +194,9 @@ def test_terms_of_the_interval_know_earlier_folds_alone():
     pairs = [(np.delete(np.arange(200), rows), rows) for rows in np.arange(200).reshape(4, 50)]
     changed = np.r_[y[:150], 1 - y[150:]]
     one, other = (
-        _sequential(validate_predictions(labels, f), "auto", 1.0, "isotonic", pairs, None)[0]
+        _compute_sequential_terms(
+            validate_predictions(labels, f), "auto", 1.0, "isotonic", pairs, None
+        )[0]
         for labels in (y, changed)
     )
     assert len(one) == 150  # the first fold has no terms

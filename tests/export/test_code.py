@@ -225,7 +225,7 @@ def test_python_needs_two_modules_of_its_library():
 def test_refusals(monkeypatch):
     with refuses(ValueError, expected="a language among c, javascript, python", value="'rust'"):
         to_code(fitted("platt", 2), "rust")
-    monkeypatch.setattr(code_module, "_MOST", 20)
+    monkeypatch.setattr(code_module, "MAX_CODE_OPERATIONS", 20)
     with refuses(
         ValueError, expected=".*a map of at most 20 operations", value=r"\d+", hint="Use to_json"
     ):

@@ -336,6 +336,6 @@ def test_refusals(name, k, kwargs, words):
 
 
 def test_long_expressions_are_refused(monkeypatch):
-    monkeypatch.setattr(sql_text, "_LONGEST", 5000)
+    monkeypatch.setattr(sql_text, "MAX_EXPRESSION_CHARACTERS", 5000)
     with refuses(ValueError, expected=".*at most 5,000 characters", hint=".*into='table'"):
         to_sql(fitted("venn_abers", 2))

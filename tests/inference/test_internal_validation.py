@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib._random import spawned
-from sklearn_calib._show import markdown_of, sections_of
+from sklearn_calib._show import get_sections, render_markdown
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.inference import internal_validation as validate
@@ -480,7 +480,7 @@ def test_as_text_and_tables(rows):
         *("apparent", "optimism", "corrected", "95", "%", "interval")
     ]
     assert "80 rows. Corrected by the mean optimism of 6 bootstrap samples." in str(found)
-    assert "<table" in found._repr_html_() and "| slope |" in markdown_of(sections_of(found))
+    assert "<table" in found._repr_html_() and "| slope |" in render_markdown(get_sections(found))
     pd = pytest.importorskip("pandas")
     assert isinstance(found.to_frame(), pd.DataFrame)
     assert found.to_frame()["corrected"].tolist() == corrected(found)

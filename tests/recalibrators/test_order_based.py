@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._near_isotonic import Path
-from sklearn_calib._validation import rows_per_weight
+from sklearn_calib._validation import get_rows_per_weight
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import reliability_curve
 from sklearn_calib.recalibrators import (
@@ -149,12 +149,12 @@ def test_the_last_digit_does_not_part_equal_scores_near_one_half():
 
 
 def test_a_weight_in_rows():
-    assert rows_per_weight(np.array([1.0, 2.0, 3.0])) == 1
-    assert rows_per_weight(np.full(9, 0.7)) == pytest.approx(1 / 0.7)
+    assert get_rows_per_weight(np.array([1.0, 2.0, 3.0])) == 1
+    assert get_rows_per_weight(np.full(9, 0.7)) == pytest.approx(1 / 0.7)
     weight = np.random.default_rng(0).exponential(size=50)
     kish = weight.sum() ** 2 / (weight**2).sum()
     for factor in (1e-200, 1e-3, 1.0, 1e3, 1e200):
-        rows = rows_per_weight(factor * weight)
+        rows = get_rows_per_weight(factor * weight)
         assert rows * (factor * weight).sum() == pytest.approx(kish)
 
 

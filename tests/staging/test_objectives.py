@@ -22,7 +22,7 @@ from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.staging import own_logits, staging_of
+from sklearn_calib.staging import classifier_logits, find_staging
 
 ROUNDS = 8
 pytestmark = pytest.mark.filterwarnings("ignore:.*1000 validation rows")
@@ -41,7 +41,7 @@ def data(request):
 
 def own_probabilities(model, X):
     """After each stage, by the adapter."""
-    staging = staging_of(model)
+    staging = find_staging(model)
     own = staging.staged_proba(model, X)
     if own is not None:
         return [np.asarray(p) for p in own]
@@ -55,7 +55,7 @@ def assert_own(model, X, atol):
     proba = own_probabilities(model, X)
     assert len(proba) == ROUNDS
     np.testing.assert_allclose(proba[-1], model.predict_proba(X), atol=atol)
-    short = staging_of(model).truncated(model, 3)
+    short = find_staging(model).truncated(model, 3)
     np.testing.assert_allclose(proba[2], short.predict_proba(X), atol=atol)
 
 
@@ -141,7 +141,7 @@ def test_lightgbm(data, options, piped):
     model = learner.set_output(transform="pandas") if piped else learner
     model.fit(X[:200], y[:200])
     assert_own(model, X, 1e-12)
-    logits = own_logits(model, X)
+    logits = classifier_logits(model, X)
     if "objective" not in options:  # what CalibratedModel recalibrates
         np.testing.assert_allclose(
             canonical_proba(logits, kind="logits"), model.predict_proba(X), atol=1e-12
@@ -155,7 +155,7 @@ def test_lightgbm_forest_of_the_best_iteration():
     forest = lightgbm.LGBMClassifier(
         n_estimators=6, boosting_type="rf", subsample=0.5, subsample_freq=1, n_jobs=1, verbose=-1
     ).fit(X, y)
-    staging = staging_of(forest)
+    staging = find_staging(forest)
     forest.booster_.best_iteration = forest._best_iteration = 3
     logits = staging.logits(forest, X)
     expected = forest.predict_proba(X)
@@ -173,7 +173,7 @@ def test_xgboost_with_a_number_that_means_missing():
     X, y = make_classification(200, random_state=0)
     X[::3, :5] = -999.0
     model = xgboost.XGBClassifier(n_estimators=4, missing=-999.0, n_jobs=1).fit(X, y)
-    *_, (kind, last) = staging_of(model).staged_scores(model, X)
+    *_, (kind, last) = find_staging(model).staged_scores(model, X)
     expected = model.predict_proba(X)
     np.testing.assert_allclose(canonical_proba(last, kind=kind), expected, atol=1e-6)
 
@@ -234,7 +234,7 @@ def test_risk_is_that_of_the_learners_own_probabilities(learner, n_classes, pipe
     learner = make_pipeline(StandardScaler(), learner) if piped else learner
     search = RefineThenCalibrateCV(learner, cv=split, loss=loss, recalibrator="temperature")
     results = search.fit(X, y).cv_results_
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     model = staging.prepared(clone(learner))
     staging.fit(model, X[:300], y[:300])
     measure = log_loss if loss == "log" else brier_loss
@@ -285,7 +285,7 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
         search.fit(X, y)
     assert sum("keep their weights" in str(w.message) for w in caught) == 1
     whole = clone(learner).fit(X, y)
-    short = staging_of(learner).truncated(whole, 6)
+    short = find_staging(learner).truncated(whole, 6)
     np.testing.assert_array_equal(search.best_estimator_.predict_proba(X), short.predict_proba(X))
     fewer = clone(learner).set_params(n_estimators=6).fit(X, y)
     assert np.abs(fewer.predict_proba(X) - short.predict_proba(X)).max() > 0.05
@@ -304,7 +304,7 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
 def test_options_of_dropout_are_told_without_dart(options, told):
     """XGBoost 3.4 drops trees with any booster of trees that has these options."""
     learner = imported("xgboost").XGBClassifier(n_estimators=20, **options)
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     caveat = staging.caveat(learner)
     assert caveat is None if told is None else caveat[1] == told
     assert staging.limited(learner, 5).n_estimators == (5 if told is None else 20)
@@ -328,7 +328,7 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     search = RefineThenCalibrateCV(
         learner, cv=split, recalibrator="isotonic", refinement="isotonic", refit=True
     ).fit(X, y)
-    model = staging_of(learner).truncated(learner.fit(X[:300], y[:300]), search.best_stage_)
+    model = find_staging(learner).truncated(learner.fit(X[:300], y[:300]), search.best_stage_)
     scores = canonical_proba(model.decision_function(X[300:]), kind="logits")
     by_hand = refinement_error(y[300:], scores, recalibrator="isotonic", cv=5)
     row = search.cv_results_["stage"] == search.best_stage_

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.meta._classifier_scores import compute_classifier_scores
-from sklearn_calib.staging import Staging, register_staging, staging_of
+from sklearn_calib.staging import Staging, find_staging, register_staging
 
 STAGES = 8
 pytestmark = pytest.mark.filterwarnings(*DEPRECATED)
@@ -88,7 +88,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     if n_classes == 2 and "multi" in str(learner.get_params().get("objective")):
         pytest.skip("an objective for more than two classes")
     learner = make_pipeline(StandardScaler(), learner) if piped else learner
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     assert staging.n_stages(learner) == STAGES or name(learner) == "XGBRFClassifier"
     fitted = staging.prepared(clone(learner))
     staging.fit(fitted, X[:200], y[:200])
@@ -116,7 +116,7 @@ def test_a_refit_reaches_the_stage(data, learner):
     X, y = data
     if len(set(y)) == 2 and "multi" in str(learner.get_params().get("objective")):
         pytest.skip("an objective for more than two classes")
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     if name(learner) == "XGBRFClassifier":
         assert staging.limited(learner, 1).n_estimators == STAGES  # all trees are one round
         return
@@ -143,7 +143,7 @@ def test_tables_with_column_names(data):
     for learner in LEARNERS:
         if "multi" in str(learner.get_params().get("objective")):
             continue
-        staging = staging_of(learner)
+        staging = find_staging(learner)
         fitted = staging.prepared(clone(learner))
         staging.fit(fitted, X, y)
         with warnings.catch_warnings():
@@ -155,30 +155,30 @@ def test_missing_values_in_a_forest():
     X, y = make_classification(200, random_state=0)
     X[::7, 3] = np.nan
     fitted = RandomForestClassifier(5, random_state=0).fit(X, y)
-    *_, (_, last) = staging_of(fitted).staged_scores(fitted, X)
+    *_, (_, last) = find_staging(fitted).staged_scores(fitted, X)
     np.testing.assert_allclose(last, fitted.predict_proba(X))
 
 
 def test_no_stages():
-    assert staging_of(LogisticRegression()) is None
-    assert staging_of(make_pipeline(StandardScaler(), LogisticRegression())) is None
-    assert staging_of(MLPClassifier(solver="lbfgs")) is None
+    assert find_staging(LogisticRegression()) is None
+    assert find_staging(make_pipeline(StandardScaler(), LogisticRegression())) is None
+    assert find_staging(MLPClassifier(solver="lbfgs")) is None
     X, y = make_classification(100, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = MLPClassifier((3,), max_iter=2).fit(X, y)
-    assert staging_of(fitted) is None  # its epochs were not recorded
-    assert staging_of(FrozenEstimator(GradientBoostingClassifier().fit(X, y))).unit
+    assert find_staging(fitted) is None  # its epochs were not recorded
+    assert find_staging(FrozenEstimator(GradientBoostingClassifier().fit(X, y))).unit
     if not why_not("xgboost"):
         from xgboost import XGBClassifier
 
-        assert staging_of(XGBClassifier(booster="gblinear")) is None
+        assert find_staging(XGBClassifier(booster="gblinear")) is None
 
 
 def test_epochs_differ_with_a_whole_number_as_seed(data):
     X, y = data
     learner = MLPClassifier((8,), max_iter=3, random_state=0, early_stopping=True)
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     staging.fit(learner, X, y)
     assert learner.random_state == 0
     assert learner.early_stopping
@@ -190,19 +190,19 @@ def test_epochs_differ_with_a_whole_number_as_seed(data):
 
 
 def test_sgd_default_epochs_are_bounded():
-    assert staging_of(SGDClassifier()).n_stages(SGDClassifier()) == 100
+    assert find_staging(SGDClassifier()).n_stages(SGDClassifier()) == 100
 
 
 def test_registration():
     class Mine(GradientBoostingClassifier):
         pass
 
-    assert staging_of(Mine()).unit == "boosting rounds"  # inherited
+    assert find_staging(Mine()).unit == "boosting rounds"  # inherited
 
     class MyStaging(Staging):
         unit = "turns"
 
     register_staging(Mine, MyStaging())
-    assert staging_of(Mine()).unit == "turns"
+    assert find_staging(Mine()).unit == "turns"
     with refuses(TypeError, expected="an instance of Staging", hint="Derive"):
         register_staging(Mine, MyStaging)

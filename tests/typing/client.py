@@ -124,7 +124,7 @@ from sklearn_calib.recalibrators import (
     get_recalibrator,
 )
 from sklearn_calib.report import calibration_report
-from sklearn_calib.staging import Staging, register_staging, staging_of
+from sklearn_calib.staging import Staging, find_staging, register_staging
 from sklearn_calib.testing import check_contract
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -363,7 +363,7 @@ def linear(model: object, X: Floats, y: Integers) -> list[Floats]:
 
 def stages(learner: object, X: Floats) -> int:
     register_staging("mine.Boosting", Staging())
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     return 0 if staging is None else staging.n_stages(learner)
 
 

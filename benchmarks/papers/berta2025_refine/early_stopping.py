@@ -29,7 +29,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import refinement_curve, refinement_error
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.staging import staging_of
+from sklearn_calib.staging import find_staging
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
@@ -104,7 +104,7 @@ def auc(proba, y):
 
 
 def staged(learner, fitted, X, n_classes):
-    staging = staging_of(learner)
+    staging = find_staging(learner)
     for kind, scores in staging.staged_scores(fitted, X):
         yield canonical_proba(scores, kind=kind, n_classes=n_classes)
 
@@ -173,7 +173,7 @@ def one(name, seed):
         table, valid, fitted, fit_seconds, spent = {}, [], [], 0.0, {}
         for number, learner in enumerate(group):
             start = time.perf_counter()
-            staging_of(learner).fit(learner, X, y)
+            find_staging(learner).fit(learner, X, y)
             fit_seconds += time.perf_counter() - start
             fitted.append(learner)
             valid.append(list(staged(learner, learner, X_valid, n_classes)))
@@ -191,7 +191,7 @@ def one(name, seed):
         for number, learner in enumerate(fitted):
             stages = {stage for which, stage in wanted if which == number}
             for stage in stages:
-                short = staging_of(learner).truncated(learner, stage + 1)
+                short = find_staging(learner).truncated(learner, stage + 1)
                 last = scores_of(short, X_test)
                 result[number, stage] = judged(valid[number][stage], y_valid, last, y_test)
         for criterion, place in chosen.items():

@@ -7,8 +7,12 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.linear import approximate_leave_one_out
-from sklearn_calib.linear._angle import by_covariance, observables, quadratic_form
-from sklearn_calib.linear._fit import fit_leverages, polished, read_linear
+from sklearn_calib.linear._angle import (
+    compute_observables,
+    compute_quadratic_form,
+    estimate_by_covariance,
+)
+from sklearn_calib.linear._fit import fit_leverages, polish_fit, read_linear
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
@@ -27,13 +31,13 @@ def one(n, d):
     model = LogisticRegression(C=2 * d / n, tol=1e-10, max_iter=10_000)
     times = 5 if n * d < 1e7 else 3
     own = runner.seconds(lambda: model.fit(X, y), times)
-    fit = polished(read_linear(model, X, y, None)[0])
+    fit = polish_fit(read_linear(model, X, y, None)[0])
 
     def angle():
         psi, curvature, _, m = fit_leverages(fit)
-        seen = observables(fit.scores, psi, curvature, m, d, True)
+        seen = compute_observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
-        return by_covariance(seen, quadratic_form(X, psi, truth.covariance), norm2)
+        return estimate_by_covariance(seen, compute_quadratic_form(X, psi, truth.covariance), norm2)
 
     leverage = runner.seconds(lambda: fit_leverages(fit), times)
     both = runner.seconds(angle, times)
