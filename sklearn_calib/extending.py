@@ -60,6 +60,7 @@ __all__ = [
     "check_contract",
     "check_same_length",
     "contract_checks",
+    "find_staging",
     "invalid_field",
     "invalid_input",
     "measure",
@@ -67,7 +68,6 @@ __all__ = [
     "read_proba",
     "register_staging",
     "schema_field",
-    "find_staging",
 ]
 
 

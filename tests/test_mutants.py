@@ -594,8 +594,8 @@ MUTANTS = {
     ),
     "a variational interval of another norm": Mutant(
         "decomposition._variational",
-        "_compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
-        "_compute_sequential_terms(predictions, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
+        "predictions, multiclass, norm, recalibrator, cv, direction\n    )\n    if len(t)",
+        "predictions, multiclass, 1.0, recalibrator, cv, direction\n    )\n    if len(t)",
         "decomposition/test_variational.py::test_the_norm_of_the_interval[2]",
     ),
     "a prediction at the end of its interval is outside": Mutant(

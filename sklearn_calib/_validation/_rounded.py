@@ -33,8 +33,8 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     """Warn and return True if rounding explains sums as far from 1 as `worst`.
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
-    for each column; or all entries are numbers of half precision, and `get_half_tolerance` holds; or they
-    are bfloat16 numbers, and no sum is off by more than 1e-2.
+    for each column; or all entries are numbers of half precision, and `get_half_tolerance` holds;
+    or they are bfloat16 numbers, and no sum is off by more than 1e-2.
     """
     found = _explain_rounding(table, worst, eps)
     if found is None:

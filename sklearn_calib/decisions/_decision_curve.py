@@ -171,7 +171,8 @@ def _choose_positions(threshold):
 
 
 def _how_many(threshold):
-    return f"{len(_choose_positions(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
+    count = len(_choose_positions(threshold))
+    return f"{count} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
 def _collect_arrays(curve: Any) -> dict[str, FloatArray]:

@@ -7,7 +7,8 @@ differences are the gains.
 
 The intervals are for the expected gains, on new rows, of the very maps that were fitted: what is
 in the features is more. Where something is to be gained, the error of the mean is that of
-independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_estimate_mean_law` for the rest.
+independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); for the rest see
+`_estimate_mean_law`.
 """
 
 from dataclasses import replace

@@ -163,8 +163,8 @@ class LossDecomposition:
             )
         return (
             f"Neither: the rows show no gain in {loss} from recalibration "
-            f"({self._format_term('calibration', level)}), and none from a better use of {columns}; "
-            f"{unseen}."
+            f"({self._format_term('calibration', level)}), and none from a better use of "
+            f"{columns}; {unseen}."
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:

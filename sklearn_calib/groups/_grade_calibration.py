@@ -174,7 +174,7 @@ class GradeCalibration(Shown):
             str(row.n_rows),
             str(row.events),
             _format_fraction(row.predicted),
-            f"{_format_fraction(row.observed)} ({_format_fraction(row.observed_low)} to {_format_fraction(row.observed_high)})",
+            _format_with_interval(row.observed, row.observed_low, row.observed_high),
             f"{row.jeffreys_p:.3g}",
             f"{row.binomial_p:.3g}",
             light,
@@ -191,12 +191,18 @@ class GradeCalibration(Shown):
             str(n_rows),
             str(events),
             _format_fraction(expected / n_rows),
-            f"{_format_fraction(events / n_rows)} ({_format_fraction(low)} to {_format_fraction(high)})",
+            _format_with_interval(events / n_rows, low, high),
             "-",
             f"{self.portfolio_p_value:.3g}",
             "-",
             "-",
         )
+
+
+def _format_with_interval(value, low, high):
+    """Format a fraction with its interval."""
+    ends = f"{_format_fraction(low)} to {_format_fraction(high)}"
+    return f"{_format_fraction(value)} ({ends})"
 
 
 def _format_fraction(value):

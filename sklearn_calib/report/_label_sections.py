@@ -74,8 +74,8 @@ def _sentences(report):
     if empty:
         named = [quoted(row.group, _NAME) for row in empty]
         said.append(
-            f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, and only "
-            "probabilities that are too high can be seen."
+            f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, "
+            "and only probabilities that are too high can be seen."
         )
     few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _FEW]
     if few:

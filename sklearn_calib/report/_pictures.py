@@ -275,9 +275,9 @@ def _plane(report):
         side = -9 if across > _RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
         drawn.append(
-            f'<g class="tone0 point"><title>{escape_html(losses[-1], None)}</title><circle class="dot" '
-            f'cx="{across:.1f}" cy="{up:.1f}" r="4"/></g><text x="{across + side:.1f}" '
-            f'y="{up + 4:.1f}" class="name {kind}">{number}</text>'
+            f'<g class="tone0 point"><title>{escape_html(losses[-1], None)}</title>'
+            f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="4"/></g>'
+            f'<text x="{across + side:.1f}" y="{up + 4:.1f}" class="name {kind}">{number}</text>'
         )
     axes = _axes(plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]")
     says = f"Log loss by temperature, in miscalibration and discrimination: {'; '.join(losses)}."
