@@ -38,7 +38,7 @@ RETURNED = {
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
     "LabelReport Line ReportRow Run Sentence Verdict",
-    "staging": "Staging own_logits staging_of",
+    "staging": "Staging classifier_logits find_staging",
     "summary": "CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
     "theory": "GaussianLoss LogisticLimit",
 }

@@ -50,8 +50,8 @@ def test_what_is_on_the_way():
 
     way = code_metrics.way(lambda: [plain("a"), plain("b")])
     assert way.files == {"_show/_names.py"}
-    assert [name for _, _, name in way.deepest] == ["plain", "bare"]
-    assert {name: n for (_, _, name), n in way.calls.items()} == {"plain": 2, "bare": 2}
+    assert [name for _, _, name in way.deepest] == ["plain", "redact_secrets"]
+    assert {name: n for (_, _, name), n in way.calls.items()} == {"plain": 2, "redact_secrets": 2}
     assert not way.before and not way.written
 
 

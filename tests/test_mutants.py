@@ -215,8 +215,8 @@ MUTANTS = {
     ),
     "bootstrap of the isotonic curve ignores the draw": Mutant(
         "metrics._reliability",
-        "drawn = multiplicities(len(self.score), rng)",
-        "drawn = np.maximum(multiplicities(len(self.score), rng), 1)",
+        "drawn = multiplicities(len(score), rng)",
+        "drawn = np.maximum(multiplicities(len(score), rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
         slow=True,
     ),

@@ -380,7 +380,9 @@ def variational_calibration_interval(
         cv=cv,
         direction=direction,
     )
-    t, weight = _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction)
+    t, weight = _compute_sequential_terms(
+        predictions, multiclass, norm, recalibrator, cv, direction
+    )
     if len(t) < 2:
         raise invalid_input(
             expected="at least three rows", got=str(len(predictions.codes)), hint="Collect more"

@@ -159,7 +159,7 @@ def _calibrated(document, scores):
     k = len(document.classes)
     if document.input == "logits":
         rows = GraphExpression.of_logits(scores, k)
-        good = (abs(scores) <= _LARGEST[scores.graph.dtype.name]).all()
+        good = (abs(scores) <= MAX_LOGIT_BY_DTYPE[scores.graph.dtype.name]).all()
     else:
         good, rows = GraphExpression.of_probabilities(scores, k)
     return good.where(rows.after(document.root).p, np.nan)
