@@ -96,7 +96,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self.group_names_ = list(columns)
         given_rows = np.arange(len(columns[self.group_names_[0]]))
         rows = rows._replace(
-            weight=rows.weight * rows_per_weight(rows.weight),
+            weight=rows.weight * get_rows_per_weight(rows.weight),
             items=given_rows[rows.items],
             group_columns={name: column[rows.items] for name, column in columns.items()},
         )
