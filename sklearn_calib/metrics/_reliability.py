@@ -332,17 +332,19 @@ def curve_of(
         if rows.share_intervals is not None:
             low, high = rows.share_intervals(row_bin, n_bins, level)
             confidence = low[filled], high[filled]
-    nothing = None, None
-    expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
-    low, high = nothing if confidence is None else confidence
+    expected: Any = (None, None)
+    if len(consistency):
+        expected = np.quantile(consistency, tails, axis=0)
+    if confidence is None:
+        confidence = None, None
     return ReliabilityCurve(
         predicted=predicted,
         observed=observed,
         weight=mass,
         consistency_low=expected[0],
         consistency_high=expected[1],
-        confidence_low=low,
-        confidence_high=high,
+        confidence_low=confidence[0],
+        confidence_high=confidence[1],
         level=level,
         strategy=strategy,
         title=title,
