@@ -424,7 +424,7 @@ def calls_of_summaries():
     for kind, k in (("auto", 2), ("auto", 3), ("classwise", 3), ("top_label", 3)):
         name = f"CalibrationSummary {kind} of {k} classes"
         for measure, one in sorted(all_metrics().items()):
-            if one.spec.cells:
+            if one.spec.poolable:
                 for bits in ("exact", "coarse"):
                     yield (
                         name,

@@ -383,7 +383,7 @@ def ignores_a_wrong_option(predictions, *, power=1):
     return brier_loss.evaluate(predictions)
 
 
-@planted_measure("check_cells", binary_measure, range=(0, 1), cells=True)
+@planted_measure("check_cells", binary_measure, range=(0, 1), poolable=True)
 def reads_the_rows(problem):
     return float(np.mean(np.abs(problem.hit - problem.score)))
 

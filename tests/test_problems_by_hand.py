@@ -168,7 +168,7 @@ def test_a_summary_puts_problems_together_as_well(kind):
     parts = problems(kind, y, proba, weight)
     shares = np.array([share for share, *_ in parts])
     for name, measure in all_metrics().items():
-        if measure.spec.cells and kind in measure.spec.multiclass:
+        if measure.spec.poolable and kind in measure.spec.multiclass:
             single = [
                 measure(hit.astype(int), p, sample_weight=weight[rows], labels=[0, 1])
                 for _, rows, hit, p in parts

@@ -81,7 +81,7 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
 
 
 def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
-    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
+    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, poolable=True)
     def skill(predictions):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)

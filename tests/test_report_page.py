@@ -296,7 +296,7 @@ def test_a_calibrated_model_is_not_marked_and_another_is(tmp_path):
 
 
 def test_the_mark_knows_which_way_is_better(monkeypatch):
-    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
+    @measure(greater_is_better=True, range=(0, 1), perfect=1.0, poolable=True)
     def skill(predictions):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)

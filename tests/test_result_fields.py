@@ -829,7 +829,7 @@ def studies():
 @known("MetricSpec", "BetaFamilyLoss", "ProperLoss", "LogLoss")
 def measures_and_losses():
     @metrics.measure(
-        greater_is_better=True, range=(0.25, 3.0), perfect=2.0, in_report=False, cells=True
+        greater_is_better=True, range=(0.25, 3.0), perfect=2.0, in_report=False, poolable=True
     )
     def share_of_certain(predictions):
         """Share of rows."""
@@ -843,7 +843,7 @@ def measures_and_losses():
             "range": (0.25, 3.0),
             "perfect": 2.0,
             "in_report": False,
-            "cells": True,
+            "poolable": True,
             "proper": False,
             "scorer_name": "share_of_certain",
         },

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@measure(range=(-np.inf, np.inf), in_report=False, cells=True)
+@measure(range=(-np.inf, np.inf), in_report=False, poolable=True)
 def expected_cost_score(
     predictions: Predictions, *, costs: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
 ) -> float:
@@ -74,7 +74,7 @@ def expected_cost_score(
     )
 
 
-@measure(range=(0.0, 1.0), in_report=False, cells=True)
+@measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedOptions]") -> float:
     """Compute the area under the risk-coverage curve (AURC), a mean of error rates.
 
@@ -109,7 +109,7 @@ def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedO
     return area(mass, errors, are_counts(predictions.weight))
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def calibration_decision_loss(problem: BinaryProblem, **shared: "Unpack[BinaryOptions]") -> float:
     """Compute the calibration decision loss (CDL): the largest loss by miscalibration.
 

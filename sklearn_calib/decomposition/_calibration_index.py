@@ -59,7 +59,7 @@ def smooth_frequencies(
     """
     cells = problem.cells
     if equals(smoother, "loess"):
-        return problem.of_scores(Loess)(cells.mass, cells.hits)
+        return problem.derive_from_scores(Loess)(cells.mass, cells.hits)
     if equals(smoother, "cox"):
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in all_recalibrators():
@@ -142,7 +142,7 @@ def calibration_indices(
     return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def integrated_calibration_index(
     problem: "BinaryProblem",
     *,
@@ -224,7 +224,7 @@ def integrated_calibration_index(
     return getattr(compute_problem_indices(problem, smoother), _SUMMARIES[summary])
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def e50_calibration_index(
     problem: "BinaryProblem",
     *,
@@ -259,7 +259,7 @@ def e50_calibration_index(
     return compute_problem_indices(problem, smoother).e50
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def e90_calibration_index(
     problem: "BinaryProblem",
     *,
@@ -294,7 +294,7 @@ def e90_calibration_index(
     return compute_problem_indices(problem, smoother).e90
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def emax_calibration_index(
     problem: "BinaryProblem",
     *,

@@ -150,7 +150,7 @@ def feature_columns(features: object, predictions: "Predictions") -> dict[Any, A
         raise invalid_input(
             expected=f"features with names other than {SCORE!r}", got="that name", hint="Rename it"
         )
-    return {name: predictions.of_given(column) for name, column in columns.items()}
+    return {name: predictions.expand_input_column(column) for name, column in columns.items()}
 
 
 def make_row_folds(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:

@@ -44,7 +44,7 @@ def fit_temperature_in_sample(
 ) -> TemperatureFit:
     """Fit the temperature to all rows, with smoothed labels if `smooth`."""
     return fit_temperature(
-        predictions.of_proba(_logits_to_fit),
+        predictions.derive_from_proba(_logits_to_fit),
         predictions.codes,
         predictions.weight,
         1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0,
@@ -59,13 +59,15 @@ def _logits_to_fit(proba):
 
 def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss after temperature scaling."""
-    scaled = fit_temperature_in_sample(predictions).beta * predictions.of_proba(_logits_to_fit)
+    scaled = fit_temperature_in_sample(predictions).beta * predictions.derive_from_proba(
+        _logits_to_fit
+    )
     return predictions.mean(loss.of_logits(scaled, predictions.codes))
 
 
 def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss of isotonic calibration in sample, for two classes."""
-    n, place = predictions.of_proba(_rank_scores)
+    n, place = predictions.derive_from_proba(_rank_scores)
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
     kept = mass > 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions
 
 
-@measure(in_report=False, cells=True)
+@measure(in_report=False, poolable=True)
 def temperature_refinement_log_loss(
     predictions: "Predictions",
     *,
@@ -47,7 +47,7 @@ def temperature_refinement_log_loss(
     return _compute_refinement(predictions, LogLoss(), cv=cv, smooth=label_smoothing)
 
 
-@measure(range=(0.0, 2.0), in_report=False, cells=True)
+@measure(range=(0.0, 2.0), in_report=False, poolable=True)
 def temperature_refinement_brier(
     predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
 ) -> float:
@@ -77,7 +77,7 @@ def temperature_refinement_brier(
     return _compute_refinement(predictions, BrierLoss(), cv=cv)
 
 
-@measure(in_report=False, cells=True)
+@measure(in_report=False, poolable=True)
 def isotonic_refinement_log_loss(
     predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
 ) -> float:
@@ -108,7 +108,7 @@ def isotonic_refinement_log_loss(
     return _compute_refinement(predictions, LogLoss(), "isotonic", cv)
 
 
-@measure(range=(0.0, 2.0), in_report=False, cells=True)
+@measure(range=(0.0, 2.0), in_report=False, poolable=True)
 def isotonic_refinement_brier(
     predictions: "Predictions", *, cv: CV = None, **shared: "Unpack[SharedOptions]"
 ) -> float:

@@ -9,7 +9,7 @@ from .._argument_checks import check_count, check_level, equals, is_number, unkn
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
-from ..metrics import BINARY, JointOptions, binary_measure, validate_predictions
+from ..metrics import MULTICLASS_REDUCTIONS, JointOptions, binary_measure, validate_predictions
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
 from ._in_sample import map_new_rows
 from ._intervals import compute_mean_law
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..metrics import BinaryProblem, Predictions
 
-_MULTICLASS = (*BINARY, "canonical")
+_MULTICLASS = (*MULTICLASS_REDUCTIONS, "canonical")
 _DIRECTIONS = ("over", "under")
 PROBA_TOLERANCE = 1e-12  # recalibrated probabilities that differ by less from the given are these
 _Pairs = list[tuple[IntArray, IntArray]]
@@ -88,7 +88,7 @@ def _make_vector_question(predictions: "Predictions") -> _Question:
         np.asarray(predictions.proba),
         predictions.codes,
         weight,
-        predictions.of_proba(_vector_key),
+        predictions.derive_from_proba(_vector_key),
         slice(None),
         slice(None),
         "default",

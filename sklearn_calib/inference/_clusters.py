@@ -69,11 +69,11 @@ def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictio
     check_indexes(groups, first=predictions.index)
     n = predictions.n_given
     named = np.arange(n) if groups is None else encode_groups(groups, n)
-    codes = np.unique(predictions.of_given(named), return_inverse=True)[1].ravel()
+    codes = np.unique(predictions.expand_input_column(named), return_inverse=True)[1].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"
         raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
-    return predictions.in_clusters(codes)
+    return predictions.with_clusters(codes)
 
 
 def warn_of_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
@@ -110,7 +110,7 @@ def reads_residuals(name: str) -> bool:
     another sign may ask for others.
     """
     measure = all_metrics().get(name)
-    if measure is None or not measure.spec.cells or name == "lower_distance_to_calibration":
+    if measure is None or not measure.spec.poolable or name == "lower_distance_to_calibration":
         return False
     return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
 

@@ -366,7 +366,7 @@ def _of_cells(summary, function, options):
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
         options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
-    if len(samples) > 1 or not function.spec.cells or (several and not function.has_pos_label):
+    if len(samples) > 1 or not function.spec.poolable or (several and not function.has_pos_label):
         rule, got = "a measure of one two-class problem, with a summary", repr(name)
         raise invalid_input(
             expected=rule, got=got, hint="Pass the labels and probabilities of the rows"

@@ -226,7 +226,7 @@ def calibration_test(
 def _reads_cells(predictions, name, statistic, options):
     """Return whether the statistic depends only on the weight of each label at each score."""
     measure = statistic if callable(statistic) else all_metrics()[name]
-    if not isinstance(measure, Measure) or options or not measure.spec.cells:
+    if not isinstance(measure, Measure) or options or not measure.spec.poolable:
         return False
     return len(predictions.classes) == 2 or measure.has_pos_label
 

@@ -37,7 +37,7 @@ from ._measure import MetricSpec as MetricSpec
 from ._measure import SharedOptions as SharedOptions
 from ._measure import binary_measure as binary_measure
 from ._measure import measure as measure
-from ._predictions import BINARY as BINARY
+from ._predictions import MULTICLASS_REDUCTIONS as MULTICLASS_REDUCTIONS
 from ._predictions import BinaryProblem as BinaryProblem
 from ._predictions import Cells as Cells
 from ._predictions import PooledPredictions as PooledPredictions

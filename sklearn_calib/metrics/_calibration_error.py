@@ -16,7 +16,7 @@ from .._kernels._binning import (
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
-from ._predictions import BINARY, MANY_ROWS
+from ._predictions import MANY_ROWS, MULTICLASS_REDUCTIONS
 from ._reliability import checked_bins
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _OPTIONS = {
 }
 
 
-@measure(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, in_report=False, poolable=True)
 def calibration_error(
     predictions: "Predictions",
     *,
@@ -198,7 +198,7 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-@measure(range=(0.0, 1.0), multiclass=BINARY, cells=True)
+@measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, poolable=True)
 def expected_calibration_error(
     predictions: "Predictions",
     *,
@@ -244,7 +244,7 @@ def expected_calibration_error(
     return _error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
-@measure(range=(0.0, 1.0), multiclass=BINARY, cells=True)
+@measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, poolable=True)
 def maximum_calibration_error(
     predictions: "Predictions",
     *,

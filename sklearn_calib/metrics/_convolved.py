@@ -24,7 +24,7 @@ MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02  # bandwidths
 _EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def convolved_calibration_error(
     problem: "BinaryProblem", *, bandwidth: float | None = None, **shared: "Unpack[BinaryOptions]"
 ) -> float:

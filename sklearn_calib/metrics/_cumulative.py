@@ -124,7 +124,7 @@ def cumulative_differences(
     return found[0] if len(found) == 1 else found
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def cumulative_calibration_error(
     problem: "BinaryProblem",
     *,

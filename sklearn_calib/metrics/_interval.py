@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _KEPT_CELLS = 1 << 14  # up to here resamples share the orders of all widths: a few megabytes
 
 
-@binary_measure(range=(0.0, 1.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def random_interval_calibration_error(
     problem: "BinaryProblem", *, width: float = 0.1, **shared: "Unpack[BinaryOptions]"
 ) -> float:
@@ -56,7 +56,7 @@ def random_interval_calibration_error(
     return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
 
 
-@binary_measure(range=(0.0, 2.0), in_report=False, cells=True)
+@binary_measure(range=(0.0, 2.0), in_report=False, poolable=True)
 def interval_calibration_error(
     problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]"
 ) -> float:
@@ -107,7 +107,7 @@ def _over_shifts(problem, width):
 
     score, residual = problem.cells.score, problem.cells.residual
     kept = len(score) <= _KEPT_CELLS
-    found = problem.of_scores(_by_offset, width) if kept else _by_offset(score, width)
+    found = problem.derive_from_scores(_by_offset, width) if kept else _by_offset(score, width)
     order, offset, interval = found
     return shifted_intervals(offset, interval, residual[order], int(interval.max()) + 1, width)
 

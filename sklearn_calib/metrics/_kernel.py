@@ -33,7 +33,7 @@ def _canonical(
         estimator = "unbiased" if predictions.items is None else "biased"
     proba, place = np.asarray(predictions.proba), None
     if estimator == "biased":  # rows of one vector add up, as those of every label do
-        proba, place = predictions.of_proba(_distinct)
+        proba, place = predictions.derive_from_proba(_distinct)
     else:
         predictions.check_single_labels("pairs of different rows", "Take estimator='biased'")
     n = len(proba)
@@ -47,12 +47,12 @@ def _canonical(
             expected=f"at most {_MOST_ROWS} rows for all of their pairs", got=f"{n}", hint=cure
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
-        bandwidth = predictions.of_proba(
+        bandwidth = predictions.derive_from_proba(
             _median, None if predictions.items is None else predictions.items.tobytes()
         )
     _check_bandwidth(bandwidth, " or 'median'")
     gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
-    gram = predictions.of_proba(gram_of, float(bandwidth))
+    gram = predictions.derive_from_proba(gram_of, float(bandwidth))
     weight = predictions.weight / predictions.weight.max()  # products of large ones would overflow
     if place is not None:
         sums = np.zeros_like(proba)
@@ -91,7 +91,7 @@ def _neighbours(proba, bandwidth):
     return kernel_of_neighbours(np.asarray(proba), bandwidth)
 
 
-@binary_measure(range=(-2.0, 2.0), in_report=False, cells=True, joint=_canonical)
+@binary_measure(range=(-2.0, 2.0), in_report=False, poolable=True, joint=_canonical)
 def kernel_calibration_error(
     problem: "BinaryProblem",
     *,

@@ -34,7 +34,7 @@ class DistanceInterval(NamedTuple):
     bound: float
 
 
-@binary_measure(range=(0.0, 1.0), cells=True)
+@binary_measure(range=(0.0, 1.0), poolable=True)
 def lower_distance_to_calibration(
     problem: "BinaryProblem",
     *,

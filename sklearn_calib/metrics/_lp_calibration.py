@@ -66,7 +66,7 @@ def _read_unconverted(y_proba, input_name="y_proba"):
     range=(-1.5, 2.0),
     multiclass=("canonical",),
     in_report=False,
-    cells=True,
+    poolable=True,
     validate=_read_unconverted,
 )
 def lp_calibration_error(
@@ -213,7 +213,7 @@ def _error_of_labels(predictions, p, n_levels, estimator):
     if estimator == "unbiased":
         predictions.check_single_labels("pairs of different rows", "Take estimator='plugin'")
     table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
-    order, starts = predictions.of_proba(group_rows, int(n_levels))
+    order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
     def error(codes):
         total, own = gap_powers(table, codes, weight, order, starts, p)

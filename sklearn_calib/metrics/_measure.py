@@ -23,7 +23,7 @@ from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
 from .._validation import get_category_order, hint_at_survival, is_label_table, valid_proba
 from ..exceptions import invalid_combination, invalid_input
-from ._predictions import BINARY, validate_multilabel, validate_predictions
+from ._predictions import MULTICLASS_REDUCTIONS, validate_multilabel, validate_predictions
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Predictions, ProperLoss
@@ -72,7 +72,7 @@ class MetricSpec:
         The ways it offers to treat more than two classes; empty if it needs none.
     in_report : bool, default=True
         Whether a report shows it by default; False for a function whose named forms are shown.
-    cells : bool, default=False
+    poolable : bool, default=False
         With its default options it depends on the rows of a two-class problem only through the
         weight of each label at each score. Rows of equal score may then be pooled, and reports
         resample cells instead of rows.
@@ -87,7 +87,7 @@ class MetricSpec:
     proper: bool = False
     multiclass: tuple[str, ...] = ()
     in_report: bool = True
-    cells: bool = False
+    poolable: bool = False
     loss: Any = None
 
     @property
@@ -154,7 +154,7 @@ class Measure(Generic[P]):
         self._function = function
         self._validate = validate
         self.option_names = tuple(option.name for option in own)
-        self.has_pos_label = any(option in BINARY for option in spec.multiclass)
+        self.has_pos_label = any(option in MULTICLASS_REDUCTIONS for option in spec.multiclass)
         update_wrapper(self, function)
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _ARRAYS]
         for name in SharedOptions.__annotations__:
@@ -382,7 +382,7 @@ def binary_measure(
     >>> bias.spec.scorer_name
     'neg_bias'
     """
-    notions = BINARY if joint is None else (*BINARY, "canonical")
+    notions = MULTICLASS_REDUCTIONS if joint is None else (*MULTICLASS_REDUCTIONS, "canonical")
 
     def decorate(function):
         @wraps(function)

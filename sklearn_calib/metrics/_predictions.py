@@ -37,8 +37,12 @@ _CONFIDENCE = (
     "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
 )
 
-BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
-MULTICLASS = ("auto", *BINARY)
+MULTICLASS_REDUCTIONS = (
+    "confidence",
+    "top_label",
+    "classwise",
+)  # the ways to make two-class problems of many
+MULTICLASS = ("auto", *MULTICLASS_REDUCTIONS)
 MANY_ROWS = 20_000  # from here on compiled code is worth its import
 
 
@@ -63,7 +67,7 @@ class Cells(NamedTuple):
         return (self.hits - self.mass * self.score) / self.mass.sum()
 
 
-class _Layout:
+class _ScoreOrder:
     """Scores of a two-class problem and their order, which resamples share."""
 
     def __init__(self, score, target=None, title="", rows=slice(None)):
@@ -133,16 +137,16 @@ class BinaryProblem:
     weight: FloatArray
     share: float = 1.0
     title: str = ""
-    _layout: Any = field(default=None, repr=False)
+    _score_order: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self._layout is None:
-            object.__setattr__(self, "_layout", _Layout(self.score))
+        if self._score_order is None:
+            object.__setattr__(self, "_score_order", _ScoreOrder(self.score))
 
     @property
     def rows(self) -> AnyArray | slice:
         """Return the rows in this problem: all, or those of a predicted class."""
-        return self._layout.rows
+        return self._score_order.rows
 
     @cached_property
     def cells(self) -> Cells:
@@ -152,7 +156,7 @@ class BinaryProblem:
             pooled = pooled_rows(np.ascontiguousarray(self.score, dtype=np.float64), self.hit)
             if pooled is not None:
                 return Cells(*pooled)
-        order, starts, score = self._layout.sorted
+        order, starts, score = self._score_order.sorted
         weight, hits = np.ones(len(self.hit)), self.hit[order]
         if (self.weight != 1).any():  # gathering them takes as long as the sort
             weight = self.weight[order]
@@ -160,11 +164,11 @@ class BinaryProblem:
         return Cells(score, _sums_of_runs(starts, weight), _sums_of_runs(starts, hits))
 
     def _no_order_needed(self):
-        if len(self.score) < MANY_ROWS or self._layout.is_shared:
+        if len(self.score) < MANY_ROWS or self._score_order.is_shared:
             return False
-        return "sorted" not in vars(self._layout) and bool((self.weight == 1).all())
+        return "sorted" not in vars(self._score_order) and bool((self.weight == 1).all())
 
-    def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
+    def derive_from_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """Compute a function of the distinct scores, once for all resamples of predictions.
 
         Parameters
@@ -178,12 +182,12 @@ class BinaryProblem:
         -------
         result : object
         """
-        return _once(self._layout.derived, function, self.cells.score, options)
+        return _memoize(self._score_order.derived, function, self.cells.score, options)
 
     @cached_property
     def cell_of_row(self) -> IntArray:
         """Return the position among the cells of each row."""
-        order, starts, _ = self._layout.sorted
+        order, starts, _ = self._score_order.sorted
         first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
         out = np.empty_like(first)
@@ -191,7 +195,7 @@ class BinaryProblem:
         return out
 
 
-def _once(found, function, given, options):
+def _memoize(found, function, given, options):
     """Compute the result of a function, and keep it in `found`."""
     key = function, options
     if key not in found:
@@ -255,7 +259,7 @@ class Predictions:
     n_given: int = -1  # as many as there are
     index: Any = None
     is_resample: bool = False
-    _layouts: dict[str, list[_Layout]] = field(default_factory=dict)
+    _score_orders: dict[str, list[_ScoreOrder]] = field(default_factory=dict)
     _derived: dict[Any, Any] = field(default_factory=dict)
     _problems: dict[str, list[BinaryProblem]] = field(default_factory=dict)
 
@@ -291,7 +295,7 @@ class Predictions:
         """Return the number of clusters, or None if rows are independent."""
         return None if self.clusters is None else int(self.clusters.max()) + 1
 
-    def of_given(self, column: AnyArray) -> AnyArray:
+    def expand_input_column(self, column: AnyArray) -> AnyArray:
         """Select the entries for the rows from a column with one entry for each given row."""
         if self.items is not None:
             return column[self.items]
@@ -311,7 +315,7 @@ class Predictions:
         """Return the same labels and weights with other (canonical) predictions."""
         return self._other(proba, self.codes, self._weight)
 
-    def in_clusters(self, clusters: IntArray | None) -> "Predictions":
+    def with_clusters(self, clusters: IntArray | None) -> "Predictions":
         """Return the same rows with a cluster number for each."""
         together = copy(self)
         together.clusters = clusters
@@ -335,7 +339,7 @@ class Predictions:
 
     def _other(self, proba, codes, weight, **more):
         """Return other predictions, from which nothing has been derived yet."""
-        more |= {"_layouts": {}, "_derived": {}, "_problems": {}, "is_resample": False}
+        more |= {"_score_orders": {}, "_derived": {}, "_problems": {}, "is_resample": False}
         return replace(self, _given=proba, codes=codes, _weight=weight, **more)
 
     def _changed(self, codes, weight):
@@ -346,7 +350,7 @@ class Predictions:
         changed.is_resample = True
         return changed
 
-    def of_proba(self, function: Callable[..., Any], *options: Any) -> Any:
+    def derive_from_proba(self, function: Callable[..., Any], *options: Any) -> Any:
         """Compute a function of the predictions, once for all resamples.
 
         Parameters
@@ -366,12 +370,12 @@ class Predictions:
         >>> from sklearn_calib.metrics import validate_predictions
         >>> predictions = validate_predictions([0, 1], [0.2, 0.9])
         >>> one, other = (predictions.with_labels(predictions.codes[::step]) for step in (1, -1))
-        >>> one.of_proba(log_proba) is other.of_proba(log_proba)
+        >>> one.derive_from_proba(log_proba) is other.derive_from_proba(log_proba)
         True
         """
         if not self.is_resample:
             return function(self.proba, *options)
-        return _once(self._derived, function, self.proba, options)
+        return _memoize(self._derived, function, self.proba, options)
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return the two-class problems of a `multiclass` option.
@@ -391,23 +395,23 @@ class Predictions:
         check_known("multiclass", multiclass, MULTICLASS, "See the user guide, Measures")
         if multiclass in self._problems:
             return list(self._problems[multiclass])
-        if multiclass not in self._layouts:
+        if multiclass not in self._score_orders:
             one_column = multiclass == "auto" and self.positive == 1
             plain = np.asarray(self._given if one_column else self.proba)
             two_classes = make_two_class_problems(multiclass, plain, self.positive)
-            self._layouts[multiclass] = [
-                _Layout(score, target, name_problem(multiclass, self.classes, number), rows)
+            self._score_orders[multiclass] = [
+                _ScoreOrder(score, target, name_problem(multiclass, self.classes, number), rows)
                 for number, rows, score, target in two_classes
             ]
-        layouts, total = self._layouts[multiclass], self.weight.sum()
+        score_orders, total = self._score_orders[multiclass], self.weight.sum()
         problems = []
-        for layout in layouts:
-            hit = (self.codes[layout.rows] == layout.target).astype(float)
-            weight = self.weight[layout.rows]
-            share = weight.sum() / total if multiclass == "top_label" else 1 / len(layouts)
-            layout.is_shared |= self.is_resample
+        for score_order in score_orders:
+            hit = (self.codes[score_order.rows] == score_order.target).astype(float)
+            weight = self.weight[score_order.rows]
+            share = weight.sum() / total if multiclass == "top_label" else 1 / len(score_orders)
+            score_order.is_shared |= self.is_resample
             if share > 0:
-                problem = layout.score, hit, weight, share, layout.title, layout
+                problem = score_order.score, hit, weight, share, score_order.title, score_order
                 problems.append(BinaryProblem(*problem))
         self._problems[multiclass] = problems  # when it is whole: threads share predictions
         return list(problems)

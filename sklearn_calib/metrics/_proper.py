@@ -129,7 +129,7 @@ class SphericalLoss(ProperLoss):
 LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
 
 
-@measure(loss=LOG, cells=True)
+@measure(loss=LOG, poolable=True)
 def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean negative log-probability of the true class.
 
@@ -164,7 +164,7 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
     return LOG.mean(predictions)
 
 
-@measure(loss=BRIER, cells=True)
+@measure(loss=BRIER, poolable=True)
 def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean squared distance between probabilities and outcomes.
 
@@ -194,7 +194,7 @@ def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") ->
     return BRIER.mean(predictions)
 
 
-@measure(loss=SPHERICAL, in_report=False, cells=True)
+@measure(loss=SPHERICAL, in_report=False, poolable=True)
 def spherical_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute minus the mean cosine of the angle between probabilities and outcomes.
 
@@ -223,7 +223,7 @@ def spherical_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]"
     return SPHERICAL.mean(predictions)
 
 
-@measure(range=(0.0, 1.0), proper=True, in_report=False, cells=True)
+@measure(range=(0.0, 1.0), proper=True, in_report=False, poolable=True)
 def ranked_probability_score(
     predictions: "Predictions", *, order: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
 ) -> float:

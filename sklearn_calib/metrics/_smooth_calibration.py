@@ -82,7 +82,7 @@ class CalibrationWitness:
         return ax
 
 
-@binary_measure(range=(0.0, 1.0), cells=True)
+@binary_measure(range=(0.0, 1.0), poolable=True)
 def smooth_calibration_error(problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]") -> float:
     """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 

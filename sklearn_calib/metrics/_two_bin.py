@@ -32,7 +32,7 @@ def expected_two_bins(problem: "BinaryProblem") -> float:
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
 
 
-@binary_measure(range=(-0.25, 1.0), in_report=False, cells=True)
+@binary_measure(range=(-0.25, 1.0), in_report=False, poolable=True)
 def averaged_two_bin_error(
     problem: "BinaryProblem", *, debias: bool = False, **shared: "Unpack[BinaryOptions]"
 ) -> float:

@@ -285,7 +285,7 @@ def _models_of_rows(named, read, groups, check_columns):
             check_order(all_predictions[key], plain(key))
     clusters = in_clusters(next(iter(all_predictions.values())), groups).clusters
     for key, predictions in all_predictions.items() if clusters is not None else ():
-        all_predictions[key] = predictions.in_clusters(clusters)
+        all_predictions[key] = predictions.with_clusters(clusters)
         warn_of_few_events(all_predictions[key], predictions.problems()[0])
     return {key: PredictionsModel(predictions) for key, predictions in all_predictions.items()}
 

@@ -160,7 +160,7 @@ def _adds_up(function, model):
 def _parts(model, functions, n_resamples):
     """The measures that read the weights of scores on cells, and the others on rows."""
     functions = [f for f in functions if not _adds_up(f, model)]
-    on_cells = [f for f in functions if f.spec.cells and (model.two_classes or f.has_pos_label)]
+    on_cells = [f for f in functions if f.spec.poolable and (model.two_classes or f.has_pos_label)]
     on_rows = [f for f in functions if f not in on_cells]
     parts = []
     if on_cells:

@@ -749,7 +749,7 @@ class CalibrationSummary(Storable):
     @staticmethod
     def _check_reads_cells(measure):
         """Refuse a measure that reads more than the weight of each label at each score."""
-        if not measure.spec.cells:
+        if not measure.spec.poolable:
             rule, cure = "a measure that cells are enough for", "Measure the rows themselves"
             raise invalid_input(
                 expected=rule, got=f"{measure.spec.name!r}, which needs single rows", hint=cure

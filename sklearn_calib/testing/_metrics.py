@@ -106,7 +106,7 @@ def check_argument_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArr
 
 def check_cells(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     """Check that a measure with `cells` has equal values for rows pooled by score."""
-    if not metric.spec.cells:
+    if not metric.spec.poolable:
         return
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(np.intp)

@@ -10,7 +10,7 @@ from sklearn_calib.inference import calibration_test, null_distribution
 from sklearn_calib.inference._resampling import MOST_CELLS, PooledRows, pooled_rows
 from sklearn_calib.metrics import all_metrics, brier_loss, validate_predictions
 
-ON_CELLS = sorted(name for name, measure in all_metrics().items() if measure.spec.cells)
+ON_CELLS = sorted(name for name, measure in all_metrics().items() if measure.spec.poolable)
 
 
 def draw(seed, n, power=1.0):
