@@ -1265,6 +1265,7 @@ READ_IN = {
     "Verdict": "test_report_verdict.py",
     "CalibrationSummary": "test_every_constructor.py",
     "CellSample": "test_options_in_other_rooms.py",
+    "CurveRows": "metrics/test_reliability.py",
     "Fold": "test_options_in_rooms.py",
     "GaussianLoss": "theory/test_gaussians.py",
     "LogisticLimit": "theory/test_gaussians.py",

@@ -59,9 +59,8 @@ def _logits_to_fit(proba):
 
 def loss_after_temperature(predictions: "Predictions", loss: "ProperLoss") -> float:
     """Compute the mean loss after temperature scaling."""
-    scaled = fit_temperature_in_sample(predictions).beta * predictions.derive_from_proba(
-        _logits_to_fit
-    )
+    logits = predictions.derive_from_proba(_logits_to_fit)
+    scaled = fit_temperature_in_sample(predictions).beta * logits
     return predictions.mean(loss.of_logits(scaled, predictions.codes))
 
 

@@ -37,11 +37,8 @@ _CONFIDENCE = (
     "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
 )
 
-MULTICLASS_REDUCTIONS = (
-    "confidence",
-    "top_label",
-    "classwise",
-)  # the ways to make two-class problems of many
+# the ways to make two-class problems of several classes
+MULTICLASS_REDUCTIONS = ("confidence", "top_label", "classwise")
 MULTICLASS = ("auto", *MULTICLASS_REDUCTIONS)
 MANY_ROWS = 20_000  # from here on compiled code is worth its import
 
@@ -411,14 +408,18 @@ class Predictions:
             share = weight.sum() / total if multiclass == "top_label" else 1 / len(score_orders)
             score_order.is_shared |= self.is_resample
             if share > 0:
-                problem = score_order.score, hit, weight, share, score_order.title, score_order
-                problems.append(BinaryProblem(*problem))
+                title = score_order.title
+                problem = BinaryProblem(score_order.score, hit, weight, share, title, score_order)
+                problems.append(problem)
         self._problems[multiclass] = problems  # when it is whole: threads share predictions
         return list(problems)
 
 
 class PooledPredictions:
-    """What samples of cells have in common: the cells as `Predictions` of the labels 0 and 1.
+    """Rows of two classes, pooled by score, from which resamples of the rows are drawn.
+
+    A `CellSample` of summaries draws independent rows, a `ClusterSample` whole clusters; of their
+    rows both keep only the numbers and weights in each cell.
 
     Attributes
     ----------

@@ -61,11 +61,11 @@ def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._layout.sorted is not None and "sorted" in vars(problem._layout)
+    assert problem._score_order.sorted is not None and "sorted" in vars(problem._score_order)
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
-    assert "sorted" not in vars(fresh._layout)
+    assert "sorted" not in vars(fresh._score_order)
     for cells in (pooled, ordered):
         assert np.array_equal(cells.score, score)
         assert np.array_equal(cells.mass, np.bincount(place))

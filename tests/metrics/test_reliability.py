@@ -5,7 +5,8 @@ from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib._kernels._binning import bin_rows, sum_bins
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.metrics import reliability_curve
+from sklearn_calib.metrics import CurveRows, reliability_curve, validate_predictions
+from sklearn_calib.summary import CalibrationSummary
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
@@ -144,3 +145,31 @@ def test_no_resamples():
 def test_refused(options, message):
     with pytest.raises(ValueError, match=message):
         reliability_curve([0, 1], [0.2, 0.8], **options)
+
+
+def test_a_curve_of_cells_is_that_of_their_rows():
+    """Sums of the cells are those of the rows, and draws have their means."""
+    rng = np.random.default_rng(0)
+    score = rng.choice([0.1, 0.4, 0.8], 600)
+    hit = rng.random(600) < score
+    weight = rng.integers(1, 3, 600).astype(float)
+    (problem,) = validate_predictions(hit.astype(int), score, weight).problems()
+    rows = CurveRows.from_problem(problem)
+    summary = CalibrationSummary(classes=[0, 1]).update(hit.astype(int), score, weight)
+    (sample,) = summary.samples()
+    cells = CurveRows.from_pooled(sample, "class 1")
+    assert rows.title == cells.title == "class 1"
+    assert rows.share_intervals is cells.share_intervals is None
+    for number, value in enumerate(cells.score):
+        here = np.isclose(rows.score, value)
+        for name in ("weight", "hits", "squares"):
+            whole, part = getattr(cells, name)[number], getattr(rows, name)[here]
+            assert whole == pytest.approx(part.sum()), name
+    for one in (rows, cells):
+        labels = [one.relabelled(rng).sum() for _ in range(400)]
+        drawn = [one.redrawn(rng) for _ in range(400)]
+        masses, events = np.array([(mass.sum(), hits.sum()) for mass, hits in drawn]).T
+        spread = np.sqrt(one.squares.sum() / 400)
+        assert abs(np.mean(labels) - one.weight @ one.score) < 4 * spread
+        assert abs(np.mean(masses) - one.weight.sum()) < 4 * spread
+        assert abs(np.mean(events) - one.hits.sum()) < 4 * spread
