@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib import decisions, decomposition, groups, inference, metrics, report
 from sklearn_calib._kernels import _log_odds_cells as cells
 from sklearn_calib._kernels._classical_tests import compute_rank_correlation
-from sklearn_calib._kernels._logistic_grid import COARSE
+from sklearn_calib._kernels._logistic_grid import COARSE_GRID
 from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.groups._grades import _compute_joining_loss
 from sklearn_calib.inference import prior_shift_test
@@ -750,7 +750,7 @@ def test_when_a_monitor_thinks_that_it_began():
     record = found._records[0].settle()
     gains = np.array([block.gains() for block in record.blocks])
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
-    log = np.append(special.logsumexp(behind + COARSE.log_prior, axis=1), 0.0)
+    log = np.append(special.logsumexp(behind + COARSE_GRID.log_prior, axis=1), 0.0)
     weight = np.exp(log - log.max())
     mass = np.array([block.rows for block in record.blocks]) * (weight[1:] + weight[:-1])
     low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
@@ -763,9 +763,9 @@ def test_the_region_of_a_monitor():
     many = np.tile(np.arange(N), 3)
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
     atoms = found._records[0].since(False)
-    evidence = cells.log_evidence(atoms)[0]
+    evidence = cells.compute_log_evidence(atoms)[0]
     shift, slope = found.region(LEVEL).border.T
-    log = cells.likelihood(atoms, shift, slope)
+    log = cells.compute_log_likelihood(atoms, shift, slope)
     check(log, evidence + np.log(1 - LEVEL), "border", 1e-4)
 
 

@@ -28,13 +28,13 @@ class Mutant(NamedTuple):
 MUTANTS = {
     # -- the mean of few labels
     "a power outside the square": Mutant(
-        "_kernels._tuned_mean",
+        "_kernels._prediction_powered_mean",
         "(0.0, 1.0), method",
         "(-np.inf, np.inf), method",
         "inference/test_calibrated_mean.py::test_the_best_power",
     ),
     "shares of labels by the normal law whatever their number": Mutant(
-        "_kernels._tuned_mean",
+        "_kernels._prediction_powered_mean",
         "(ndtri((1 + level) / 2) / t) ** 2",
         "1.0",
         "inference/test_calibrated_mean.py::test_shares_of_labels_against_binomial_tails",
@@ -46,22 +46,22 @@ MUTANTS = {
         "inference/test_calibrated_mean.py::test_two_systems",
     ),
     "a cluster that differs counts with all its rows": Mutant(
-        "_kernels._tuned_mean",
+        "_kernels._prediction_powered_mean",
         "if n_rows is None or not total > 0:",
         "if True:",
         "inference/test_calibrated_mean.py::test_a_difference_takes_no_cluster_for_a_row",
     ),
     # -- many labels
     "no term for the event that a sample lacks": Mutant(
-        "_kernels._tilted_draws",
-        "ends.append(more + _quantile_of_sum(terms, tail))",
-        "ends.append(_quantile_of_sum(moved, tail))",
+        "_kernels._importance_sampling",
+        "ends.append(more + _compute_sum_quantile(extended, tail))",
+        "ends.append(_compute_sum_quantile(terms, tail))",
         "test_report_labels.py::test_skewed_ends",
     ),
     "tilted draws that all count once": Mutant(
-        "_kernels._tilted_draws",
-        "total += ratio[widths >= width * (1 - _CLOSE)].sum()",
-        "total += (widths >= width * (1 - _CLOSE)).sum()",
+        "_kernels._importance_sampling",
+        "total += ratio[widths >= width * (1 - _WIDTH_TOLERANCE)].sum()",
+        "total += (widths >= width * (1 - _WIDTH_TOLERANCE)).sum()",
         "test_report_labels.py::test_tail_of_range",
     ),
     # -- rows in clusters
@@ -524,15 +524,15 @@ MUTANTS = {
         "inference/test_sample_size.py::test_formulas",
     ),
     "rows of an error: the critical value falls with the rows": Mutant(
-        "_kernels._seen_errors",
-        "critical / np.sqrt(n)) >= SEEN",
-        "critical / n) >= SEEN",
+        "_kernels._detectable_error",
+        "critical / np.sqrt(n)) >= TARGET_POWER",
+        "critical / n) >= TARGET_POWER",
         "inference/test_sample_size.py::test_rows_and_errors_are_inverse",
     ),
     "the interval of the largest regret from intervals one by one": Mutant(
         "decisions._regret",
-        "found.interval(critical, exact=True)",
-        "found.interval(1.96, exact=True)",
+        "found.find_interval(critical, exact=True)",
+        "found.find_interval(1.96, exact=True)",
         "decisions/test_regret.py::test_intervals_come_from_the_band",
     ),
     # -- weights and ties
@@ -582,8 +582,8 @@ MUTANTS = {
     ),
     "a monitor's region is calibrated at .95 whatever the level": Mutant(
         "monitoring._aftermath",
-        "contains(found, level, 0.0, 1.0)",
-        "contains(found, 0.95, 0.0, 1.0)",
+        "is_in_region(found, level, 0.0, 1.0)",
+        "is_in_region(found, 0.95, 0.0, 1.0)",
         "monitoring/test_aftermath.py::test_calibrated_is_said_at_the_level_that_is_asked_for",
     ),
     "groups of a monitor are flagged at .05 whatever alpha": Mutant(

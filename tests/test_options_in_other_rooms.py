@@ -124,7 +124,7 @@ def test_events_of_cells_have_the_weight_of_their_rows():
 
 
 def test_an_elastic_net_adds_nothing_to_the_information():
-    from sklearn_calib._kernels._logistic import logistic_covariance, standard_error
+    from sklearn_calib._kernels._logistic import compute_model_covariance, compute_standard_error
     from sklearn_calib.linear import logistic_intervals
 
     X, y, _ = rows()
@@ -134,7 +134,7 @@ def test_an_elastic_net_adds_nothing_to_the_information():
         model.set_params(penalty="elasticnet")
     model.fit(X, y)
     Z, z = np.column_stack([X, np.ones(len(X))]), model.decision_function(X)
-    error = standard_error(Z, logistic_covariance(Z, np.ones(len(X)), z, np.zeros(3)))
+    error = compute_standard_error(Z, compute_model_covariance(Z, np.ones(len(X)), z, np.zeros(3)))
     found = logistic_intervals(model, X, X)
     np.testing.assert_allclose(found[:, 1], expit(z + 1.959963984540054 * error), rtol=1e-6)
 

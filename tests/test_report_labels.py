@@ -8,7 +8,10 @@ from refused import fields_of, refuses
 from scipy.stats import binom
 
 from sklearn_calib._cli import main
-from sklearn_calib._kernels._tilted_draws import skewed_ends, tail_of_range
+from sklearn_calib._kernels._importance_sampling import (
+    compute_range_p_value,
+    compute_skewed_interval,
+)
 from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._columns import better_columns
@@ -180,8 +183,11 @@ def test_tail_of_range():
     one = np.array([p]), np.array([n]), np.array([hits]), np.ones(1)
     rows = np.full(n, p), np.ones(n, int), y.astype(int), np.full(n, 0.5)
     for given in (one, rows):
-        assert tail_of_range(*given, 2000, rng) == pytest.approx(exact, rel=0.3)
-    assert tail_of_range(np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng) > 0.5
+        assert compute_range_p_value(*given, 2000, rng) == pytest.approx(exact, rel=0.3)
+    assert (
+        compute_range_p_value(np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng)
+        > 0.5
+    )
 
 
 @pytest.mark.slow
@@ -191,7 +197,9 @@ def test_level_of_tilted_draws():
     for _ in range(400):
         p = np.sort(rng.random(20))
         y = (rng.random(20) < p).astype(int)
-        found.append(tail_of_range(p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng))
+        found.append(
+            compute_range_p_value(p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng)
+        )
     for level in (0.02, 0.1, 0.3):
         rejected, error = np.mean(np.array(found) <= level), np.sqrt(level * (1 - level) / 400)
         assert level / 2 - 3 * error < rejected < level + 3 * error
@@ -210,7 +218,7 @@ def shares_of_counts(ends):
 
 def test_skewed_ends():
     """Of the sum of few events: 90 % are neither too few nor too many, on either side."""
-    below, above = shares_of_counts(lambda terms: skewed_ends(terms, 0.99, 0.9))
+    below, above = shares_of_counts(lambda terms: compute_skewed_interval(terms, 0.99, 0.9))
     assert (below < 0.06).all() and (above < 0.06).all()
     held = 1 - below - above
     assert (held < 0.99).all() and (held[3:] >= 0.9).all() and (held[3:] < 0.94).all()
@@ -221,12 +229,14 @@ def test_skewed_ends():
 
     assert shares_of_counts(normal)[1].max() > 0.13
     even = np.r_[np.ones(500), -np.ones(500)]
-    assert skewed_ends(even, 0.0, 0.95) == pytest.approx(
+    assert compute_skewed_interval(even, 0.0, 0.95) == pytest.approx(
         (-1.96 * 1000**0.5, 1.96 * 1000**0.5), 1e-3
     )
-    high = skewed_ends(np.array([3.0, -1, -1, -1]), 0, 0.8)
-    assert skewed_ends(np.array([-3.0, 1, 1, 1]), 0, 0.8) == pytest.approx((-high[1], -high[0]))
-    assert skewed_ends(np.zeros(3), 0.0, 0.9) == (0, 0)
+    high = compute_skewed_interval(np.array([3.0, -1, -1, -1]), 0, 0.8)
+    assert compute_skewed_interval(np.array([-3.0, 1, 1, 1]), 0, 0.8) == pytest.approx(
+        (-high[1], -high[0])
+    )
+    assert compute_skewed_interval(np.zeros(3), 0.0, 0.9) == (0, 0)
 
 
 def ordered(n=800):

@@ -401,7 +401,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))
     steps = np.diff(at[1:]) / np.diff(odds)
-    assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.x(frame.axis.borders[0])
+    assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.x(frame.axis.margin_borders[0])
     heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
     assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]  # a quarter, the most
 
@@ -414,7 +414,7 @@ def test_two_models_beside_each_other(tmp_path):
     labels = [one["aria-label"] for tag, one in page.tags if "aria-label" in one]
     (said,) = (label for label in labels if label.startswith("Mean elementary scores of <b> less"))
     problems = [model.predictions.problems()[0] for model in report._models.values()]
-    axis = LogitAxis.around([np.quantile(one.score, [0.01, 0.99]) for one in problems])
+    axis = LogitAxis.from_values([np.quantile(one.score, [0.01, 0.99]) for one in problems])
     found = decision_difference(
         problems[0].hit.astype(int), problems[1].score, problems[0].score, level=report.level,
         thresholds=expit(np.linspace(axis.low, axis.high, 99)), random_state=report._seed,

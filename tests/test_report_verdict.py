@@ -18,7 +18,7 @@ from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import all_metrics, kernel_calibration_error, log_loss
 from sklearn_calib.report import _verdict, calibration_report
 from sklearn_calib.report._evidence import Bin, bins_of, outside_of_band, smallest_seen
-from sklearn_calib.report._verdict import BANDWIDTH, _test
+from sklearn_calib.report._verdict import KERNEL_BANDWIDTH, _test
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"measures": ["expected_calibration_error"], "n_resamples": 60}
@@ -177,10 +177,12 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
         summary = CalibrationSummary().update(y, p, sample_weight=weight)
         (sample,) = summary.samples()
         found = _test(sample, 0)
-        options = {"sample_weight": weight, "bandwidth": BANDWIDTH}
+        options = {"sample_weight": weight, "bandwidth": KERNEL_BANDWIDTH}
         assert found.statistic == pytest.approx(kernel_calibration_error(y, p, **options))
         drawn = (sample.relabelled(rng) for _ in range(500))
-        one_by_one = [kernel_calibration_error.evaluate(c, bandwidth=BANDWIDTH) for c in drawn]
+        one_by_one = [
+            kernel_calibration_error.evaluate(c, bandwidth=KERNEL_BANDWIDTH) for c in drawn
+        ]
         assert ks_2samp(found.null_distribution, one_by_one).pvalue > 0.001
 
 
@@ -189,7 +191,7 @@ def test_the_test_is_one_that_a_reader_can_repeat():
     y, p = rows("too low", 150, seed=3)
     found = calibration_report(y, p, **QUICK).verdict
     again = calibration_test(
-        y, p, statistic="kernel_calibration_error", bandwidth=BANDWIDTH, random_state=1
+        y, p, statistic="kernel_calibration_error", bandwidth=KERNEL_BANDWIDTH, random_state=1
     )
     assert 0.002 < again.pvalue < 0.6
     assert found.p_value == pytest.approx(again.pvalue, abs=4 * np.sqrt(0.25 / 999))
@@ -310,7 +312,7 @@ def test_an_error_of_the_smallest_size_is_seen():
         found = []
         for seed in range(draws):
             y = (np.random.default_rng(seed).random(n) < truth).astype(int)
-            options = {"statistic": "kernel_calibration_error", "bandwidth": BANDWIDTH}
+            options = {"statistic": "kernel_calibration_error", "bandwidth": KERNEL_BANDWIDTH}
             found.append(calibration_test(y, p, n_resamples=99, **options).pvalue <= 0.05)
         assert np.mean(found) > 0.8 - 3 * np.sqrt(0.16 / draws)
 
@@ -320,7 +322,9 @@ def test_power_needs_the_rows_and_their_weights():
     p = rng.random(500)
     whole = CalibrationSummary().update(p < 0.5, p)
     heavy = CalibrationSummary().update(p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2)
-    equal, varied = (smallest_seen(s.samples()[0], BANDWIDTH, 0.03)[0] for s in (whole, heavy))
+    equal, varied = (
+        smallest_seen(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0] for s in (whole, heavy)
+    )
     assert equal != pytest.approx(varied, rel=0.02)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_calib._kernels._net_benefit import decision_loss
+from sklearn_calib._kernels._net_benefit import maximise_decision_loss
 from sklearn_calib.decisions import (
     SelectiveClassifier,
     decision_curve,
@@ -353,7 +353,7 @@ def largest_regrets(p, better, truth):
     second = np.searchsorted(better[other], t, side="right")
     more = (sums[0][first] - sums[1][second]) - t * (first - second)  # acted on by `better` alone
     regret = more / len(p)
-    return max(regret.max(), 0.0), decision_loss(t, regret)[0]
+    return max(regret.max(), 0.0), maximise_decision_loss(t, regret)[0]
 
 
 def of_regret(question, law, n, draws):

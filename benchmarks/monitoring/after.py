@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from sklearn_calib._kernels._log_odds_cells import FINE, atoms, contains
+from sklearn_calib._kernels._log_odds_cells import FINE_CELLS, bin_counts, is_in_region
 from sklearn_calib.monitoring import CalibrationMonitor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -49,8 +49,8 @@ def region(truth, chunk):
         for look in LOOKS:
             new = slice(first, look)
             part = np.zeros(look - first, dtype=np.intp)
-            counts, first = counts + FINE.count(z[new], y[new], part, 1)[0], look
-            outside.append(not contains(atoms(counts, FINE), 0.95, shift, slope))
+            counts, first = counts + FINE_CELLS.count_rows(z[new], y[new], part, 1)[0], look
+            outside.append(not is_in_region(bin_counts(counts, FINE_CELLS), 0.95, shift, slope))
         row = {"truth": truth, "ever": any(outside), "end": outside[-1]}
         if number < 5:
             for n in (300, 3000):

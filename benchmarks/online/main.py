@@ -69,14 +69,14 @@ def moons():
 
 def mixture(p, y, share):
     """`OnlineCalibration` row by row, without the checks of its input."""
-    from sklearn_calib._kernels._logistic_grid import FINE, fixed_share, pair_proba
+    from sklearn_calib._kernels._logistic_grid import FINE_GRID, compute_pair_proba, update_weights
 
-    z, log_weight = np.clip(logit(p), -30, 30), FINE.log_prior
+    z, log_weight = np.clip(logit(p), -30, 30), FINE_GRID.log_prior
     q = np.empty(len(y))
     for row in range(len(y)):
-        q[row] = pair_proba(1.0, z[row : row + 1], FINE)[0] @ np.exp(log_weight)
-        given = pair_proba(2.0 * y[row] - 1, z[row : row + 1], FINE)
-        log_weight = fixed_share(log_weight, given, None, FINE, share)
+        q[row] = compute_pair_proba(1.0, z[row : row + 1], FINE_GRID)[0] @ np.exp(log_weight)
+        given = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], FINE_GRID)
+        log_weight = update_weights(log_weight, given, None, FINE_GRID, share)
     return q
 
 

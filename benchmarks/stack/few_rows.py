@@ -22,7 +22,7 @@ import tasks
 from sklearn.model_selection import train_test_split
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._mixture_proportions import mixture_weights
+from sklearn_calib._kernels._mixture_proportions import fit_mixture_weights
 from sklearn_calib._kernels._probability_floor import clip_to_floor, estimate_floor
 from sklearn_calib._simplex_array import compute_log_losses
 from sklearn_calib.recalibrators import (
@@ -113,7 +113,7 @@ def one_task(part, name, model, n, draw):
         prior[names.index("identity")] = 0.5
         share = 1 / (0.8 * n + 1)
         table = (1 - share) * np.column_stack([outside[m] for m in names]) + share * own[0][:, None]
-        weights = mixture_weights(np.maximum(table, 1e-12), weight, invented * prior)
+        weights = fit_mixture_weights(np.maximum(table, 1e-12), weight, invented * prior)
         mixed = np.column_stack([inside[m] for m in names]) @ weights
         losses[one] = compute_log_losses((n * mixed + own[1]) / (n + 1))
     gaps = {m: loss - losses["identity"] for m, loss in losses.items()}

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 
-from sklearn_calib._kernels._seen_errors import Errors
+from sklearn_calib._kernels._detectable_error import DetectableErrors
 from sklearn_calib.inference import (
     calibration_test,
     cox_test,
@@ -192,15 +192,15 @@ def planned(law, thousandths, draws):
     size = thousandths / 1000
     population = np.sort(draw(law, 51_200, np.random.default_rng(0))[0])
     score = population.reshape(512, 100).mean(axis=1)
-    errors = Errors(score, np.full(512, 1 / 512), np.log(score / (1 - score)))
+    errors = DetectableErrors(score, np.full(512, 1 / 512), np.log(score / (1 - score)))
     numbers = {}
     for kind in list(errors.kinds):
         errors.kinds = [kind]
-        rows = errors.rows(size)
+        rows = errors.count_rows(size)
         if rows is None:
             continue
         numbers[kind.__name__] = n = int(np.ceil(rows))
-        strength = brentq(lambda s, kind=kind: errors.size(kind(s)) - size, 0, 1)
+        strength = brentq(lambda s, kind=kind: errors.measure_size(kind(s)) - size, 0, 1)
         truth, found = kind(strength), []
         for number in range(draws):
             rng = np.random.default_rng([n, number])

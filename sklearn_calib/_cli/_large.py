@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._argument_checks import require
 from .._files.columns import Block
 from .._files.tables import column_names, weigh_more
-from .._kernels._seen_errors import SIGNIFICANCE
+from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..summary import CalibrationSummary, Draw
     from ._prediction_batches import PredictionBatch
 
-_AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
+_AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
 
 
 def audit_groups(

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import entr, expit
 
-from ._loess import SPAN
-from ._log_odds import of_probability
-from ._logistic import climb, fit_line, threshold_separates
+from ._loess import LOESS_SPAN
+from ._log_odds import compute_finite_log_odds
+from ._logistic import fit_line, maximise_likelihood, threshold_separates
 
 MAX_CURVE_CELLS = 64  # of the smoothed curve
 _MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
@@ -39,11 +39,11 @@ class PredictionBatch:
 
     @cached_property
     def _log_odds(self):
-        return of_probability(self._p, 1 - self._p)
+        return compute_finite_log_odds(self._p, 1 - self._p)
 
     @cached_property
     def _tie_bounds(self):
-        """For each place the first and the last place of equal predictions; None without ties."""
+        """Return the first and last index of equal predictions; None without ties."""
         new = self._p[:, 1:] != self._p[:, :-1]
         if new.all():
             return None
@@ -59,7 +59,7 @@ class PredictionBatch:
         return -np.log(np.maximum(own, _MIN_PROBABILITY))
 
     def compute_measures(self, names, weight):
-        """One line per name, one column per model.
+        """Return one row per name and one column per model.
 
         Parameters
         ----------
@@ -79,7 +79,9 @@ class PredictionBatch:
         )
 
     def smooth_curves(self, weight):
-        """Smoothed calibration curves: predictions and frequencies, one line per model."""
+        """Return smoothed calibration curves: predictions and frequencies, a row per
+        model.
+        """
         score, frequency, _ = self._apply_weights(weight).smooth_curve()
         return score, frequency
 
@@ -117,7 +119,9 @@ MEASURE_RANGES = {
 
 
 def compute_batch_measures(proba, outcome, weights, names):
-    """The measures of each model under each set of weights: shape (n_weights, n_names, n_models).
+    """Return the measures of each model under each set of weights.
+
+    The result has the shape (n_weights, n_names, n_models).
 
     Parameters
     ----------
@@ -189,7 +193,7 @@ class _WeightedBatch:
         return self._mask_single_label(lambda: np.einsum("bn,bn->b", events, below) / pairs)
 
     def _sum_below_and_upto(self, values):
-        """Sums over all lower predictions, and over these and equal ones."""
+        """Return sums over all lower predictions, and over these and equal ones."""
         after = np.cumsum(values, axis=1)
         if self.batch._tie_bounds is None:
             return after - values, after
@@ -207,7 +211,7 @@ class _WeightedBatch:
 
     @cached_property
     def _fitted_line(self):
-        """(a, b) of logit P = a + b z for each model."""
+        """Fit (a, b) of logit P = a + b z for each model."""
         log_odds, a, b = self.batch._log_odds, np.zeros(len(self.p)), np.ones(len(self.p))
         arrived = np.zeros(len(a), dtype=bool)
         for _ in range(_MAX_NEWTON_STEPS):
@@ -222,7 +226,7 @@ class _WeightedBatch:
         return a, b
 
     def _take_newton_step(self, log_odds, a, b):
-        """Newton's step for each model, and what it gains; NaN where there is none."""
+        """Return Newton's step for each model and its gain; NaN if there is no step."""
         mean = expit(a[:, None] + b[:, None] * log_odds)
         curve = self.weight * mean
         pull = self.weight * self.outcome - curve
@@ -238,7 +242,7 @@ class _WeightedBatch:
         return step_a, step_b, step_a * pull[0] + step_b * pull[1]
 
     def _fit_line_safely(self, model):
-        """The line of one model, by a method that arrives wherever there is an end."""
+        """Fit the line of one model by a method that always converges."""
         used = self.weight[model] > 0
         log_odds, outcome, weight = (
             x[model, used] for x in (self.batch._log_odds, self.outcome, self.weight)
@@ -249,7 +253,7 @@ class _WeightedBatch:
         return (np.nan, np.sign(b) * np.inf) if threshold_separates(log_odds, outcome) else (a, b)
 
     def fit_shift(self):
-        """a of logit P = a + z."""
+        """Return a of logit P = a + z."""
         shifts = np.full(len(self.p), np.nan)
         for model in np.flatnonzero(self.has_both):
             log_odds, outcome, weight = (
@@ -257,18 +261,22 @@ class _WeightedBatch:
                 self.outcome[model],
                 self.weight[model],
             )
-            shifts[model] = climb(log_odds, np.ones_like(log_odds), outcome, weight)[0]
+            shifts[model] = maximise_likelihood(log_odds, np.ones_like(log_odds), outcome, weight)[
+                0
+            ]
         return shifts
 
     # -- the smoothed curve ------------------------------------------------------------------
 
     def compute_ici(self):
-        """The ICI: mean distance from the curve of the cells."""
+        """Return the ICI: the mean distance of the cells from the curve."""
         score, frequency, mass = self.smooth_curve()
         return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
 
     def smooth_curve(self):
-        """Scores, smoothed frequencies and masses of at most `MAX_CURVE_CELLS` cells of each model.
+        """Return scores, smoothed frequencies and masses of each model's cells.
+
+        There are at most `MAX_CURVE_CELLS` cells.
 
         Local quadratic regression of the events on the predictions, as R's loess, of cells of
         equally many rows.
@@ -291,7 +299,9 @@ class _WeightedBatch:
 
 
 def _smooth_excess(score, mass, excess):
-    """The local parabola of `excess` / `mass` at each score: arrays of shape (n_models, n_cells).
+    """Return the local parabola of `excess` / `mass` at each score.
+
+    The arrays have the shape (n_models, n_cells).
 
     A parabola reproduces the score itself: the smoothed difference is that of the smoothed curve.
     """
@@ -322,7 +332,7 @@ def _smooth_excess(score, mass, excess):
 
 
 def _find_window_widths(score, mass):
-    """How far the nearest part `SPAN` of the mass reaches from each cell; above 0.
+    """Return the half-widths of windows that hold `LOESS_SPAN` of the mass; above 0.
 
     Linear between cells, of whose mass one half lies on either side of the score. A window around
     a cell is wide enough where it holds a span that begins, or ends, at some cell.
@@ -337,9 +347,12 @@ def _find_window_widths(score, mass):
 
 
 def _find_spans(x, mass):
-    """Where spans of the part `SPAN` of the mass begin, at cells, and end, between cells."""
+    """Return where spans of `LOESS_SPAN` of the mass begin and end.
+
+    They begin at cells, and end between cells.
+    """
     middle = np.cumsum(mass, axis=1) - mass / 2
-    goal = middle + SPAN * mass.sum(axis=1, keepdims=True)
+    goal = middle + LOESS_SPAN * mass.sum(axis=1, keepdims=True)
     last = x.shape[1] - 1
     first = max(1, int((goal <= middle[:, -1:]).sum(axis=1).max()))
     goal = goal[:, :first]

@@ -10,21 +10,19 @@ MAX_SWEPT_BINS = 1000  # bins: labels in the order of the scores never stop the 
 
 
 def find_distinct(scores):
-    """Sorted distinct scores and, for every row, the position of its score among
-    them.
-    """
+    """Return sorted distinct scores, and the index of each row's score among them."""
     return np.unique(scores, return_inverse=True)
 
 
 def pool_equal_scores(scores, y_encoded, weight):
-    """As `find_distinct`, with the weight and the event rate of each distinct score."""
+    """Return what `find_distinct` does, and the weight and event rate of each score."""
     values, row_value = find_distinct(scores)
     mass = np.bincount(row_value, weights=weight)
     return values, row_value, mass, np.bincount(row_value, weights=weight * y_encoded) / mass
 
 
 def bin_distinct_values(values, mass, n_bins, strategy):
-    """Bin numbers 0 .. n_bins - 1 of sorted distinct values.
+    """Return bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
     "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on
     both sides. "quantile": bins of equal mass; a value belongs where the middle of its
@@ -43,8 +41,9 @@ def bin_distinct_values(values, mass, n_bins, strategy):
 
 
 def find_bin_starts(mass, n_bins):
-    """Where the bins of equal mass begin that `bin_distinct_values` makes, with the
-    end. Empty bins begin where the next one does.
+    """Return where the bins of equal mass of `bin_distinct_values` begin, with the end.
+
+    An empty bin begins where the next one does.
     """
     cumulated = np.cumsum(mass)
     wanted = np.arange(1, n_bins)
@@ -55,8 +54,9 @@ def find_bin_starts(mass, n_bins):
 
 
 def sum_runs(starts, *columns):
-    """Sums along the last axis of each column, from each start to the next; the last is
-    the end.
+    """Sum each column along its last axis from each start to the next.
+
+    The last start is the end.
     """
     filled = np.diff(starts) > 0
     first = np.minimum(starts[:-1], starts[-1] - 1)
@@ -64,7 +64,7 @@ def sum_runs(starts, *columns):
 
 
 def find_mass_midpoints(mass):
-    """The share of the mass below the middle of each.
+    """Return the fraction of the mass below the middle of each.
 
     Where it is compared with a multiple of 1 / n, what is within `BIN_EDGE_TOLERANCE` /
     n of it counts as equal: sums of 0.1 are no multiples of 0.1.
@@ -74,8 +74,9 @@ def find_mass_midpoints(mass):
 
 
 def bin_rows(scores, weight, n_bins, strategy):
-    """Bin numbers of rows; as `bin_distinct_values`, without a sort for equal
-    widths.
+    """Return bin numbers of rows, as `bin_distinct_values`.
+
+    Bins of equal width need no sort.
     """
     if strategy == "uniform":
         return bin_distinct_values(scores, None, n_bins, strategy)
@@ -85,13 +86,12 @@ def bin_rows(scores, weight, n_bins, strategy):
 
 
 def get_cube_root_bins(n_rows):
-    """The cube root of the number of rows, rounded up."""
+    """Return the cube root of the number of rows, rounded up."""
     return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
 
 
 def sweep_monotonic_bins(values, mass, event_weight, strategy):
-    """Bins of sorted distinct values: the most before the frequencies of the bins first
-    decrease.
+    """Return the largest number of bins before the frequencies first decrease.
 
     Roelofs et al. (2022), algorithm 1, at most `MAX_SWEPT_BINS`. "quantile": a value
     belongs where its first row does, as their program cuts, but ties stay together.
@@ -121,8 +121,7 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
 
 
 def count_rows_for_bins(total, n_values):
-    """What numbers of bins are derived from: the number of rows, as far as it can
-    matter.
+    """Return the number of rows that numbers of bins are derived from.
 
     Bins cannot be finer than the distinct values: many rows, or heavy weights, on few
     values ask for no more bins than 8000 rows would, or than rows as many as the
@@ -137,7 +136,7 @@ def sum_bins(bins, n_bins, *columns):
 
 
 def blend_with_base_rate(score, base):
-    """What invented rows of a bin are: nine parts the score, one part the base rate.
+    """Return the label of pseudo rows: nine parts the score, one part the base rate.
 
     The base rate keeps a bin of exact zeros from predicting 0; both sum to 1 over the
     classes.

@@ -46,23 +46,22 @@ TOTAL_NAMES = (
 
 
 def get_keys(t):
-    """The keys of float64 numbers in [0, 1/2]."""
+    """Return the keys of float64 numbers in [0, 1/2]."""
     return np.abs(np.ascontiguousarray(t, dtype=np.float64)).view(np.int64)
 
 
 def get_values(keys):
-    """The numbers that keys stand for."""
+    """Return the numbers with these keys."""
     return np.ascontiguousarray(keys, dtype=np.int64).view(np.float64)
 
 
 def round_to_steps(keys):
-    """Keys in steps of 36 bits, rounded."""
+    """Round keys to steps of 36 bits."""
     return (np.asarray(keys, dtype=np.int64) + (1 << (STEP_BITS - 1))) >> STEP_BITS
 
 
 def split_distance_and_side(p, q=None):
-    """Distances from the end and the side of probabilities: what their keys are made
-    of.
+    """Return distances of probabilities from their end, and whether the end is 1.
 
     The complement `q` has more digits than 1 - p where p is near 1, but where it does
     not belong to p by rounding, p keeps all of its own; below 2^-16 that would cost q
@@ -80,8 +79,9 @@ TAIL_KEY, HALF_KEY = get_keys([2.0**-24, 0.5]).tolist()
 
 
 def _find_cut_keys():
-    """The first key of each interval between cuts, by the side; where p = j / 60 is
-    below it.
+    """Return the first key of each interval between cuts, for both sides.
+
+    p = j / 60 belongs to the interval below it.
     """
     edges = np.arange(N_CUTS + 1) / N_CUTS
     low = get_keys(edges[: N_CUTS // 2 + 1]) + 1
@@ -99,35 +99,37 @@ CUT_KEYS = _find_cut_keys()  # rows: low side, high side
 
 
 def get_tail_shift(shift):
-    """How many bits are dropped below 2^-24."""
+    """Return how many bits are dropped below 2^-24."""
     return min(shift + TAIL_BITS, MAX_SHIFT) if shift else 0
 
 
 def count_dropped_bits(ids, shift):
-    """How many bits the cells of these identities drop; `shift` may be one for each."""
+    """Return how many bits cells drop; `shift` may be an array with one for each."""
     start, _ = decode_cells(ids)
     tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, MAX_SHIFT))
     return np.where(start < TAIL_KEY, tail, shift)
 
 
 def find_cell_starts(keys, high, shift):
-    """The first key of the cell of each key."""
+    """Return the first key of the cell of each key."""
     dropped = np.where(keys < TAIL_KEY, get_tail_shift(shift), shift)
     floor = [cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUT_KEYS]
     return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
 
 
 def find_smallest_shift(fits, shift=0):
-    """The smallest shift from this one on that `fits`, as all larger ones do, or the
-    largest.
+    """Return the smallest shift from `shift` on that `fits`, or the largest one.
+
+    All shifts above one that fits must fit.
     """
     shifts = SHIFTS[SHIFTS.index(shift) : -1]
     return (*shifts, MAX_SHIFT)[bisect_left(shifts, True, key=fits)]
 
 
 def find_cell_runs(p, q, max_cells):
-    """Where the cells of increasing probabilities begin; the narrowest of which there
-    are `max_cells`.
+    """Return where the cells of increasing probabilities begin.
+
+    The cells are the narrowest of which there are at most `max_cells`.
 
     `q` are the probabilities of label 0.
     """
@@ -143,25 +145,26 @@ def find_cell_runs(p, q, max_cells):
 
 
 def encode_cells(cells, high):
-    """Identities of cells: in the order of the probabilities when they are read as
-    uint64.
+    """Return identities of cells.
+
+    Read as uint64 they are in the order of the probabilities.
     """
     return np.where(high, ~cells, cells)
 
 
 def decode_cells(ids):
-    """The first key of cells, and whether they are on the high side."""
+    """Return the first key of cells, and whether they are on the high side."""
     high = ids < 0
     return np.where(high, ~ids, ids), high
 
 
 def view_as_float(table):
-    """The columns of a table that hold float64 numbers, at the same positions."""
+    """Return the table as float64, for its columns of such numbers."""
     return table.view(np.float64)
 
 
 def add_weight_columns(table):
-    """A table with columns for weights, where all rows so far weigh 1."""
+    """Return a table with columns for weights; all rows so far weigh 1."""
     if table.shape[1] == WEIGHTED_COLUMNS:
         return table
     wide = np.zeros((len(table), WEIGHTED_COLUMNS), dtype=np.int64)
@@ -172,8 +175,9 @@ def add_weight_columns(table):
 
 
 def get_label_sums(table):
-    """Weights and squared weights of label 0 and 1 in each cell: two arrays of two
-    columns.
+    """Return weights and squared weights of label 0 and 1 in each cell.
+
+    Both arrays have two columns.
     """
     if table.shape[1] == UNWEIGHTED_COLUMNS:
         counts = table[:, [N0, N1]].astype(np.float64)
@@ -182,7 +186,7 @@ def get_label_sums(table):
 
 
 def compute_mean_distances(table, last=None):
-    """The mean distance of the rows of each cell from their end, and their side.
+    """Return the mean distance of each cell's rows from their end, and their side.
 
     Means lie between the start of their cell and that of the next, so they differ; or
     below its `last` key.
@@ -202,7 +206,9 @@ def compute_mean_distances(table, last=None):
 
 
 def compute_mean_scores(table, last=None):
-    """Probabilities of both labels at the mean of each cell, of shape (n_cells, 2).
+    """Return the probabilities of both labels at the mean of each cell.
+
+    The result has the shape (n_cells, 2).
 
     The cells are all of a summary, in order, or `last` has the last key of each.
 
@@ -222,7 +228,7 @@ def compute_mean_scores(table, last=None):
 
 
 def find_last_keys(start, high, dropped):
-    """The last key of cells that begin at these keys and drop so many bits."""
+    """Return the last key of cells that begin at `start` and drop `dropped` bits."""
     end = np.minimum(((start >> dropped) + 1) << dropped, HALF_KEY + 1)
     for side in (0, 1):
         after = np.searchsorted(CUT_KEYS[side], start, side="right")

@@ -59,7 +59,7 @@ _CUT_TOLERANCE = 1e-9  # more than rounding can move 60 t
 
 
 def make_empty_slots(n_cells, columns):
-    """Slots for a number of cells, at most three quarters full."""
+    """Return slots for a number of cells, at most three quarters full."""
     n_slots = 1 << int(np.ceil(np.log2(max(n_cells * 4 / 3, 16))))
     slots = np.zeros((n_slots, columns), dtype=np.int64)
     slots[:, ID] = EMPTY_SLOT
@@ -68,7 +68,7 @@ def make_empty_slots(n_cells, columns):
 
 @compile_helper
 def _find_cell_start(key, t, high, shift, tail, cuts):
-    """The first key of the cell; all integers unsigned."""
+    """Return the first key of the cell; all integers are unsigned."""
     j = uint64(np.int64(t * N_CUTS + _CUT_TOLERANCE)) + high * _HIGH_SIDE_START
     j -= uint64(cuts[j] > key)
     dropped = tail if key < _TAIL else shift
@@ -82,7 +82,8 @@ def _round_to_steps(key):
 
 @compile_helper
 def _find_slot(table, identity, i, pattern, shift, bits):
-    """Where a cell is, or its pair with pattern[i], or the empty slot where it belongs.
+    """Return the slot of a cell, or of its pair with pattern[i], or the empty slot for
+    it.
 
     The compiler sees a `pattern` of None, and drops what is for pairs.
     """
@@ -115,7 +116,7 @@ def _count_slot_bits(slots):
 
 
 def identify_cells(p, q, shift):
-    """The identity of each row's cell, and the steps from the start of the cell to the row.
+    """Return the identity of each row's cell, and its steps from the cell's start.
 
     `q` is the probability of label 0, or empty where it is 1 - p.
     """
@@ -138,7 +139,7 @@ def _identify_rows(p, q, shift, tail, cuts, ids, distance):
 
 
 def sum_row_losses(p, q, y):
-    """What rows of weight 1 give to the totals, as `_exact_sums`.
+    """Return the totals of rows of weight 1, as `_exact_sums`.
 
     Chunk by chunk, which a cache holds from loop to loop.
     """
@@ -194,7 +195,7 @@ def _sum_variances(p, q):
 
 
 def sum_weighted_losses(p, q, y, weight, count):
-    """The same with a weight and a number of repetitions for each row."""
+    """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
     sums, wrong = [0] * _N_WEIGHTED, 0
     step = min(4 * CHUNK_ROWS, len(p))
@@ -214,7 +215,9 @@ def sum_weighted_losses(p, q, y, weight, count):
 
 @compile_kernel
 def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
-    """The columns `weight` to `spiegelhalter_variance` of `TOTAL_NAMES`, for each row."""
+    """Fill the columns `weight` to `spiegelhalter_variance` of `TOTAL_NAMES` for each
+    row.
+    """
     for i in range(len(p)):
         spread, tilt = p[i] * q[i], q[i] - p[i]
         w = weight[i] * np.float64(count[i])
@@ -253,6 +256,7 @@ def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
 
 @compile_kernel
 def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count, pattern):
+    """Add rows to the slots until a new cell finds no room."""
     wide, last = slots.shape[1] >= WEIGHTED_COLUMNS, uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
         slot = _find_slot(slots, ids[i], i, pattern, shift, bits)
@@ -305,7 +309,7 @@ def _coarsen_cell(identity, shift, tail, cuts):
 
 @compile_helper
 def _count_steps_between(coarse, fine):
-    """How many steps the start of a coarser cell lies before that of a finer one."""
+    """Return how many steps a coarser cell starts before a finer one."""
     if fine < 0:
         coarse, fine = ~coarse, ~fine
     return np.int64(_round_to_steps(uint64(fine)) - _round_to_steps(uint64(coarse)))
@@ -323,6 +327,7 @@ def _count_cells(cells, shift, tail, cuts):
 
 @compile_kernel
 def _merge_runs(cells, numbers, shift, tail, cuts):
+    """Merge the sorted cells that the shift makes equal, in place; return their number."""
     filled = -1
     for i in range(len(cells)):
         before = cells[i, ID]
@@ -348,7 +353,8 @@ def _merge_runs(cells, numbers, shift, tail, cuts):
 
 
 def merge_cells_to_limit(cells, shift, max_cells):
-    """(cells, shift) in the order of the probabilities, equal ones added, at most `max_cells`.
+    """Return at most `max_cells` cells in the order of the probabilities, and their
+    shift.
 
     `cells` of this shift or a smaller one, in any order. The new shift is the smallest from the
     given one on that is possible, found by bisection, because the number of cells falls with it;
@@ -376,5 +382,5 @@ def merge_cells_to_limit(cells, shift, max_cells):
 
 
 def get_occupied_cells(slots):
-    """The cells in slots, in no order."""
+    """Return the cells in slots, in no particular order."""
     return slots[slots[:, ID] != EMPTY_SLOT]

@@ -11,12 +11,12 @@ from scipy import stats
 
 from .._typing import AnyArray, FloatArray
 from ._binning import bin_distinct_values, sum_bins
-from ._log_odds import of_probability
-from ._logistic import fit_logistic, rows_of_both_labels
+from ._log_odds import compute_finite_log_odds
+from ._logistic import fit_logistic, split_rows_by_label
 
 
 def run_spiegelhalter_test(excess, variance, certain_and_wrong):
-    """From the Brier loss less its expectation, and the variance of that, summed over the rows."""
+    """Test the Brier loss less its expectation; both arguments are sums over the rows."""
     if certain_and_wrong:
         return np.inf, 0.0
     if variance <= 0:
@@ -29,7 +29,9 @@ MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin whose law is nearly 
 
 
 def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
-    """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins.
+    """Run a chi-square test over bins of equal numbers of rows.
+
+    It has `lost` fewer degrees of freedom than bins.
 
     If a bin has few expected events or non-events, the law is a multiple of a chi-square one, with
     the mean and the variance that the statistic has.
@@ -46,7 +48,10 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
 
 
 def compute_binned_chi_square(score, rows, events, n_bins):
-    """(statistic, rows and means of the bins in it); infinite if a certain prediction is wrong."""
+    """Return the statistic, and rows and means of the bins in it.
+
+    The statistic is infinite if a certain prediction is wrong.
+    """
     bins = bin_distinct_values(score, rows, n_bins, "quantile")
     rows, expected, events = sum_bins(bins, n_bins, rows, rows * score, events)
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
@@ -59,9 +64,12 @@ def compute_binned_chi_square(score, rows, events, n_bins):
 
 
 def run_cox_test(score, rest, rows, events):
-    """Likelihood ratio of intercept 0 and slope 1; `rest` is 1 - score, with all its digits."""
-    log_odds = of_probability(score, rest)
-    both, outcome, weight = rows_of_both_labels(log_odds, rows, events)
+    """Run the likelihood ratio test of intercept 0 and slope 1.
+
+    `rest` is 1 - score, with all its digits.
+    """
+    log_odds = compute_finite_log_odds(score, rest)
+    both, outcome, weight = split_rows_by_label(log_odds, rows, events)
     columns = np.column_stack([both, np.ones_like(both)])
     fitted = fit_logistic(columns, outcome, weight, (), [1, 0])
     initial = weight @ np.logaddexp(0.0, np.where(outcome == 1, -both, both)) / weight.sum()
@@ -70,13 +78,19 @@ def run_cox_test(score, rest, rows, events):
 
 
 def run_cumulative_test(score, residual, variance, statistic):
-    """From the weighted sums of event less score, and the variance of their total."""
+    """Test the cumulative sums of event less score.
+
+    `variance` is that of their total.
+    """
     value = measure_path(score, residual, variance, statistic)
     return value, SURVIVAL_FUNCTIONS[statistic](value) if np.isfinite(value) else 0.0
 
 
 def measure_path(score, residual, variance, statistic):
-    """The range of the cumulative sums, or their largest size, in standard deviations."""
+    """Return the range of the cumulative sums, or their largest size.
+
+    The unit is the standard deviation.
+    """
     path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
     scale = np.sqrt(variance)
     high, low = max(path.max(), 0.0), min(path.min(), 0.0)
@@ -87,7 +101,7 @@ def measure_path(score, residual, variance, statistic):
 
 
 def compute_range_survival(x: float) -> float:
-    """P(range of Brownian motion on [0, 1] > x)."""
+    """Return P(range of Brownian motion on [0, 1] > x)."""
     if x < 0.4:
         return 1.0
     k = np.arange(1, int(45 / x) + 2)
@@ -96,7 +110,7 @@ def compute_range_survival(x: float) -> float:
 
 
 def compute_maximum_survival(x: float) -> float:
-    """P(largest absolute value of Brownian motion on [0, 1] > x)."""
+    """Return P(largest absolute value of Brownian motion on [0, 1] > x)."""
     if x < 0.15:
         return 1.0
     if x > 2:  # the other series, accurate in the tail
@@ -118,7 +132,7 @@ SURVIVAL_FUNCTIONS = {
 def compute_rank_correlation(
     score: FloatArray, outcome: AnyArray, weight: FloatArray
 ) -> tuple[float, float]:
-    """Spearman's correlation of scores and outcomes, and its statistic.
+    """Return Spearman's correlation of scores and outcomes, and its statistic.
 
     The statistic is standard normal for many rows whose outcomes say nothing about the scores; for
     two outcomes and no weights it is Mann and Whitney's, with ties. Its variance is that of a

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from ._proportion import share_interval
+from ._proportion import compute_exact_interval
 
 _MIN_VARIANCE = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
 _SUM_TOLERANCE = 1e-12  # of a sum, over the sum of weights
@@ -22,7 +22,7 @@ _MAX_ABS_LOG_ODDS = 700.0  # of an end of an interval, in log-odds
 
 
 def compute_variance_ratio(residual, variance, weight):
-    """The squares that residuals should have over those that they have.
+    """Return the expected over the observed sum of squared residuals.
 
     Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights y and
     1 - y, whose expectations are the same.
@@ -32,7 +32,9 @@ def compute_variance_ratio(residual, variance, weight):
 
 
 def bound_covariance(chance, weight, groups):
-    """The summed covariances of different rows of a cluster, if one random number decides all.
+    """Bound the summed covariances of different rows of a cluster.
+
+    They are largest if one random number decides all rows of a cluster.
 
     Row i is then 1 where the number is below its chance: weight_i weight_j (the smaller chance of
     the two, less their product).
@@ -46,7 +48,7 @@ def bound_covariance(chance, weight, groups):
 
 
 def run_score_test(columns, residual, variance, weight, groups):
-    """(root, p-value): is the sum of weight * residual * columns 0 but for chance?
+    """Test whether the sum of weight * residual * columns is 0; return (root, p-value).
 
     Rao and Scott (1992), "A simple method for the analysis of clustered binary data", for the
     design effect, here of a vector of sums. In coordinates in which the known variance of
@@ -75,7 +77,7 @@ def run_score_test(columns, residual, variance, weight, groups):
 
 
 def _raise_to_power(matrix, power):
-    """A power of a matrix without negative eigenvalues; those of 0 stay 0."""
+    """Return a power of a matrix without negative eigenvalues; those of 0 stay 0."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > 1e-12 * max(values[-1], 0.0)
     values[kept] = values[kept] ** power
@@ -84,7 +86,7 @@ def _raise_to_power(matrix, power):
 
 
 def sum_clusters(rows, groups):
-    """Sums of columns over the rows of each cluster."""
+    """Sum each column over the rows of each cluster."""
     return np.array([np.bincount(groups, column) for column in rows.T]).T
 
 
@@ -101,7 +103,7 @@ class EventTotal:
         self.mass, self.rate = mass, events.sum() / mass
 
     def standardise_total(self, parameter):
-        """Events less expected ones, over their standard deviation."""
+        """Return events less expected ones, over their standard deviation."""
         expected = self.expected(parameter)
         away, mean = self.events - expected, expected.sum() / self.mass
         seen = self.rate * (1 - self.rate) + (self.rate - mean) ** 2
@@ -114,13 +116,13 @@ class EventTotal:
         return float(total / np.sqrt(variance)) if variance > 0 else float(np.sign(total) * np.inf)
 
     def find_interval(self, estimate, level):
-        """Where z is as far from 0 as the level allows, on both sides of the estimate.
+        """Return where z is as far from 0 as the level allows, on both sides.
 
         Where the events of all clusters are what is expected at the estimate, z would leave no
         room: each cluster then counts as one row of Clopper and Pearson's interval.
         """
         far = stats.norm.ppf((1 + level) / 2)
-        low, high = share_interval(self.rate * len(self.events), len(self.events), level)
+        low, high = compute_exact_interval(self.rate * len(self.events), len(self.events), level)
         exact = np.abs(self.events - self.expected(estimate)).max() <= _SUM_TOLERANCE * self.mass
 
         def measure_excess(c, sign):
@@ -141,7 +143,7 @@ class EventTotal:
 
 
 def compare_totals(events, expected, mass, level):
-    """(low, high, z): of the ratio of all events to all expected ones, and of that being 1."""
+    """Return the interval of all events over all expected ones, and z of a ratio of 1."""
     max_ratio = mass / expected.sum()  # all rows are events then
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
@@ -157,7 +159,7 @@ def compare_totals(events, expected, mass, level):
 
 
 def compute_jackknife(columns, log_odds, outcome, weight, groups):
-    """(errors, degrees) of coefficients fitted at log-odds eta: standard errors and their law.
+    """Return standard errors of coefficients, and their degrees of freedom.
 
     Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of Bell and
     McCaffrey (2002), "Bias reduction in standard errors for linear regression with multi-stage
@@ -189,7 +191,9 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
 
 
 def average_clusters(totals, mass):
-    """(mean, error, degrees) of a weighted mean of rows, from `totals` of weight times value.
+    """Return the mean of rows, its standard error and its degrees of freedom.
+
+    `totals` are sums of weight times value.
 
     Both arrays have a number for each cluster, `mass` the weight of its rows. The error is the
     jackknife's, CR3 as in `compute_jackknife`, the degrees are those of `match_student_law`.
@@ -201,7 +205,7 @@ def average_clusters(totals, mass):
 
 
 def match_student_law(mass):
-    """(degrees, ratio): of the law of a mean over its error, for clusters of these sizes.
+    """Return the degrees of freedom of a mean of clusters, and a ratio of variances.
 
     Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002), if the
     variance of what a cluster adds is as its mass; and that squared error over what sums of

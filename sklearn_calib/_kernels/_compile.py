@@ -54,7 +54,7 @@ def compile_kernel(function=None, **options):
 
 
 def count_threads() -> int:
-    """The number of threads of numba.
+    """Return the number of threads of numba.
 
     The first question starts numba's pool, which may set the number of threads of
     OpenMP for the whole process: torch, where it was imported, gets its own number
@@ -103,7 +103,7 @@ _has_warned = False
 
 
 def warn_once(error, folder=None):
-    """A warning that what is compiled could not be kept, one in a process."""
+    """Warn, once in a process, that compiled code could not be kept."""
     global _has_warned
     if _has_warned:
         return
@@ -129,6 +129,7 @@ class CompilationNotice(event.Listener):
         self.depth, self.began, self.spent, self.is_printed = 0, 0.0, 0.0, False
 
     def on_start(self, event):
+        """Start the clock, and print the notice if compilation has taken long."""
         if self.depth == 0 and not _is_ours(event):
             return
         if self.depth == 0:

@@ -54,8 +54,9 @@ class DistanceSolution(NamedTuple):
 
 
 def make_score_program(score, ones, zeros):
-    """The program on the scores themselves, and on multiples of 1 / `MIN_GRID_STEPS`
-    where none are near.
+    """Return the program on the scores themselves.
+
+    Multiples of 1 / `MIN_GRID_STEPS` are added where no score is near.
 
     No gap is wider than 1 / `MIN_GRID_STEPS`. More than `MAX_SCORE_CELLS` scores, which
     increase, are pooled to their means: in cells with equal sums of sqrt(mass gap) over
@@ -79,7 +80,7 @@ def _pool_scores(score, ones, zeros):
 
 
 def _make_grid(centre):
-    """The grid of these scores, and the place of each in it."""
+    """Return the grid of these scores, and the index of each in it."""
     steps, ends = (
         np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS,
         np.concatenate([[0.0], centre, [1.0]]),
@@ -97,7 +98,7 @@ def _make_grid(centre):
 
 
 def make_uniform_program(score, ones, zeros, n_cells):
-    """The program on the multiples of 1 / n_cells, each score at the nearest."""
+    """Return the program on the multiples of 1 / n_cells, each score at the nearest."""
     indices = np.rint(score * n_cells).astype(np.intp)
     return _place_on_grid(score, ones, zeros, np.linspace(0, 1, n_cells + 1), indices)
 
@@ -129,8 +130,9 @@ def solve_program(program):
 
 
 def _compute_move_cost(program, distribution):
-    """What moving the data onto a law costs; what rounding leaves of the totals moves
-    by 1.
+    """Return the cost of moving the data onto a distribution.
+
+    What rounding leaves of the totals moves by 1.
     """
     grid = program.grid
     left = np.stack([grid * distribution - program.ones, (1 - grid) * distribution - program.zeros])
@@ -138,9 +140,7 @@ def _compute_move_cost(program, distribution):
 
 
 def _solve_interior_point(grid, masses):
-    """From a start where all products of the pairs are about alike; None where it
-    stalls.
-    """
+    """Solve from a start where all products of pairs are alike; None if it stalls."""
     n, gaps, depth = len(grid), np.diff(grid)[:, None], 0.03
     label_rates = np.stack([grid, 1 - grid], axis=1)
     flow = np.cumsum(label_rates / n - masses.T, axis=0)[:-1]
@@ -159,8 +159,10 @@ def _solve_interior_point(grid, masses):
 
 
 def _solve_highs(grid, masses):
-    """The same by HiGHS, of the law and the flows to the next point and back, of each
-    label.
+    """Solve the program with HiGHS.
+
+    The variables are the distribution and the flows of each label to the next point and
+    back.
     """
     from scipy.optimize import linprog
     from scipy.sparse import block_diag, diags, hstack, vstack
@@ -182,8 +184,7 @@ def _solve_highs(grid, masses):
 
 
 def bound_grid_loss(program, solution):
-    """How far the optimum over all of [0, 1] can be below that on a grid that holds all
-    mass.
+    """Bound how far the optimum over all of [0, 1] is below that on the grid.
 
     Let x and z be linear between two points a and b. Then t x + (1 - t) z is the chord
     of its ends less (x' - z') (t - a) (b - t). Lowering x and z by its largest value
@@ -199,7 +200,9 @@ def bound_grid_loss(program, solution):
 
 
 def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):
-    """Upper bound by a feasible coupling, and lower bound, at most `gap` apart.
+    """Return an upper and a lower bound that are at most `gap` apart.
+
+    The upper bound comes from a feasible coupling.
 
     `ones` and `zeros` are the label-1 and label-0 mass at each distinct score.
 
@@ -256,7 +259,7 @@ class _Coupling(NamedTuple):
         return np.log(x), x, np.zeros(len(self.cost))
 
     def take_extragradient_step(self, step, log_x, x, m):
-        """One step, halved until its own test of convergence holds (Nemirovski
+        """Take a step, halved until its own test of convergence holds (Nemirovski
         2004).
         """
         slope_x, slope_l = self._compute_slopes(x, m)

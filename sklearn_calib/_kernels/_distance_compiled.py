@@ -26,7 +26,7 @@ _CENTRING_FACTOR = 0.5  # the products that are aimed at instead, in units of th
 
 
 def get_gap_tolerance(value):
-    """The gap between primal and dual at which a value is good enough."""
+    """Return the gap between primal and dual that is small enough."""
     return 1e-9 * abs(value) + 1e-12
 
 
@@ -48,8 +48,9 @@ def interior_point(
     factor,
     max_iter,
 ):
-    """Improve prices, primal and slack in place; the gap between primal and dual, and
-    the value.
+    """Improve prices, primal and slack in place.
+
+    Returns the gap between primal and dual, and the value.
     """
     n = len(grid)
     pairs = 5 * n - 4
@@ -98,8 +99,9 @@ def interior_point(
 
 @compile_helper
 def _compute_imbalance(grid, masses, primal, left):
-    """The mass of each label and point that the law and the flows do not account
-    for.
+    """Compute the mass that the distribution and the flows do not account for.
+
+    There is an entry for each label and point.
     """
     for label in range(2):
         before = 0.0
@@ -114,9 +116,11 @@ def _compute_imbalance(grid, masses, primal, left):
 
 @compile_helper
 def _eliminate_points(grid, primal, slack, factor):
-    """For each point, with the points before eliminated: its block's inverse (entries
-    xx, zz, xz), the springs to the next point, and what makes the change of the last
-    slack of the right side.
+    """Eliminate the points from left to right.
+
+    `factor` gets for each point the inverse of its block (entries xx, zz, xz), the
+    springs to the next point, and what turns the right side into the change of the last
+    slack.
     """
     a = b = c = det = 0.0  # what the points so far add: entries xx, zz, xz, the determinant
     for k in range(len(grid)):
@@ -146,8 +150,9 @@ def _eliminate_points(grid, primal, slack, factor):
 
 @compile_helper
 def _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
-    """Newton's step; `d_primal` comes as the aimed change of the products over the
-    slacks.
+    """Compute Newton's step.
+
+    `d_primal` comes as the aimed change of the products over the slacks.
     """
     last = len(grid) - 1
     x = z = 0.0
@@ -184,7 +189,7 @@ def _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_sl
 
 @compile_helper
 def _find_longest_step(values, change, pairs):
-    """The largest step that leaves all values at least 0."""
+    """Return the largest step that leaves all values at least 0."""
     step = 1e300
     for i in range(pairs):
         if change[i] * step < -values[i]:
@@ -194,8 +199,9 @@ def _find_longest_step(values, change, pairs):
 
 @compile_kernel
 def pool_cells(score, ones, zeros, max_cells, starts, sums):
-    """Cells of `_distance.make_score_program`: where they start, their mass, and that
-    times the score.
+    """Pool scores into cells for `_distance.make_score_program`.
+
+    Fills where cells start, their mass, and that times the score.
 
     Returns the number of cells.
     """

@@ -10,7 +10,7 @@ UNIT_BITS = 1074  # a sum is a whole number of 2^-1074
 
 
 def convert_to_floats(sums):
-    """The nearest float64 numbers; infinity where there is none."""
+    """Return the nearest float64 numbers; infinity if a sum is too large."""
     return np.array([_convert_to_float(number) for number in sums])
 
 
@@ -22,7 +22,7 @@ def _convert_to_float(number):
 
 
 def convert_to_sums(numbers):
-    """Float64 numbers as sums; infinite ones are 2^1024."""
+    """Return float64 numbers as sums; infinite ones become 2^1024."""
     return [_convert_to_sum(number) for number in np.asarray(numbers, dtype=np.float64).tolist()]
 
 
@@ -34,5 +34,5 @@ def _convert_to_sum(number):
 
 
 def add_sums(sums, more):
-    """Both together."""
+    """Add two lists of sums."""
     return [one + other for one, other in zip(sums, more, strict=True)]

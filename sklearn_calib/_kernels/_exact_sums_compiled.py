@@ -24,12 +24,12 @@ _MAX_TERM_BITS = 900  # of the terms that fit into levels
 
 
 def count_chunks(n_rows):
-    """How many chunks of `CHUNK_ROWS` rows there are."""
+    """Return how many chunks of `CHUNK_ROWS` rows there are."""
     return -(-n_rows // CHUNK_ROWS)
 
 
 def sum_exactly(columns):
-    """The sum of each column of a float64 array of shape (n_columns, n_rows), exactly."""
+    """Sum each column of a float64 array of shape (n_columns, n_rows) exactly."""
     levels = np.zeros((count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64)
     if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):  # huge terms
         return [sum(convert_to_sums(column)) for column in columns]
@@ -42,7 +42,10 @@ def sum_exactly(columns):
 
 @compile_kernel
 def _add_levels(columns, rest, levels):
-    """Sums of chunks, by bits that are added as integers; whether all terms are small enough."""
+    """Sum chunks by bits that are added as integers.
+
+    Returns whether all terms are small enough.
+    """
     for chunk in range(len(levels)):
         for j in range(len(columns)):
             column = columns[j, chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
@@ -62,7 +65,7 @@ def _add_levels(columns, rest, levels):
 
 @compile_helper
 def _copy_terms(terms, rest):
-    """A copy, and the bits of the largest."""
+    """Copy the terms, and return the bits of the largest."""
     top = np.int64(0)
     for i in range(len(terms)):
         rest[i] = terms[i]
@@ -72,7 +75,10 @@ def _copy_terms(terms, rest):
 
 @compile_helper
 def _extract_level(rest, magic):
-    """The sum of the leading bits of each, and the bits of the largest of what is left."""
+    """Take the leading bits off each term.
+
+    Returns their sum, and the bits of the largest remainder.
+    """
     whole = top = np.int64(0)
     bits = np.float64(magic).view(np.int64)
     for i in range(len(rest)):
@@ -85,7 +91,7 @@ def _extract_level(rest, magic):
 
 @compile_kernel
 def fill_negative_logs(x, floor, out):
-    """-log(max(x, least)) of numbers from 0 on, by the same operations on every machine.
+    """Fill -log(max(x, floor)), by the same operations on every machine.
 
     As fdlibm does it: the error is below 1 in the last place. In a
     part of its own the loop would be no vector.
@@ -109,7 +115,7 @@ def fill_negative_logs(x, floor, out):
 
 @compile_helper
 def split_to_integers(value):
-    """A number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
+    """Return a number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
     high = value * _HIGH_SCALE + _ROUNDING_SHIFT
     low = (value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)) * _LOW_SCALE + _ROUNDING_SHIFT
     whole = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
@@ -117,7 +123,7 @@ def split_to_integers(value):
 
 
 def join_integers(parts):
-    """Sums of integers from `split_to_integers`: parts of shape (n_chunks, n_sums, 2)."""
+    """Return sums of integers of `split_to_integers`, of shape (n_chunks, n_sums, 2)."""
     high_words = (parts >> 32).sum(axis=0).tolist()
     low_words = (parts & _WORD_MASK).sum(axis=0).tolist()
     shift = UNIT_BITS - _HIGH_BITS - _LOW_BITS
@@ -131,7 +137,7 @@ N_TERMS = 8  # of a row: both losses, squared, expected, and their variances
 
 
 def compute_joint_terms(columns, y_encoded):
-    """Losses of rows, and what labels drawn from the predictions would give.
+    """Return losses of rows, and the moments of losses of labels drawn from them.
 
     Parameters
     ----------
@@ -166,7 +172,10 @@ def compute_joint_terms(columns, y_encoded):
 
 @compile_kernel
 def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
-    """Moments of one class; sums of p^2 and p^3 stand where the Brier loss will."""
+    """Add the moments of one class.
+
+    Sums of p^2 and p^3 are stored where the Brier loss will be.
+    """
     for i in range(len(p)):
         x, minus = p[i], log[i]
         is_larger = x > largest[i]

@@ -24,18 +24,21 @@ _MAX_NODE = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
 
 
 def compute_normal_density(z):
-    """Of the standard normal law."""
+    """Return the density of the standard normal distribution."""
     return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
 def map_in_blocks(function, mu, size):
-    """The three arrays of a function of mu, some rows at a time."""
+    """Return the three arrays of a function of mu, evaluated block by block."""
     parts = [function(mu[i : i + size]) for i in range(0, max(1, len(mu)), size)]
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def average_logistic(mu, tau):
-    """For s(t) = 1 / (1 + exp(-t)); many rows are interpolated in a table, to 1e-11."""
+    """Average s(t) = 1 / (1 + exp(-t)).
+
+    Many rows are interpolated in a table, to 1e-11.
+    """
     if len(mu) > _MIN_TABLE_ROWS and np.ptp(mu) / _TABLE_STEP < len(mu):
         return _interpolate_table(mu, tau)
     return _average_at_nodes(mu, tau)
@@ -46,6 +49,7 @@ def _average_at_nodes(mu, tau):
 
 
 def _sum_nodes(mu, tau):
+    """Sum over normal nodes if tau is small, else over logistic nodes."""
     if tau <= _MAX_NORMAL_TAU:
         value = expit(mu[:, None] + tau * _NORMAL_NODES)
         slope = value * (1 - value)
@@ -60,7 +64,7 @@ def _sum_nodes(mu, tau):
 
 
 def _interpolate_table(mu, tau):
-    """Cubic Hermite interpolation on a grid of mu; d slope / d mu is spread / tau, exactly."""
+    """Interpolate by cubics on a grid of mu; d slope / d mu is spread / tau, exactly."""
     low = mu.min()
     nodes = np.arange(low, mu.max() + 3 * _TABLE_STEP, _TABLE_STEP)
     value, slope, spread = _average_at_nodes(nodes, tau)
@@ -80,7 +84,7 @@ def _interpolate_table(mu, tau):
 
 
 def average_probit(mu, tau):
-    """For the standard normal distribution function: closed form."""
+    """Average the standard normal distribution function, in closed form."""
     norm = np.hypot(1, tau)
     z = mu / norm
     bell = compute_normal_density(z)
@@ -88,7 +92,7 @@ def average_probit(mu, tau):
 
 
 def average_clipped(mu, tau):
-    """For s(t) = min(max(t, 0), 1): closed form."""
+    """Average s(t) = min(max(t, 0), 1), in closed form."""
     if tau == 0:
         inside = (mu > 0) & (mu < 1)
         return np.clip(mu, 0, 1), inside.astype(float), np.zeros_like(mu)
@@ -99,7 +103,8 @@ def average_clipped(mu, tau):
 
 
 def make_numerical_average(link):
-    """The same for any function: 128 panels of 8 Gauss-Legendre nodes on +-8.3.
+    """Return the average for any link, by 128 panels of 8 Gauss-Legendre nodes on
+    +-8.3.
 
     1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 where the link has kinks.
     """
@@ -130,7 +135,7 @@ LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}  # s(c + t) = 
 
 
 def log_average_logistic(mu, tau):
-    """Logarithm of the mean, exact in the lower tail, and its derivatives.
+    """Return the logarithm of the mean, exact in the lower tail, and its derivatives.
 
     Below -tau^2 / 2 by E s(mu + tau Z) = exp(mu + tau^2 / 2) E s(-mu - tau^2 + tau Z), which
     follows from s(t) = exp(t) s(-t).
@@ -146,7 +151,7 @@ def log_average_logistic(mu, tau):
 
 
 def log_average_probit(mu, tau):
-    """The same for the standard normal distribution function."""
+    """Return the same for the standard normal distribution function."""
     norm = np.hypot(1, tau)
     z = mu / norm
     log = log_ndtr(z)
@@ -170,7 +175,7 @@ _LOG_MEAN_FUNCTIONS = {
 
 
 def compute_log_likelihood(link, mu, tau, positive):
-    """Logarithm of the probability of each label and its derivatives in mu and tau.
+    """Return the log-probability of each label and its derivatives in mu and tau.
 
     The links with a name are symmetric, so that both labels are lower tails.
     """
@@ -185,7 +190,10 @@ def compute_log_likelihood(link, mu, tau, positive):
 
 
 def compute_label_proba(link, mu, tau):
-    """Probabilities of the negatives and the positives, the smaller one to its last digits."""
+    """Return probabilities of negatives and positives.
+
+    The smaller one has all its digits.
+    """
     if callable(link):
         value = np.clip(make_numerical_average(link)(mu, tau)[0], 0, 1)
         return 1 - value, value

@@ -4,14 +4,17 @@ import numpy as np
 
 
 def compute_mean_moments(proba, values, weight_fraction):
-    """Of the mean of one value per row that depends on the label, `values` of shape (n, k)."""
+    """Return mean and deviation of the mean of one value per row.
+
+    The value depends on the label; `values` has the shape (n, k).
+    """
     expected = (proba * values).sum(axis=1)
     variance = (proba * (values - expected[:, None]) ** 2).sum(axis=1)
     return float(weight_fraction @ expected), float(np.sqrt(weight_fraction**2 @ variance))
 
 
 def compute_precision_moments(p, acts, weight_fraction):
-    """The share of events among the rows acted on; NaN where there is none."""
+    """Return mean and deviation of the precision; NaN if no row is acted on."""
     acted_fraction = weight_fraction * acts
     total = acted_fraction.sum()
     if total == 0:
@@ -22,7 +25,7 @@ def compute_precision_moments(p, acts, weight_fraction):
 
 
 def compute_recall_moments(p, acts, weight_fraction):
-    """The share of the events that are acted on, a ratio of two sums of labels."""
+    """Return mean and deviation of the recall, a ratio of two sums of labels."""
     total = weight_fraction @ p
     if total == 0:
         return np.nan, np.nan
@@ -32,7 +35,7 @@ def compute_recall_moments(p, acts, weight_fraction):
 
 
 def compute_auc_moments(score, p, weight_fraction):
-    """The probability that an event has a larger score than a row without, ties counting half.
+    """Return mean and deviation of the AUC, ties counting half.
 
     The ratio of sums over pairs of rows i != j; its standard deviation is that of the derivatives
     with respect to the labels.
@@ -56,7 +59,9 @@ def compute_auc_moments(score, p, weight_fraction):
 
 
 def compute_expected_costs(proba, costs):
-    """sum_j p_j costs[j, a] of each row and action, shape (n_rows, n_actions).
+    """Return sum_j p_j costs[j, a] of each row and action.
+
+    The result has the shape (n_rows, n_actions).
 
     `costs` has shape (n_classes, n_actions), or (n_rows, n_classes, n_actions).
     """
@@ -66,7 +71,7 @@ def compute_expected_costs(proba, costs):
 
 
 def choose_best_actions(proba, costs):
-    """Position of the cheapest action of each row, the first of equals.
+    """Return the index of the cheapest action of each row, the first of equals.
 
     With two classes and two actions it is the second action from its threshold on, p >= t*, which
     does not depend on the rounding of the two expected costs.
@@ -83,7 +88,7 @@ def choose_best_actions(proba, costs):
 
 
 def get_costs(costs, y_encoded, chosen):
-    """What each row pays for the chosen action, the true classes being known."""
+    """Return the cost of the chosen action of each row, given the true classes."""
     if costs.ndim == 2:
         return costs[y_encoded, chosen]
     return costs[np.arange(len(y_encoded)), y_encoded, chosen]

@@ -18,7 +18,7 @@ Value = Callable[[Any], Any]
 
 
 def encode_floats(numbers: Any, dtype: str) -> Any:
-    """The place of each number among all of its type; numbers are rounded to the type."""
+    """Return the rank of each number among all of its type, after rounding to it."""
     real, whole, last = _FLOAT_TYPES[dtype]
     bits = np.asarray(numbers, dtype=real).view(whole)
     sign = whole(1) << whole(last)
@@ -26,7 +26,7 @@ def encode_floats(numbers: Any, dtype: str) -> Any:
 
 
 def decode_floats(keys: Any, dtype: str) -> Any:
-    """The numbers at these places, as float64."""
+    """Return the numbers of these keys, as float64."""
     real, whole, last = _FLOAT_TYPES[dtype]
     sign = whole(1) << whole(last)
     keys = np.asarray(keys).astype(whole)
@@ -37,7 +37,7 @@ def decode_floats(keys: Any, dtype: str) -> Any:
 def find_crossings(
     value: Value, starts: Any, stops: Any, levels: Any, dtype: str
 ) -> tuple[Any, ...]:
-    """Where a function passes levels, inside ranges of keys on each of which it is monotone.
+    """Find where a function passes levels, in ranges of keys on which it is monotone.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def find_crossings(
 
 
 def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
-    """Between each low and high key the first one on the side of high, and none between.
+    """Return the first key on the side of `high` between each low and high key.
 
     `side` says whether the function is at least the level at high; at low it is the opposite.
     """
@@ -87,7 +87,9 @@ def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, 
 
 
 def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int]:
-    """(values, counts, shift): of values whose keys agree but for `shift` bits the largest.
+    """Keep the largest of the values whose keys agree but for `shift` bits.
+
+    Returns (values, counts, shift).
 
     `values` are sorted: numbers, dates or durations. As few bits are dropped as make them at most
     `MAX_DISTINCT_VALUES`, whatever the order in which they came; none where they are so few.

@@ -4,24 +4,26 @@ import numpy as np
 from scipy.special import betainc, xlogy
 from scipy.stats import binom
 
-from ._proportion import upper_bound
+from ._proportion import compute_upper_bound
 
 _MAX_NUMPY_ROWS = 10**9  # rows that its hypergeometric draws take
 
 
 def compute_jeffreys_p(events, rows, probability):
-    """P(rate <= probability) under Jeffreys' posterior, Beta(k + 1/2, n - k + 1/2)."""
+    """Return P(rate <= probability) under Jeffreys' posterior Beta(k + 1/2, n - k +
+    1/2).
+    """
     return betainc(events + 0.5, rows - events + 0.5, probability)
 
 
 def compute_binomial_p(events, rows, probability):
-    """P(X >= k) of a binomial law."""
+    """Return P(X >= k) of a binomial distribution."""
     some = np.maximum(events, 1)
     return np.where(events > 0, betainc(some, rows - some + 1, probability), 1.0)
 
 
 def compute_two_sided_p(events, rows, probability):
-    """Twice the smaller of P(X >= k) and P(X <= k), at most 1."""
+    """Return twice the smaller of P(X >= k) and P(X <= k), at most 1."""
     below = binom.cdf(events, rows, probability)
     return np.minimum(1.0, 2 * np.minimum(compute_binomial_p(events, rows, probability), below))
 
@@ -42,7 +44,7 @@ def compute_portfolio_p(events, rows, probability):
 
 
 def compute_joint_p(events, rows, probability):
-    """The chance that the smallest two-sided p-value of all grades is as small as the one here.
+    """Return the probability that the smallest p-value of all grades is this small.
 
     Events are whole numbers: what is this rare in another grade, either tail at most half of the
     p-value, has a smaller chance than the p-value itself.
@@ -56,17 +58,19 @@ def compute_joint_p(events, rows, probability):
 
 
 def compute_prudent_rates(events, rows, level):
-    """Most prudent rates, from the best grade to the worst: upper bounds that do not fall.
+    """Return most prudent rates from the best grade to the worst.
+
+    They are upper bounds that do not decrease.
 
     Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
     """
     worse_events = np.cumsum(events[::-1])[::-1]
     worse_rows = np.cumsum(rows[::-1])[::-1]
-    return np.maximum.accumulate(upper_bound(worse_events, worse_rows, 1 - level))
+    return np.maximum.accumulate(compute_upper_bound(worse_events, worse_rows, 1 - level))
 
 
 def fit_isotonic_rates(events, rows):
-    """Rates that do not fall and fit best, of arrays whose last axis are the grades.
+    """Fit rates that do not decrease; the last axis of the arrays are the grades.
 
     The largest of all mean rates that begin at s <= i of the smallest that end at t >= i.
     """
@@ -86,7 +90,7 @@ def fit_isotonic_rates(events, rows):
 
 
 def measure_disorder(events, rows):
-    """Twice the log likelihood of the observed rates beyond the best ones that do not fall."""
+    """Return twice the log-likelihood ratio of the rates and the best increasing ones."""
     rate, ordered = events / rows, fit_isotonic_rates(events, rows)
     best = xlogy(events, rate) + xlogy(rows - events, 1 - rate)
     fitted = xlogy(events, ordered) + xlogy(rows - events, 1 - np.minimum(ordered, 1.0))
@@ -94,7 +98,7 @@ def measure_disorder(events, rows):
 
 
 def compute_order_p(events, rows, n_resamples, rng):
-    """The share of draws in which the rates are as far out of order as here, or farther.
+    """Return the fraction of draws whose rates are at least as far out of order.
 
     The events are dealt out to the rows of all grades anew, which is their law where all rates are
     equal: of all rates that do not fall, the ones that are out of order most often.
@@ -111,7 +115,7 @@ def compute_order_p(events, rows, n_resamples, rng):
 
 
 def deal_events(rows, n_events, size, rng):
-    """Events dealt out to the rows of all grades, of shape (size, n_grades): hypergeometric draws.
+    """Draw how the events fall on the rows of all grades: (size, n_grades).
 
     numpy draws of fewer than 1e9 rows; of more, the binomial law of each grade in turn is narrowed
     to what the other grades make of the rest.
@@ -128,7 +132,7 @@ def deal_events(rows, n_events, size, rng):
 
 
 def _draw_hypergeometric(n, n_others, events, rng):
-    """How many of the events fall on n rows, and not on the others; of shape (size,), exactly.
+    """Draw how many of the events fall on n rows and not on the others, exactly.
 
     The smaller side is drawn from its binomial law, and accepted with the probability, relative to
     the largest, with which the larger side has the rest: at least seven times in ten.

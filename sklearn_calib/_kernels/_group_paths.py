@@ -1,21 +1,23 @@
-"""Groups of rows: paths of the residuals under drawn labels, and logistic fits, group by group.
+"""Groups of rows: paths of the residuals under drawn labels, and logistic fits, group
+by group.
 
-A path is the cumulative sum of w (y - p) over the rows of a group in order of p, equal p one step.
-Rows of one p, weight and set of groups are one cell. Cells are sorted by p. Group g has the cells
-``cells[starts[g] : starts[g + 1]]``, increasing. `hits`, `weight` and `squares` are the weight of
-the events of each cell, of all its rows, and the sum of their squared weights.
+A path is the cumulative sum of w (y - p) over the rows of a group in order of p, equal
+p one step. Rows of one p, weight and set of groups are one cell. Cells are sorted by p.
+Group g has the cells ``cells[starts[g] : starts[g + 1]]``, increasing. `hits`, `weight`
+and `squares` are the weight of the events of each cell, of all its rows, and the sum of
+their squared weights.
 """
 
 import math
 
 from ._compile import compile_helper, compile_kernel
 
-DRAWS = 16  # sets of labels side by side: what a processor adds at once, many times over
+DRAWS_PER_BLOCK = 16  # sets of labels side by side: what a processor adds at once, many times over
 
 
 @compile_kernel
-def standardised_paths(residual, step, z, cells, starts, scales, work, out):
-    """Range, end and tilt of each path, each divided by its standard deviation.
+def fill_standardised_paths(residual, step, log_odds, cells, starts, scales, work, out):
+    """Fill in range, end and tilt of each path, over its standard deviation.
 
     Parameters
     ----------
@@ -23,28 +25,28 @@ def standardised_paths(residual, step, z, cells, starts, scales, work, out):
         The sum of w (y - p) in each cell for DRAWS sets of labels.
     step : ndarray of shape (n_cells,), int64
         Increasing; equal for cells that are one step.
-    z : ndarray of shape (n_cells,)
+    log_odds : ndarray of shape (n_cells,)
         The log-odds.
     cells : ndarray of shape (n_entries,), int32
     starts : ndarray of shape (n_groups + 1,)
     scales : ndarray of shape (3, n_groups)
-        One over the standard deviation of the end, the mean log-odds that the tilt is measured
-        from, and one over the standard deviation of the tilt; 0 for none.
+        One over the standard deviation of the end, the mean log-odds that the tilt is
+        measured from, and one over the standard deviation of the tilt; 0 for none.
     work : ndarray of shape (4, DRAWS)
         Overwritten.
     out : ndarray of shape (3, n_groups, DRAWS)
         Filled: the range of the path, its end, and the sum of (z - mean) w (y - p).
     """
     for g in range(len(starts) - 1):
-        for b in range(DRAWS):
+        for b in range(DRAWS_PER_BLOCK):
             work[0, b] = work[1, b] = work[2, b] = work[3, b] = 0.0
         last = starts[g + 1] - 1
         mean = scales[1, g]
         for k in range(starts[g], last + 1):
             i = cells[k]
-            arm = z[i] - mean
+            arm = log_odds[i] - mean
             if k == last or step[cells[k + 1]] > step[i]:
-                for b in range(DRAWS):
+                for b in range(DRAWS_PER_BLOCK):
                     r = residual[i, b]
                     path = work[0, b] + r
                     work[0, b] = path
@@ -52,23 +54,24 @@ def standardised_paths(residual, step, z, cells, starts, scales, work, out):
                     work[2, b] = min(work[2, b], path)
                     work[3, b] += arm * r
             else:
-                for b in range(DRAWS):
+                for b in range(DRAWS_PER_BLOCK):
                     r = residual[i, b]
                     work[0, b] += r
                     work[3, b] += arm * r
-        for b in range(DRAWS):
+        for b in range(DRAWS_PER_BLOCK):
             out[0, g, b] = (work[1, b] - work[2, b]) * scales[0, g]
             out[1, g, b] = work[0, b] * scales[0, g]
             out[2, g, b] = work[3, b] * scales[2, g]
 
 
 @compile_kernel
-def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
-    """Sums over each group, into `out` of shape (8, n_groups).
+def fill_group_moments(score, log_odds, event_weight, weight, squares, cells, starts, out):
+    """Fill the sums over each group into `out`, of shape (8, n_groups).
 
-    Weight, events, expected events, the variance of the latter under calibration, the mean of the
-    log-odds weighted by w p (1 - p), the variance of the tilt around it, the size of the largest
-    contradiction of a certain prediction, and the mean weight of a row as it weighs in sums.
+    Weight, events, expected events, the variance of the latter under calibration, the
+    mean of the log-odds weighted by w p (1 - p), the variance of the tilt around it,
+    the size of the largest contradiction of a certain prediction, and the mean weight
+    of a row as it weighs in sums.
     """
     for g in range(len(starts) - 1):
         total = events = expected = variance = information = mean = tilt = wrong = 0.0
@@ -79,44 +82,47 @@ def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
             spread = p * (1.0 - p)
             total += w
             square += squares[i]
-            events += hits[i]
+            events += event_weight[i]
             expected += w * p
             variance += squares[i] * spread
             information += w * spread
-            mean += w * spread * z[i]
+            mean += w * spread * log_odds[i]
             if spread <= 0.0:
-                wrong = max(wrong, abs(hits[i] / w - p))
+                wrong = max(wrong, abs(event_weight[i] / w - p))
         mean = mean / information if information > 0.0 else 0.0
         for k in range(starts[g], starts[g + 1]):
             i = cells[k]
-            tilt += squares[i] * (z[i] - mean) ** 2 * score[i] * (1.0 - score[i])
+            tilt += squares[i] * (log_odds[i] - mean) ** 2 * score[i] * (1.0 - score[i])
         out[0, g], out[1, g], out[2, g], out[3, g] = total, events, expected, variance
         out[4, g], out[5, g], out[6, g] = mean, tilt, wrong
         out[7, g] = square / total
 
 
 @compile_helper
-def _chance(x):
+def _expit(x):
     e = math.exp(-abs(x))
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
 @compile_helper
-def _excess(a, t, z, weight, squares, cells, start, end, events):
-    """Events less those expected at log-odds z + a, less t of their standard deviations."""
+def _compute_excess(a, t, log_odds, weight, squares, cells, start, end, events):
+    """Return the events above those expected at log-odds + a, less t deviations."""
     expected = variance = 0.0
     for k in range(start, end):
         i = cells[k]
-        q = _chance(z[i] + a)
+        q = _expit(log_odds[i] + a)
         expected += weight[i] * q
         variance += squares[i] * q * (1.0 - q)
     return events - expected - t * math.sqrt(variance)
 
 
 @compile_helper
-def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
-    """The shift of the log-odds where `_excess` is 0: bracketed, then regula falsi (Illinois)."""
-    a, fa = guess, _excess(guess, t, z, weight, squares, cells, start, end, events)
+def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, events):
+    """Find the shift of the log-odds where `_compute_excess` is 0.
+
+    The root is bracketed, then found by regula falsi (Illinois).
+    """
+    a, fa = guess, _compute_excess(guess, t, log_odds, weight, squares, cells, start, end, events)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -127,42 +133,43 @@ def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _excess(b, t, z, weight, squares, cells, start, end, events)
+        fb = _compute_excess(b, t, log_odds, weight, squares, cells, start, end, events)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _excess(c, t, z, weight, squares, cells, start, end, events)
+        fc = _compute_excess(c, t, log_odds, weight, squares, cells, start, end, events)
         if fc * fb < 0.0:
             a, fa = b, fb
         else:
             fa *= 0.5
-        moved = abs(c - b)
+        change = abs(c - b)
         b, fb = c, fc
-        if fb == 0.0 or abs(a - b) <= 1e-13 * (1.0 + abs(b)) or moved <= 1e-14 * (1.0 + abs(b)):
+        if fb == 0.0 or abs(a - b) <= 1e-13 * (1.0 + abs(b)) or change <= 1e-14 * (1.0 + abs(b)):
             break
     return b
 
 
 @compile_helper
-def _line(z, hits, weight, squares, cells, start, end, out):
-    """Intercept and slope by Newton's method, each step halved until the loss falls.
+def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
+    """Fit intercept and slope by Newton's method, halving steps until the loss falls.
 
-    Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the meat.
+    Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the
+    meat.
     """
     a, b, tried_a, tried_b, loss = 0.0, 1.0, 0.0, 1.0, math.inf
     for _ in range(200):
         now = ga = gb = haa = hab = hbb = maa = mab = mbb = 0.0
         for k in range(start, end):
             i = cells[k]
-            w, x = weight[i], tried_a + tried_b * z[i]
-            q = _chance(x)
-            r, spread = hits[i] - w * q, q * (1.0 - q)
+            w, x = weight[i], tried_a + tried_b * log_odds[i]
+            q = _expit(x)
+            r, spread = event_weight[i] - w * q, q * (1.0 - q)
             v, m = w * spread, squares[i] * spread
-            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - hits[i] * x
-            ga, gb = ga + r, gb + r * z[i]
-            haa, hab, hbb = haa + v, hab + v * z[i], hbb + v * z[i] * z[i]
-            maa, mab, mbb = maa + m, mab + m * z[i], mbb + m * z[i] * z[i]
+            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
+            ga, gb = ga + r, gb + r * log_odds[i]
+            haa, hab, hbb = haa + v, hab + v * log_odds[i], hbb + v * log_odds[i] * log_odds[i]
+            maa, mab, mbb = maa + m, mab + m * log_odds[i], mbb + m * log_odds[i] * log_odds[i]
         determinant = haa * hbb - hab * hab
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
             near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (1.0 + abs(a) + abs(b))
@@ -181,13 +188,16 @@ def _line(z, hits, weight, squares, cells, start, end, out):
 
 
 @compile_kernel
-def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work, out):
-    """Logistic fits of each group, into `out` of shape (8, n_groups).
+def fit_groups(
+    log_odds, event_weight, weight, squares, cells, starts, moments, critical, work, out
+):
+    """Fit logistic models of each group into `out`, of shape (8, n_groups).
 
-    The shift of the log-odds (calibration in the large), its standard error, the ends of its
-    interval by inverting the score test at `critical` standard deviations, and how many events
-    these ends mean; the slope of the log-odds, and its standard error. What is not determined is
-    infinite or NaN. `moments` as of `moments_of_groups`; `work`, 8 numbers, is overwritten.
+    The shift of the log-odds (calibration in the large), its standard error, the ends
+    of its interval by inverting the score test at `critical` standard deviations, and
+    how many events these ends mean; the slope of the log-odds, and its standard error.
+    What is not determined is infinite or NaN. `moments` as of `fill_group_moments`;
+    `work`, 8 numbers, is overwritten.
     """
     for g in range(len(starts) - 1):
         start, end = starts[g], starts[g + 1]
@@ -196,10 +206,10 @@ def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work,
         high0 = high1 = -math.inf
         for k in range(start, end):
             i = cells[k]
-            if hits[i] > 0.0:
-                low1, high1 = min(low1, z[i]), max(high1, z[i])
-            if hits[i] < weight[i]:
-                low0, high0 = min(low0, z[i]), max(high0, z[i])
+            if event_weight[i] > 0.0:
+                low1, high1 = min(low1, log_odds[i]), max(high1, log_odds[i])
+            if event_weight[i] < weight[i]:
+                low0, high0 = min(low0, log_odds[i]), max(high0, log_odds[i])
         for j in range(8):
             out[j, g] = math.nan
         if variance <= 0.0:
@@ -210,11 +220,13 @@ def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work,
         if both:
             guess = (events - expected) * step * step
             guess = min(max(guess, -5.0), 5.0)
-            shift = _shift(0.0, guess, step, z, weight, squares, cells, start, end, events)
+            shift = _find_shift(
+                0.0, guess, step, log_odds, weight, squares, cells, start, end, events
+            )
         information = meat = 0.0
         for k in range(start, end):
             i = cells[k]
-            q = _chance(z[i] + shift)
+            q = _expit(log_odds[i] + shift)
             information += weight[i] * q * (1.0 - q)
             meat += squares[i] * q * (1.0 - q)
         out[0, g] = shift
@@ -225,18 +237,20 @@ def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work,
             edge = math.inf if side == 1 else -math.inf
             if both or (side == 0) == (shift > 0.0):
                 step = max(critical * out[1, g], 1e-3) if both else 1.0
-                edge = _shift(t, near, step, z, weight, squares, cells, start, end, events)
+                edge = _find_shift(
+                    t, near, step, log_odds, weight, squares, cells, start, end, events
+                )
             out[2 + side, g] = edge
             count = 0.0
             for k in range(start, end):
-                count += weight[cells[k]] * _chance(z[cells[k]] + edge)
+                count += weight[cells[k]] * _expit(log_odds[cells[k]] + edge)
             out[4 + side, g] = count
         if both and min(low0, low1) < max(high0, high1):
             if low1 >= high0 or high1 <= low0:
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf
             else:
-                _line(z, hits, weight, squares, cells, start, end, work)
+                _fit_line(log_odds, event_weight, weight, squares, cells, start, end, work)
                 out[6, g] = work[1]
                 left, right = work[3], work[4]
                 spread = left * left * work[5] + 2.0 * left * right * work[6]

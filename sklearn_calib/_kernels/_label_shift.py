@@ -28,9 +28,7 @@ class ConfusionTable(NamedTuple):
 
 
 def select_predictions(proba: FloatArray, hard: bool) -> FloatArray:
-    """The predictions that are compared: probabilities, or 1 for the largest of
-    them.
-    """
+    """Return the compared predictions: probabilities, or 1 for the largest of them."""
     plain_proba = np.asarray(proba)
     return np.eye(plain_proba.shape[1])[plain_proba.argmax(axis=1)] if hard else plain_proba
 
@@ -38,7 +36,7 @@ def select_predictions(proba: FloatArray, hard: bool) -> FloatArray:
 def estimate_confusion(
     proba: FloatArray, y_encoded: IntArray, weight: FloatArray
 ) -> ConfusionTable:
-    """`ConfusionTable` of labelled rows; columns of classes without a row are 0."""
+    """Return the `ConfusionTable` of labelled rows; columns of absent classes are 0."""
     k = proba.shape[1]
     mass = np.bincount(y_encoded, weight, k)
     class_weight = weight / np.where(mass > 0, mass, 1.0)[y_encoded]
@@ -55,7 +53,7 @@ def estimate_confusion(
 
 
 def clip_to_simplex(raw: FloatArray) -> FloatArray:
-    """Negative entries become 0, and the rest is divided by its sum."""
+    """Set negative entries to 0 and divide the rest by their sum."""
     kept = np.maximum(raw, 0.0)
     return kept / kept.sum()
 
@@ -63,8 +61,9 @@ def clip_to_simplex(raw: FloatArray) -> FloatArray:
 def estimate_confusion_prior(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Frequencies b with given @ b = mean prediction; their standard errors and
-    intervals.
+    """Solve class_means @ b = mean prediction for the frequencies b.
+
+    Returns them, their standard errors and intervals.
 
     The standard errors are those of the delta method, from the rows of both samples.
     The interval of a class holds each t with (raw estimate - t)^2 <= z^2 V(t), where
@@ -108,7 +107,7 @@ def estimate_confusion_prior(
 
 
 def _solve_between_roots(a, b, c):
-    """Where a t^2 + b t + c <= 0 around its minimum; everything where it has none."""
+    """Return where a t^2 + b t + c <= 0; everything if it has no minimum."""
     root = b * b - 4 * a * c
     if a <= 0 or root < 0:
         return (-np.inf, np.inf) if a <= 0 else (-b / (2 * a), -b / (2 * a))
@@ -118,7 +117,8 @@ def _solve_between_roots(a, b, c):
 def estimate_regularised_prior(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, penalty: float
 ) -> FloatArray:
-    """Frequencies by the weights w >= 0 of smallest ||C w - mu|| + rho ||w - 1||.
+    """Return frequencies by the weights w >= 0 of smallest ||C w - mu|| + rho ||w -
+    1||.
 
     C is the joint table of predictions and classes, mu the mean prediction, and rho =
     `penalty` times the deviation of C that its number of rows n allows, 3 (2 log(2 k /
@@ -131,14 +131,14 @@ def estimate_regularised_prior(
     rho = penalty * 3 * (2 * few / 3 + np.sqrt(2 * few))
 
     def fit_change(log_ridge):
-        """The minimum of ||C theta - miss||^2 + ridge ||theta||^2 with theta >= -1."""
+        """Minimise ||C theta - miss||^2 + ridge ||theta||^2 over theta >= -1."""
         ridge = np.sqrt(np.exp(log_ridge))
         table = np.vstack([joint, ridge * np.eye(k)])
         wanted = np.concatenate([miss + joint.sum(axis=1), np.full(k, ridge)])
         return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
 
     def measure_slack(log_ridge):
-        """Zero where the ridge is what the norms, without squares, ask for."""
+        """Return 0 if the ridge is the one that norms without squares imply."""
         theta = fit_change(log_ridge)
         left = np.linalg.norm(joint @ theta - miss)
         return np.exp(log_ridge) * np.linalg.norm(theta) - rho * left
@@ -157,15 +157,13 @@ MIN_EXPORTED_LOG = -1e30  # for exports, which hold finite numbers; its exponent
 
 
 def compute_log_ratio(prior: FloatArray, source: FloatArray, strength: float) -> FloatArray:
-    """What is added to the logarithms: strength log(prior / source), -inf where prior
-    is 0.
-    """
+    """Return strength log(prior / source), -inf where prior is 0."""
     with np.errstate(divide="ignore"):
         return strength * (np.log(prior) - np.log(source))
 
 
 def shift_posterior(proba: FloatArray, added: FloatArray) -> FloatArray:
-    """Rows proportional to p exp(added).
+    """Return rows proportional to p exp(added).
 
     A probability of 0 stays 0. Where nothing would be left of a row, because all that
     it has is on classes whose factor is 0, the classes that it calls impossible are

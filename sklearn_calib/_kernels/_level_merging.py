@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._level_sets import levels, projected
+from ._level_sets import compute_levels, project_to_simplex
 
-SLACK = 1e-12  # masses and errors closer than that are equal
+TIE_TOLERANCE = 1e-12  # masses and errors closer than that are equal
 
 
-class Outcome(NamedTuple):
+class MergedCells(NamedTuple):
     """Groups of cells after calibration."""
 
     group: np.ndarray  # (b,) the number of each cell's group: that of its first cell
@@ -31,29 +31,29 @@ class Outcome(NamedTuple):
     error: float  # largest remaining
 
 
-class Rule(NamedTuple):
+class MergeRule(NamedTuple):
     """When and how a group is corrected."""
 
     n_levels: int
     tolerance: float
-    size: float  # of the sample, in rows: a mass times it is a count
-    z: float = 0.0  # standard errors that an error must exceed
+    n_rows: float  # of the sample, in rows: a mass times it is a count
+    n_errors: float = 0.0  # standard errors that an error must exceed
     vector: bool = False  # correct all classes at once
     shrink: float = 0.0  # rows that the first prediction counts for then
     max_iter: int = 100_000
 
 
-class OnePool:
+class SinglePool:
     """Every estimate from the whole sample: sums over cells."""
 
     def __init__(self, labels):
         self.labels = labels.copy()
 
-    def merge(self, kept, gone):
+    def merge_groups(self, kept, gone):
         self.labels[kept] += self.labels[gone]
 
 
-class Pools:
+class SplitPools:
     """The paper's: groups of 2^i cells are estimated from pool i, once, when they arise.
 
     Each group of predictions is a union of such sets whose sizes are the binary digits of its
@@ -63,25 +63,25 @@ class Pools:
     def __init__(self, pools, noise=None):
         self.pools, self.noise = pools, noise
         b = pools[0].shape[0]
-        self.parts = [{0: ([cell], self._estimate(0, [cell]))} for cell in range(b)]
+        self.parts = [{0: ([cell], self._estimate_labels(0, [cell]))} for cell in range(b)]
         self.labels = np.array([parts[0][1] for parts in self.parts])
 
-    def merge(self, kept, gone):
+    def merge_groups(self, kept, gone):
         parts = self.parts[kept]
         for power, part in sorted(self.parts[gone].items()):
             while power in parts:  # carry
                 cells = sorted(parts.pop(power)[0] + part[0])
                 power += 1
-                part = cells, self._estimate(power, cells)
+                part = cells, self._estimate_labels(power, cells)
             parts[power] = part
         self.parts[gone] = {}
         self.labels[kept] = sum(estimate for _, estimate in parts.values())
 
-    def _estimate(self, power, cells):
-        found = self.pools[power][cells].sum(axis=0)
+    def _estimate_labels(self, power, cells):
+        labels = self.pools[power][cells].sum(axis=0)
         if self.noise is not None:
-            found = found + self.noise(found.shape)
-        return np.clip(found, 0, 1)
+            labels = labels + self.noise(labels.shape)
+        return np.clip(labels, 0, 1)
 
 
 def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
@@ -100,65 +100,67 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         One pool of the labels by default.
     """
     b = len(cell_levels)
-    estimates = OnePool(labels) if estimates is None else estimates
+    estimates = SinglePool(labels) if estimates is None else estimates
     labels = estimates.labels
     prediction, first = first.copy(), first.copy()
     keys = [level.tobytes() for level in cell_levels]
     owner = {key: cell for cell, key in enumerate(keys)}
     group, alive = np.arange(b), np.ones(b, dtype=bool)
-    touched, settled = np.zeros(b, dtype=bool), np.zeros(b, dtype=bool)
-    worst, where = np.zeros(b), np.zeros(b, dtype=np.intp)
+    touched, is_final = np.zeros(b, dtype=bool), np.zeros(b, dtype=bool)
+    worst, worst_class = np.zeros(b), np.zeros(b, dtype=np.intp)
 
-    def judge(g):
+    def update_error(g):
         mass = labels[g].sum()
         error = np.abs(mass * prediction[g] - labels[g])
-        if rule.z > 0:
-            spread = np.maximum(prediction[g] * (1 - prediction[g]), 0) * max(mass, 0) / rule.size
-            error = np.where(error > rule.z * np.sqrt(spread) + SLACK, error, 0)
-        where[g] = _first_of_largest(error)
-        worst[g] = 0 if settled[g] else error[where[g]]
+        if rule.n_errors > 0:
+            spread = np.maximum(prediction[g] * (1 - prediction[g]), 0) * max(mass, 0) / rule.n_rows
+            error = np.where(error > rule.n_errors * np.sqrt(spread) + TIE_TOLERANCE, error, 0)
+        worst_class[g] = _find_largest(error)
+        worst[g] = 0 if is_final[g] else error[worst_class[g]]
 
     for g in range(b):
-        judge(g)
+        update_error(g)
     n_iter = n_merges = 0
     while b and n_iter < rule.max_iter:
-        g = _first_of_largest(worst)
-        if not worst[g] > rule.tolerance + SLACK:
+        g = _find_largest(worst)
+        if not worst[g] > rule.tolerance + TIE_TOLERANCE:
             break
         n_iter += 1
-        prediction[g] = _corrected(prediction[g], first[g], labels[g], where[g], rule)
-        touched[g], settled[g] = True, rule.vector  # what shrinkage leaves is meant to stay
+        prediction[g] = _correct_prediction(
+            prediction[g], first[g], labels[g], worst_class[g], rule
+        )
+        touched[g], is_final[g] = True, rule.vector  # what shrinkage leaves is meant to stay
         del owner[keys[g]]
-        key = levels(prediction[g], rule.n_levels).tobytes()
+        key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)
         if other is not None:  # at most one, and the result keeps its key
             n_merges += 1
             masses = labels[g].sum(), labels[other].sum()
-            winner = prediction[other if masses[0] <= masses[1] + SLACK else g].copy()
-            share = masses[0] / max(sum(masses), np.finfo(float).tiny)
-            prior = share * first[g] + (1 - share) * first[other]
+            winner = prediction[other if masses[0] <= masses[1] + TIE_TOLERANCE else g].copy()
+            fraction = masses[0] / max(sum(masses), np.finfo(float).tiny)
+            prior = fraction * first[g] + (1 - fraction) * first[other]
             g, gone = min(g, other), max(g, other)
-            estimates.merge(g, gone)
+            estimates.merge_groups(g, gone)
             prediction[g], first[g] = winner, prior
             group[group == gone] = g
-            alive[gone], worst[gone], touched[g], settled[g] = False, 0.0, True, False
+            alive[gone], worst[gone], touched[g], is_final[g] = False, 0.0, True, False
         keys[g], owner[key] = key, g
-        judge(g)
+        update_error(g)
     largest = float(worst[alive].max()) if b else 0.0
-    converged = not largest > rule.tolerance + SLACK
-    return Outcome(group, prediction, labels, touched, n_iter, n_merges, converged, largest)
+    converged = not largest > rule.tolerance + TIE_TOLERANCE
+    return MergedCells(group, prediction, labels, touched, n_iter, n_merges, converged, largest)
 
 
-def _first_of_largest(values):
-    return int((values >= values.max() - SLACK).argmax())
+def _find_largest(values):
+    return int((values >= values.max() - TIE_TOLERANCE).argmax())
 
 
-def _corrected(prediction, first, labels, j, rule):
+def _correct_prediction(prediction, first, labels, j, rule):
     mass = labels.sum()
     if rule.vector:
-        prior = rule.shrink / rule.size
+        prior = rule.shrink / rule.n_rows
         total = mass + prior
         return (labels + prior * first) / total if total > 0 else prediction
-    z = prediction.copy()
-    z[j] = np.clip(labels[j] / mass, 0, 1) if mass > 0 else 0.0
-    return projected(z)
+    corrected = prediction.copy()
+    corrected[j] = np.clip(labels[j] / mass, 0, 1) if mass > 0 else 0.0
+    return project_to_simplex(corrected)

@@ -1,9 +1,10 @@
 """Level sets of predictions for several classes: rounding and grouping.
 
-The level set of a row p is the integer vector m = floor(n_levels * p). Floats need care twice:
-floor((m / n) * n) is not m for many m (0.29 * 100), and rows stored as float32 miss lattice points
-by 3e-8; so fractions within `snap` of the next integer count as it, by a rule that does not depend
-on the dtype, and levels are kept as integers, never found again from a rounded vector.
+The level set of a row p is the integer vector m = floor(n_levels * p). Floats need care
+twice: floor((m / n) * n) is not m for many m (0.29 * 100), and rows stored as float32
+miss lattice points by 3e-8; so fractions within `get_snap_width` of the next integer
+count as it, by a rule that does not depend on the dtype, and levels are kept as
+integers, never found again from a rounded vector.
 """
 
 import numpy as np
@@ -11,91 +12,96 @@ import numpy as np
 MAX_LEVELS = 5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
 
 
-def cell_tolerance(p, epsilon):
-    """beta, 2 beta^(p - 1) = epsilon^p: if no cell is off by more the l_p error is <= epsilon."""
+def get_cell_tolerance(p, epsilon):
+    """Return beta with 2 beta^(p - 1) = epsilon^p.
+
+    If no cell is off by more, the l_p error is at most epsilon.
+    """
     return float(epsilon * (epsilon / 2) ** (1 / (p - 1)))
 
 
-def levels_for(beta):
-    """The paper's number of levels, ceil(1 / beta) in spite of rounding."""
+def choose_n_levels(beta):
+    """Return the paper's number of levels, ceil(1 / beta), in spite of rounding."""
     return int(np.ceil(1 / max(beta, 1e-12) * (1 - 1e-12)))
 
 
-def snap(n_levels):
-    """How far below an integer n_levels * p may lie and still count as it."""
+def get_snap_width(n_levels):
+    """Return how far below an integer n_levels * p may lie and still count as it."""
     return min(0.01, max(1e-9, 2e-6 * n_levels))
 
 
-def levels(proba, n_levels):
-    """Integer level vectors of rows on the simplex."""
-    return np.floor(np.asarray(proba) * float(n_levels) + snap(n_levels)).astype(np.int64)
+def compute_levels(proba, n_levels):
+    """Return integer level vectors of rows on the simplex."""
+    return np.floor(np.asarray(proba) * float(n_levels) + get_snap_width(n_levels)).astype(np.int64)
 
 
-def rounded(level, n_levels):
-    """The member of a level set that is nearest to the simplex in every coordinate.
+def round_to_simplex(level, n_levels):
+    """Return the member of a level set that is nearest to the simplex.
 
-    The rest n_levels - sum(m) is spread evenly; it is below the number of classes, so that the
-    result lies in the same level set (in exact arithmetic: do not round it again).
+    The rest n_levels - sum(m) is spread evenly; it is below the number of classes, so
+    that the result lies in the same level set (in exact arithmetic: do not round it
+    again).
     """
     level = np.asarray(level, dtype=float)
     rest = n_levels - level.sum(axis=-1, keepdims=True)
     return (level + rest / level.shape[-1]) / n_levels
 
 
-def projected(z):
-    """The nearest point of the simplex to a vector."""
-    z = np.asarray(z, dtype=float)
-    excess = z.sum() - 1
-    if excess <= 0 and z.min() >= excess / len(z):
-        return z - excess / len(z)
-    descending = np.sort(z)[::-1]
-    shift = (np.cumsum(descending) - 1) / np.arange(1, len(z) + 1)
+def project_to_simplex(vector):
+    """Return the nearest point of the simplex to a vector."""
+    vector = np.asarray(vector, dtype=float)
+    excess = vector.sum() - 1
+    if excess <= 0 and vector.min() >= excess / len(vector):
+        return vector - excess / len(vector)
+    descending = np.sort(vector)[::-1]
+    shift = (np.cumsum(descending) - 1) / np.arange(1, len(vector) + 1)
     size = int(np.flatnonzero(descending > shift)[-1])
-    return np.maximum(z - shift[size], 0)
+    return np.maximum(vector - shift[size], 0)
 
 
 def group_rows(table, n_levels, seed=0):
-    """Rows of equal level: (order, starts), the groups being runs of `order`.
+    """Group rows of equal level: (order, starts), the groups being runs of `order`.
 
-    Levels are hashed to 64 bits, sorted, and compared with those of the first row of their run; a
-    collision starts anew with other multipliers, so that the grouping is exact.
+    Levels are hashed to 64 bits, sorted, and compared with those of the first row of
+    their run; a collision starts anew with other multipliers, so that the grouping is
+    exact.
     """
-    from ._level_sets_compiled import equal_in_runs, hashes
+    from ._level_sets_compiled import are_runs_equal, hash_rows
 
-    size, slack = float(n_levels), snap(n_levels)
+    size, slack = float(n_levels), get_snap_width(n_levels)
     while True:
-        odd = _multipliers(table.shape[1], seed)
-        keys = hashes(table, size, slack, odd)
+        multipliers = _draw_multipliers(table.shape[1], seed)
+        keys = hash_rows(table, size, slack, multipliers)
         order = np.argsort(keys, kind="stable")
-        fresh = np.ones(len(keys), dtype=bool)
-        np.not_equal(keys[order[1:]], keys[order[:-1]], out=fresh[1:])
-        starts = np.flatnonzero(fresh)
-        if equal_in_runs(table, size, slack, order, starts):
+        is_first = np.ones(len(keys), dtype=bool)
+        np.not_equal(keys[order[1:]], keys[order[:-1]], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
+        if are_runs_equal(table, size, slack, order, starts):
             return order, starts
         seed += 1
 
 
 def find_cells(table, n_levels, cells, slack=None, seed=0):
     """Return the position of the level of each row among `cells` (b, k), or -1."""
-    from ._level_sets_compiled import confirm, hashes
+    from ._level_sets_compiled import confirm_candidates, hash_rows
 
-    found = np.full(len(table), -1, dtype=np.intp)
+    index = np.full(len(table), -1, dtype=np.intp)
     if not len(cells):
-        return found
-    odd = _multipliers(table.shape[1], seed)
-    keys = (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
+        return index
+    multipliers = _draw_multipliers(table.shape[1], seed)
+    keys = (cells.astype(np.uint64) * multipliers).sum(axis=1, dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
         return find_cells(table, n_levels, cells, slack, seed + 1)
-    size, slack = float(n_levels), snap(n_levels) if slack is None else slack
-    wanted = hashes(table, size, slack, odd)
+    size, slack = float(n_levels), get_snap_width(n_levels) if slack is None else slack
+    wanted = hash_rows(table, size, slack, multipliers)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
     candidate[keys[candidate] != wanted] = -1
-    confirm(table, size, slack, cells, candidate, found)
-    return found
+    confirm_candidates(table, size, slack, cells, candidate, index)
+    return index
 
 
-def _multipliers(k, seed):
-    """Odd numbers of 64 bits, for hashes modulo 2^64."""
+def _draw_multipliers(k, seed):
+    """Draw odd numbers of 64 bits, for hashes modulo 2^64."""
     random = np.random.default_rng(seed).integers(0, 2**63, k, dtype=np.uint64)
     return random * np.uint64(2) + np.uint64(1)

@@ -10,7 +10,7 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _row_scale(row):
+def _get_row_scale(row):
     total = 0.0
     for j in range(len(row)):
         total += max(np.float64(row[j]), 0.0)
@@ -18,51 +18,52 @@ def _row_scale(row):
 
 
 @compile_helper
-def _level(value, scale, slack):
+def _get_level(value, scale, slack):
     return np.floor(max(np.float64(value), 0.0) * scale + slack)
 
 
 @compile_helper
-def _end(starts, g, n):
+def _get_run_end(starts, g, n):
     return starts[g + 1] if g + 1 < len(starts) else n
 
 
-def hashes(table, n_levels, slack, odd):
-    """sum_j odd_j m_j modulo 2^64: exact, and independent of the order of summation."""
+def hash_rows(table, n_levels, slack, multipliers):
+    """Return sum_j multiplier_j m_j modulo 2^64, which no order of summation changes."""
     keys = np.empty(len(table), dtype=np.uint64)
-    _hash_rows(table, n_levels, slack, odd, keys)
+    _hash_each(table, n_levels, slack, multipliers, keys)
     return keys
 
 
 @compile_kernel
-def _hash_rows(table, n_levels, slack, odd, keys):
+def _hash_each(table, n_levels, slack, multipliers, keys):
     for i in range(len(table)):
-        scale = n_levels * _row_scale(table[i])
+        scale = n_levels * _get_row_scale(table[i])
         key = np.uint64(0)
         for j in range(table.shape[1]):
-            m = _level(table[i, j], scale, slack)
+            m = _get_level(table[i, j], scale, slack)
             if m > 0:
-                key += np.uint64(m) * odd[j]
+                key += np.uint64(m) * multipliers[j]
         keys[i] = key
 
 
-def equal_in_runs(table, n_levels, slack, order, starts):
-    """Whether the rows of each run of `order` have the same levels."""
-    return _equal_in_runs(table, n_levels, slack, order, starts, np.empty(table.shape[1]))
+def are_runs_equal(table, n_levels, slack, order, starts):
+    """Return whether the rows of each run of `order` have the same levels."""
+    return _are_runs_equal(table, n_levels, slack, order, starts, np.empty(table.shape[1]))
 
 
 @compile_kernel
-def _equal_in_runs(table, n_levels, slack, order, starts, level):
+def _are_runs_equal(table, n_levels, slack, order, starts, level):
+    """Compare the levels of each row with those of the first row of its run."""
     for g in range(len(starts)):
-        end = _end(starts, g, len(order))
+        end = _get_run_end(starts, g, len(order))
         if end - starts[g] == 1:
             continue
-        for place in range(starts[g], end):
-            i = order[place]
-            scale = n_levels * _row_scale(table[i])
+        for position in range(starts[g], end):
+            i = order[position]
+            scale = n_levels * _get_row_scale(table[i])
             for j in range(len(level)):
-                m = _level(table[i, j], scale, slack)
-                if place == starts[g]:
+                m = _get_level(table[i, j], scale, slack)
+                if position == starts[g]:
                     level[j] = m
                 elif level[j] != m:
                     return False
@@ -70,7 +71,7 @@ def _equal_in_runs(table, n_levels, slack, order, starts, level):
 
 
 @compile_helper
-def _power(value, p):
+def _raise_to_power(value, p):
     value = abs(value)
     if p == 2.0:
         return value * value
@@ -83,29 +84,32 @@ def _power(value, p):
     return value**p
 
 
-def gap_powers(table, codes, weight, order, starts, p):
-    """(sum of p-th powers of the cells' gaps, or the largest gap for p = inf; that of the rows').
+def sum_gap_powers(table, y_encoded, weight, order, starts, p):
+    """Return the sum of p-th powers of the cells' gaps, and that of the rows' squares.
+
+    For p = inf the first number is the largest gap.
 
     The gap of a cell in a class is the weighted sum of prediction minus label. The second number
     is the sum of squares over single rows, which an unbiased estimate for p = 2 takes off.
     """
-    return _gap_powers(table, codes, weight, order, starts, p, np.empty(table.shape[1]))
+    return _sum_gap_powers(table, y_encoded, weight, order, starts, p, np.empty(table.shape[1]))
 
 
 @compile_kernel
-def _gap_powers(table, codes, weight, order, starts, p, gap):
+def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
+    """Add the powers of the gaps run by run; `gap` is overwritten."""
     k = len(gap)
     total, own, largest = 0.0, 0.0, 0.0
     for g in range(len(starts)):
-        end = _end(starts, g, len(order))
+        end = _get_run_end(starts, g, len(order))
         for j in range(k):
             gap[j] = 0.0
-        for place in range(starts[g], end):
-            i = order[place]
-            scale = _row_scale(table[i])
+        for position in range(starts[g], end):
+            i = order[position]
+            scale = _get_row_scale(table[i])
             for j in range(k):
                 residual = max(np.float64(table[i, j]), 0.0) * scale
-                if j == codes[i]:
+                if j == y_encoded[i]:
                     residual -= 1.0
                 residual *= weight[i]
                 gap[j] += residual
@@ -115,22 +119,23 @@ def _gap_powers(table, codes, weight, order, starts, p, gap):
             if np.isinf(p):
                 largest = max(largest, abs(gap[j]))
             else:
-                cell += _power(gap[j], p)
+                cell += _raise_to_power(gap[j], p)
         total += cell
     return (largest if np.isinf(p) else total), own
 
 
 def draw_labels(table, uniform):
-    """One label per row from its probabilities, by inversion of uniform numbers."""
-    codes = np.empty(len(table), dtype=np.int64)
-    _draw(table, uniform, codes)
-    return codes
+    """Draw one label per row from its probabilities, by inversion of uniform numbers."""
+    y_encoded = np.empty(len(table), dtype=np.int64)
+    _draw_each(table, uniform, y_encoded)
+    return y_encoded
 
 
 @compile_kernel
-def _draw(table, uniform, codes):
+def _draw_each(table, uniform, y_encoded):
+    """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
-        left = uniform[i] / _row_scale(table[i])
+        left = uniform[i] / _get_row_scale(table[i])
         last = 0
         for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
@@ -139,19 +144,20 @@ def _draw(table, uniform, codes):
                 left -= mass
                 if left < 0:
                     break
-        codes[i] = last
+        y_encoded[i] = last
 
 
 @compile_kernel
-def confirm(table, n_levels, slack, cells, candidate, found):
+def confirm_candidates(table, n_levels, slack, cells, candidate, index):
+    """Set the index of each row whose candidate cell has the same levels."""
     for i in range(len(table)):
         if candidate[i] < 0:
             continue
-        scale = n_levels * _row_scale(table[i])
-        same = True
+        scale = n_levels * _get_row_scale(table[i])
+        is_equal = True
         for j in range(table.shape[1]):
-            if _level(table[i, j], scale, slack) != cells[candidate[i], j]:
-                same = False
+            if _get_level(table[i, j], scale, slack) != cells[candidate[i], j]:
+                is_equal = False
                 break
-        if same:
-            found[i] = candidate[i]
+        if is_equal:
+            index[i] = candidate[i]

@@ -11,14 +11,14 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
-BLOCK_NUMBERS = 2**23  # in a block of rows: 64 MB
+MAX_BLOCK_ENTRIES = 2**23  # in a block of rows: 64 MB
 MAX_KERNEL_DIAGONAL = 1e11  # D K without a penalty to speak of: the rows are reproduced
-FAR = 100  # a squared centre, relative to that of the rows around it
+MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it
 MIN_CURVATURE_TIMES_NORM = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
 
 
-def leverages(X, curvature, penalty, intercept, dual=None):
-    """Leverages h of all rows and m = 1 - D h, the latter with all its digits.
+def compute_leverages(X, curvature, penalty, intercept, dual=None):
+    """Return leverages h of all rows, and m = 1 - D h with all its digits.
 
     X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper one is
     taken. Raises LinAlgError where the Hessian is singular.
@@ -35,14 +35,15 @@ def leverages(X, curvature, penalty, intercept, dual=None):
         costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
         dual = penalty > 0 and costs[0] < costs[1]
     if dual:
-        h, m = _dual(X, curvature, penalty, centre, curved)
+        h, m = _compute_dual(X, curvature, penalty, centre, curved)
     else:
-        h = _primal(X, curvature, penalty, centre)
+        h = _compute_primal(X, curvature, penalty, centre)
         m = 1 - curvature * h
     return h + level, m - curvature * level
 
 
-def _primal(X, curvature, penalty, centre):
+def _compute_primal(X, curvature, penalty, centre):
+    """Return the leverages from the factor of X'DX + P, by blocks of rows."""
     n, d = X.shape
     if sparse.issparse(X):
         hessian = (X.T @ X.multiply(curvature[:, None]).tocsr()).toarray()
@@ -52,28 +53,35 @@ def _primal(X, curvature, penalty, centre):
         hessian = rooted.T @ rooted
         del rooted
     hessian.flat[:: d + 1] += penalty
-    factor = _primal_factor(hessian)
+    factor = _factor_primal(hessian)
     h = np.empty(n)
-    for part in blocks(n, d):
-        rows = _dense(X[part]) - centre
+    for block in split_rows(n, d):
+        rows = _make_dense(X[block]) - centre
         half = solve_triangular(factor, rows.T, lower=True, overwrite_b=True, check_finite=False)
-        h[part] = np.einsum("ji,ji->i", half, half)
+        h[block] = np.einsum("ji,ji->i", half, half)
     return h
 
 
-def _dual(X, curvature, penalty, centre, curved):
-    """m = diag(B^-1) for B = I + D^.5 K D^.5 over the curved rows, all in one array's place."""
+def _compute_dual(X, curvature, penalty, centre, curved):
+    """Return h, and m = diag(B^-1) for B = I + D^.5 K D^.5 over the curved rows.
+
+    One array holds B, its factor and its inverse in turn.
+    """
     n = X.shape[0]
-    whole = len(curved) == n
-    rows = X if whole else X[curved]
-    inner = _gram(rows, rows, centre)
-    norms = inner.diagonal() / penalty if whole else _gram_diagonal(X, centre) / penalty
+    is_complete = len(curved) == n
+    rows = X if is_complete else X[curved]
+    inner = _compute_gram(rows, rows, centre)
+    norms = (
+        inner.diagonal() / penalty if is_complete else _compute_gram_diagonal(X, centre) / penalty
+    )
     flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
-    cross = _gram(rows, X[flat], centre) / penalty if len(flat) else np.empty((len(curved), 0))
+    cross = (
+        _compute_gram(rows, X[flat], centre) / penalty if len(flat) else np.empty((len(curved), 0))
+    )
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
-    factor = _dual_factor(inner)
+    factor = _factor_dual(inner)
     half = solve_triangular(factor, root[:, None] * cross, lower=True, check_finite=False)
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
     m, h = np.ones(n), np.empty(n)
@@ -84,8 +92,10 @@ def _dual(X, curvature, penalty, centre, curved):
     return h, m
 
 
-def leverage_blocks(X, curvature, penalty, intercept, dual=None):
-    """For several scores per row: blocks J_i = (x_i (x) I)' H (x_i (x) I), shape (n, r, r).
+def compute_leverage_blocks(X, curvature, penalty, intercept, dual=None):
+    """Return blocks J_i = (x_i (x) I)' H (x_i (x) I) for several scores per row.
+
+    The result has the shape (n, r, r).
 
     `curvature` holds the Hessians W_i of the rows' losses, (n, r, r), positive semidefinite.
     Here the intercept is eliminated by bordering, since a mean weighted by matrices would differ
@@ -95,14 +105,15 @@ def leverage_blocks(X, curvature, penalty, intercept, dual=None):
     centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
     if dual is None:
         dual = penalty > 0 and n < d
-    solve = _blocks_dual if dual else _blocks_primal
+    solve = _compute_dual_blocks if dual else _compute_primal_blocks
     return solve(X, curvature, penalty, centre, intercept)
 
 
-def _blocks_primal(X, curvature, penalty, centre, intercept):
+def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
+    """Return the blocks from the factor of the Hessian of all coefficients."""
     n, r, _ = curvature.shape
     columns = X.shape[1] + intercept
-    rows = np.column_stack([np.ones(n)] * intercept + [_dense(X) - centre])
+    rows = np.column_stack([np.ones(n)] * intercept + [_make_dense(X) - centre])
     hessian = np.empty((r * columns, r * columns))
     diagonal = np.full(columns, float(penalty))
     diagonal[:intercept] = 0
@@ -113,27 +124,28 @@ def _blocks_primal(X, curvature, penalty, centre, intercept):
                 block.flat[:: columns + 1] += diagonal
             here, there = (slice(c * columns, (c + 1) * columns) for c in (a, b))
             hessian[here, there], hessian[there, here] = block, block.T
-    factor = _primal_factor(hessian)
+    factor = _factor_primal(hessian)
     J = np.empty((n, r, r))
-    for part in blocks(n, columns * r * r):
-        size = len(rows[part])
+    for row_block in split_rows(n, columns * r * r):
+        size = len(rows[row_block])
         right = np.zeros((r, columns, r, size))
         for a in range(r):
-            right[a, :, a] = rows[part].T
+            right[a, :, a] = rows[row_block].T
         half = solve_triangular(
             factor, right.reshape(r * columns, -1), lower=True, check_finite=False
         ).reshape(-1, r, size)
-        J[part] = np.einsum("kai,kbi->iab", half, half)
+        J[row_block] = np.einsum("kai,kbi->iab", half, half)
     return J
 
 
-def _blocks_dual(X, curvature, penalty, centre, intercept):
+def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
+    """Return the blocks from the factor of a matrix with a block for each pair of rows."""
     n, r, _ = curvature.shape
     values, vectors = np.linalg.eigh(curvature)
     root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
-    kernel = _gram(X, X, centre) / penalty
+    kernel = _compute_gram(X, X, centre) / penalty
     inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(n * r, n * r)
-    factor = _dual_factor(inner)
+    factor = _factor_dual(inner)
     right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
     half = solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
     half = half.reshape(n * r, n, r)
@@ -145,46 +157,52 @@ def _blocks_dual(X, curvature, penalty, centre, intercept):
     return J
 
 
-def _primal_factor(hessian):
+def _factor_primal(hessian):
     scale = hessian.diagonal().max(initial=0.0)
-    factor = _factor(hessian)
+    factor = _factor_cholesky(hessian)
     if factor.diagonal().min(initial=np.inf) ** 2 < 1e-13 * scale:
         raise np.linalg.LinAlgError("singular Hessian")
     return factor
 
 
-def _dual_factor(inner):
-    """Of I + `inner`, in its place."""
+def _factor_dual(inner):
+    """Factor I + `inner` in its place."""
     inner.flat[:: len(inner) + 1] += 1
     if inner.diagonal().max(initial=0) > MAX_KERNEL_DIAGONAL:
         raise np.linalg.LinAlgError("m would be rounding noise")
-    return _factor(inner)
+    return _factor_cholesky(inner)
 
 
-def _factor(matrix):
-    """Cholesky; the transpose is the same matrix in the order that LAPACK overwrites."""
+def _factor_cholesky(matrix):
+    """Factor by Cholesky in place.
+
+    The transpose is the same matrix in the order that LAPACK overwrites.
+    """
     return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 
-def blocks(n, width):
-    """Slices of rows whose blocks hold at most BLOCK_NUMBERS numbers."""
-    size = max(1, BLOCK_NUMBERS // max(1, width))
+def split_rows(n, width):
+    """Return slices of rows whose blocks hold at most MAX_BLOCK_ENTRIES numbers."""
+    size = max(1, MAX_BLOCK_ENTRIES // max(1, width))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _dense(rows):
+def _make_dense(rows):
     return rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=float)
 
 
-def _gram(A, B, centre):
-    """(A - c)(B - c)' as a dense array.
+def _compute_gram(A, B, centre):
+    """Return (A - c)(B - c)' as a dense array.
 
     The centre is subtracted from the product, without copies of the rows, unless it is so large
     that digits would be lost.
     """
     if sparse.issparse(A):
         product = (A @ B.T).toarray()
-    elif centre.any() and centre @ centre > FAR * np.mean(np.square(A[:100] - centre)) * A.shape[1]:
+    elif (
+        centre.any()
+        and centre @ centre > MAX_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
+    ):
         left = A - centre
         return left @ (left if B is A else B - centre).T
     else:
@@ -195,12 +213,12 @@ def _gram(A, B, centre):
     return product
 
 
-def _gram_diagonal(X, centre):
+def _compute_gram_diagonal(X, centre):
     if sparse.issparse(X):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return squares - 2 * (X @ centre) + centre @ centre
-    found = np.empty(X.shape[0])
-    for part in blocks(*X.shape):
-        rows = X[part] - centre
-        found[part] = np.einsum("ij,ij->i", rows, rows)
-    return found
+    diagonal = np.empty(X.shape[0])
+    for block in split_rows(*X.shape):
+        rows = X[block] - centre
+        diagonal[block] = np.einsum("ij,ij->i", rows, rows)
+    return diagonal

@@ -14,36 +14,41 @@ from .._typing import FloatArray
 LOG_OF_ZERO = -1075 * np.log(2.0)
 
 
-def of_probability(score, rest):
-    """Log-odds, finite: a probability below the smallest normal float32 counts as that.
+def compute_finite_log_odds(score, complement):
+    """Return finite log-odds.
 
-    `rest` is 1 - score, with all its digits.
+    A probability below the smallest normal float32 counts as that.
+
+    `complement` is 1 - score, with all its digits.
     """
     tiny = np.finfo(np.float32).tiny
-    return np.log(np.maximum(score, tiny)) - np.log(np.maximum(rest, tiny))
+    return np.log(np.maximum(score, tiny)) - np.log(np.maximum(complement, tiny))
 
 
-def gap(low, high):
-    """The difference of two probabilities, p(high) - p(low), for low <= high."""
+def subtract_probabilities(low, high):
+    """Return the difference p(high) - p(low) of two probabilities, for low <= high."""
     return -np.expm1(low - high) * expit(high) * expit(-low)
 
 
-def middle(low, high):
-    """Log-odds of the mean of two probabilities; never above `high`, nor below `low`."""
+def average_probabilities(low, high):
+    """Return the log-odds of the mean of two probabilities, within [low, high]."""
     ones = np.logaddexp(log_expit(low), log_expit(high))
     return np.clip(ones - np.logaddexp(log_expit(-low), log_expit(-high)), low, high)
 
 
-def interpolated(score, knots, values):
-    """Linear in the probability between increasing knots, constant outside."""
+def interpolate_probability(score, knots, values):
+    """Interpolate linearly in the probability between increasing knots.
+
+    Constant outside.
+    """
     if len(knots) == 1:
         return np.full(len(score), values[0])
     left = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
     low, high = knots[left], knots[left + 1]
     score = np.clip(score, low, high)
-    share = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
-    share = np.clip(share / np.expm1(low - high), 0.0, 1.0)
-    return values[left] + share * (values[left + 1] - values[left])
+    fraction = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
+    fraction = np.clip(fraction / np.expm1(low - high), 0.0, 1.0)
+    return values[left] + fraction * (values[left + 1] - values[left])
 
 
 def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatArray:
@@ -64,19 +69,19 @@ def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
     """
     bounds = np.asarray(bounds, dtype=np.float64)
 
-    def far_enough(x):
+    def is_beyond_bounds(x):
         rounded = round_to_36_bits(x, 0)
         return rounded >= bounds if inclusive else rounded > bounds
 
-    def step_below(x):
+    def measure_step_below(x):
         """Return how far the next rounded number below lies."""
         _, exponent = np.frexp(np.nextafter(x, -np.inf))
         return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
 
     target = round_to_36_bits(bounds, 0)
-    target = np.where(far_enough(target), target, target + step_below(-target))
-    edge = target - step_below(target) / 2
-    return np.where(far_enough(edge), edge, np.nextafter(edge, np.inf))
+    target = np.where(is_beyond_bounds(target), target, target + measure_step_below(-target))
+    edge = target - measure_step_below(target) / 2
+    return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 
 
 def round_second_column(proba: FloatArray) -> FloatArray:

@@ -14,14 +14,14 @@ from scipy.special import chdtrc, expit, log_expit
 
 from .._typing import AnyArray, FloatArray, IntArray
 from ._logistic_grid import Grid
-from ._newton import damped_newton
+from ._newton import minimise_by_newton
 
-_FAR = 700.0  # log-odds beyond are counted there
-_STEPS = 4096  # of a place within a cell
-_SPREAD = np.array([1.0, 0.5])  # of shift and slope in the mixture, around 0 and 1
-_IDENTITY = np.array([0.0, 1.0])
-_RAYS = 256
-_ENDLESS = 100.0  # of a shift or a slope; half of it is said to be infinite
+_MAX_ABS_LOG_ODDS = 700.0  # log-odds beyond are counted there
+_STEPS_PER_CELL = 4096  # of a place within a cell
+_PRIOR_SCALES = np.array([1.0, 0.5])  # of shift and slope in the mixture, around 0 and 1
+_IDENTITY_LINE = np.array([0.0, 1.0])
+_N_RAYS = 256
+_MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is said to be infinite
 
 
 class LogOddsCells:
@@ -35,113 +35,125 @@ class LogOddsCells:
 
     def __init__(self, fineness: int) -> None:
         self.fineness = fineness
-        self.last = round(fineness * float(np.arcsinh(_FAR / 2)))
-        self.n = 2 * self.last + 1
-        self.edges = 2 * np.sinh((np.arange(self.n + 1) - self.last - 0.5) / fineness)
-        self.centre = 2 * np.sinh((np.arange(self.n) - self.last) / fineness)
+        self.max_index = round(fineness * float(np.arcsinh(_MAX_ABS_LOG_ODDS / 2)))
+        self.n_cells = 2 * self.max_index + 1
+        self.edges = 2 * np.sinh((np.arange(self.n_cells + 1) - self.max_index - 0.5) / fineness)
+        self.centre = 2 * np.sinh((np.arange(self.n_cells) - self.max_index) / fineness)
         self.width = np.diff(self.edges)
 
-    def count(self, z: FloatArray, hit: AnyArray, part: IntArray, n_parts: int) -> IntArray:
-        """Whole numbers of the rows of each part; shape (n_parts, 5, n_cells)."""
-        near = np.clip(z, -_FAR, _FAR)
-        cell = np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp) + self.last
-        place = np.rint((near - self.centre[cell]) * (_STEPS / self.width[cell]))
-        cell += self.n * part
-        found = np.empty((n_parts, 5, self.n), dtype=np.int64)
-        for number, weight in enumerate((None, hit, place, place * place, place * hit)):
-            sums = np.bincount(cell, weight, minlength=n_parts * self.n)
-            found[:, number] = sums.reshape(n_parts, self.n)
-        return found
+    def count_rows(
+        self, log_odds: FloatArray, outcome: AnyArray, part: IntArray, n_parts: int
+    ) -> IntArray:
+        """Count the rows of each part in whole numbers; shape (n_parts, 5, n_cells)."""
+        near = np.clip(log_odds, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
+        cell = np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp) + self.max_index
+        position = np.rint((near - self.centre[cell]) * (_STEPS_PER_CELL / self.width[cell]))
+        cell += self.n_cells * part
+        counts = np.empty((n_parts, 5, self.n_cells), dtype=np.int64)
+        for number, weight in enumerate(
+            (None, outcome, position, position * position, position * outcome)
+        ):
+            sums = np.bincount(cell, weight, minlength=n_parts * self.n_cells)
+            counts[:, number] = sums.reshape(n_parts, self.n_cells)
+        return counts
 
 
-FINE, COARSE_CELLS = LogOddsCells(16), LogOddsCells(4)
+FINE_CELLS, COARSE_CELLS = LogOddsCells(16), LogOddsCells(4)
 
 
-class Atoms(NamedTuple):
+class BinnedCounts(NamedTuple):
     """Log-odds with their numbers of rows, and of events."""
 
-    z: FloatArray  # of shape (n_atoms,)
-    n: FloatArray
-    z_hit: FloatArray  # of shape (n_event_atoms,)
-    k: FloatArray
+    log_odds: FloatArray  # of shape (n_atoms,)
+    rows: FloatArray
+    event_log_odds: FloatArray  # of shape (n_event_atoms,)
+    events: FloatArray
 
     @property
-    def sums(self) -> FloatArray:
-        """Of the events: their number, and that of their log-odds."""
-        return np.array([self.k.sum(), self.k @ self.z_hit])
+    def event_sums(self) -> FloatArray:
+        """Return the number of events, and the sum of their log-odds."""
+        return np.array([self.events.sum(), self.events @ self.event_log_odds])
 
 
-def atoms(counts: IntArray, cells: LogOddsCells) -> Atoms:
-    """Two atoms per cell, with its mean and its variance; `counts` of shape (5, n_cells)."""
+def bin_counts(counts: IntArray, cells: LogOddsCells) -> BinnedCounts:
+    """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, hits = counts[:, used].astype(np.float64)
-    step = cells.width[used] / _STEPS
+    step = cells.width[used] / _STEPS_PER_CELL
     mean = d / n
     apart = step * np.sqrt(np.maximum(square / n - mean * mean, 0.0))
-    z = cells.centre[used] + step * mean
-    some = k > 0
-    z_hit = cells.centre[used][some] + step[some] * hits[some] / k[some]
-    apart_hit = apart[some]
-    return Atoms(
-        np.concatenate([z - apart, z + apart]),
+    log_odds = cells.centre[used] + step * mean
+    has_events = k > 0
+    z_hit = cells.centre[used][has_events] + step[has_events] * hits[has_events] / k[has_events]
+    apart_hit = apart[has_events]
+    return BinnedCounts(
+        np.concatenate([log_odds - apart, log_odds + apart]),
         np.concatenate([n, n]) / 2,
         np.concatenate([z_hit - apart_hit, z_hit + apart_hit]),
-        np.concatenate([k[some], k[some]]) / 2,
+        np.concatenate([k[has_events], k[has_events]]) / 2,
     )
 
 
-def likelihood(found: Atoms, shift: FloatArray, slope: FloatArray) -> FloatArray:
-    """Log-likelihood of each pair less that of the predictions as they are, in nats."""
-    total, linear = found.sums
-    pair = np.multiply.outer(slope, found.z) + np.asarray(shift)[..., None]
+def compute_log_likelihood(
+    counts: BinnedCounts, shift: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Return the log-likelihood of each pair less that of the identity, in nats."""
+    total, linear = counts.event_sums
+    pair = np.multiply.outer(slope, counts.log_odds) + np.asarray(shift)[..., None]
     here = total * np.asarray(shift) + linear * (np.asarray(slope) - 1.0)
-    return here + (log_expit(-pair) - log_expit(-found.z)) @ found.n
+    return here + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
-def pair_gains(found: Atoms, grid: Grid) -> FloatArray:
-    """How much likelier each pair of a grid makes the labels; shape (n_pairs,), in nats."""
-    return likelihood(found, grid.shift, grid.slope)
+def compute_pair_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
+    """Return the log-likelihood gain of each pair of a grid, in nats."""
+    return compute_log_likelihood(counts, grid.shift, grid.slope)
 
 
 # -- fits -----------------------------------------------------------------------------------------
 
 
-def fit_line(found: Atoms, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The most probable (shift, slope) with normal priors around (0, 1), and the information there.
+def fit_line(counts: BinnedCounts, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the most probable (shift, slope), and the information there.
+
+    The priors are normal around (0, 1).
 
     A `precision` of inf keeps a parameter where it is.
     """
     free = np.isfinite(precision)
     own = np.where(free, precision, 0.0)
-    basis = np.column_stack([np.ones_like(found.z), found.z])
+    basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])
 
-    def evaluate(theta):
-        return 0.5 * own @ (theta - _IDENTITY) ** 2 - float(likelihood(found, *theta)), None
+    def evaluate_loss(theta):
+        return 0.5 * own @ (theta - _IDENTITY_LINE) ** 2 - float(
+            compute_log_likelihood(counts, *theta)
+        ), None
 
-    def derivatives(theta):
+    def compute_derivatives(theta):
         p = expit(basis @ theta)
-        slope = basis.T @ (found.n * p) - found.sums + own * (theta - _IDENTITY)
-        information = _information(basis, found, p)
+        slope = basis.T @ (counts.rows * p) - counts.event_sums + own * (theta - _IDENTITY_LINE)
+        information = _compute_information(basis, counts, p)
         return slope * free, information * np.outer(free, free) + np.diag(np.where(free, own, 1.0))
 
-    def direction(theta, _):
-        gradient, hessian = derivatives(theta)
+    def find_direction(theta, _):
+        gradient, hessian = compute_derivatives(theta)
         step = -np.linalg.solve(hessian, gradient)
         return step, -gradient @ step
 
-    theta = damped_newton(evaluate, direction, _IDENTITY, 1e-13).theta
-    return theta, derivatives(theta)[1]
+    theta = minimise_by_newton(evaluate_loss, find_direction, _IDENTITY_LINE, 1e-13).theta
+    return theta, compute_derivatives(theta)[1]
 
 
-def _information(basis, found, p):
-    return basis.T @ (basis * (found.n * p * (1 - p))[:, None])
+def _compute_information(basis, counts, p):
+    return basis.T @ (basis * (counts.rows * p * (1 - p))[:, None])
 
 
 # -- a region that holds at every look ------------------------------------------------------------
 
 
-def log_evidence(found: Atoms) -> tuple[float, FloatArray, FloatArray]:
-    """Logarithm of the mean likelihood over normal shifts and slopes; mode and square root.
+def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, FloatArray]:
+    """Return the log of the mean likelihood over normal shifts and slopes.
+
+    Also returns the mode and a square root of the covariance.
 
     The sum over points of a regular lattice around the mode, which for a function this smooth is
     the integral; what lies outside the lattice is left out, which makes it smaller.
@@ -153,21 +165,23 @@ def log_evidence(found: Atoms) -> tuple[float, FloatArray, FloatArray]:
     root : ndarray of shape (2, 2)
         Of the covariance at the mode.
     """
-    precision = _SPREAD**-2.0
-    mode, information = fit_line(found, precision)
+    precision = _PRIOR_SCALES**-2.0
+    mode, information = fit_line(counts, precision)
     root = np.linalg.cholesky(np.linalg.inv(information))
     side = np.arange(-6.0, 7.0)  # in standard deviations
     lattice = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     theta = mode + lattice @ root.T
-    log = likelihood(found, theta[:, 0], theta[:, 1])
-    log = log - 0.5 * ((theta - _IDENTITY) ** 2) @ precision
+    log = compute_log_likelihood(counts, theta[:, 0], theta[:, 1])
+    log = log - 0.5 * ((theta - _IDENTITY_LINE) ** 2) @ precision
     top = float(log.max())
-    volume = abs(float(np.linalg.det(root))) / (2 * np.pi * float(np.prod(_SPREAD)))
+    volume = abs(float(np.linalg.det(root))) / (2 * np.pi * float(np.prod(_PRIOR_SCALES)))
     return top + float(np.log(np.exp(log - top).sum() * volume)), mode, root
 
 
-def region(found: Atoms, level: float) -> tuple[FloatArray, FloatArray]:
-    """The border of {pairs: mean likelihood < their likelihood / (1 - level)}, a convex set.
+def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the border of {pairs: mean likelihood < their likelihood / (1 - level)}.
+
+    It is a convex set.
 
     Returns
     -------
@@ -176,45 +190,47 @@ def region(found: Atoms, level: float) -> tuple[FloatArray, FloatArray]:
     border : ndarray of shape (256, 2)
         In turn around the centre; infinite where it is beyond 50.
     """
-    log, mode, root = log_evidence(found)
+    log, mode, root = compute_log_evidence(counts)
     bound = log + np.log1p(-level)
-    if float(likelihood(found, mode[0], mode[1])) < bound:  # far from the prior
-        mode, information = fit_line(found, np.full(2, 1e-6))
+    if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:  # far from the prior
+        mode, information = fit_line(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))
-    angle = 2 * np.pi * np.arange(_RAYS) / _RAYS
-    way = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
+    angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS
+    direction = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
 
-    def inside(far):
-        at = mode + far[:, None] * way
-        return likelihood(found, at[:, 0], at[:, 1]) >= bound
+    def is_inside(far):
+        at = mode + far[:, None] * direction
+        return compute_log_likelihood(counts, at[:, 0], at[:, 1]) >= bound
 
-    most = _ENDLESS / np.abs(way).max(axis=1)
-    low, high = np.zeros(_RAYS), np.minimum(1.0, most)
-    going = inside(high)
+    max_length = _MAX_PARAMETER / np.abs(direction).max(axis=1)
+    low, high = np.zeros(_N_RAYS), np.minimum(1.0, max_length)
+    going = is_inside(high)
     while going.any():
         low[going] = high[going]
-        high[going] = np.minimum(2 * high[going], most[going])
-        going &= (low < most) & inside(high)
+        high[going] = np.minimum(2 * high[going], max_length[going])
+        going &= (low < max_length) & is_inside(high)
     for _ in range(40):
         middle = (low + high) / 2
-        within = inside(middle)
+        within = is_inside(middle)
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    border = mode + low[:, None] * way
-    return mode, np.where(np.abs(border) > _ENDLESS / 2, np.copysign(np.inf, border), border)
+    border = mode + low[:, None] * direction
+    return mode, np.where(np.abs(border) > _MAX_PARAMETER / 2, np.copysign(np.inf, border), border)
 
 
-def contains(found: Atoms, level: float, shift: float, slope: float) -> bool:
-    """Whether a pair is in the region."""
-    log = log_evidence(found)[0]
-    here = float(likelihood(found, np.float64(shift), np.float64(slope)))
+def is_in_region(counts: BinnedCounts, level: float, shift: float, slope: float) -> bool:
+    """Return whether a pair is in the region."""
+    log = compute_log_evidence(counts)[0]
+    here = float(compute_log_likelihood(counts, np.float64(shift), np.float64(slope)))
     return bool(here >= log + np.log1p(-level))
 
 
 # -- what is enough -------------------------------------------------------------------------------
 
 
-def is_enough(found: Atoms, cells: LogOddsCells) -> tuple[FloatArray, FloatArray, float, float]:
-    """The best shift alone, the best line, and the score tests of what they leave.
+def find_smallest_repair(
+    counts: BinnedCounts, cells: LogOddsCells
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return the best shift alone, the best line, and score tests of what they leave.
 
     The bends are at the edges of cells that are nearest to the thirds of the rows.
 
@@ -227,27 +243,31 @@ def is_enough(found: Atoms, cells: LogOddsCells) -> tuple[FloatArray, FloatArray
         are missing beside the line. 1 where the rows cannot tell.
     """
     weak = np.full(2, 1e-4)
-    offset = fit_line(found, np.array([1e-4, np.inf]))[0]
-    line = fit_line(found, weak)[0]
-    order = np.argsort(found.z, kind="stable")
-    share = np.cumsum(found.n[order])
-    places = np.searchsorted(share, share[-1] * np.array([1 / 3, 2 / 3]))
-    thirds = found.z[order][np.minimum(places, len(order) - 1)]
+    offset = fit_line(counts, np.array([1e-4, np.inf]))[0]
+    line = fit_line(counts, weak)[0]
+    order = np.argsort(counts.log_odds, kind="stable")
+    cumulated = np.cumsum(counts.rows[order])
+    indices = np.searchsorted(cumulated, cumulated[-1] * np.array([1 / 3, 2 / 3]))
+    thirds = counts.log_odds[order][np.minimum(indices, len(order) - 1)]
     bends = cells.edges[np.abs(cells.edges[:, None] - thirds).argmin(axis=0)]
 
-    def basis(z):
-        return np.column_stack([np.ones_like(z), z, *(np.maximum(z - bend, 0) for bend in bends)])
+    def make_basis(log_odds):
+        return np.column_stack(
+            [np.ones_like(log_odds), log_odds, *(np.maximum(log_odds - bend, 0) for bend in bends)]
+        )
 
-    every, events = basis(found.z), basis(found.z_hit)
-    p_line = _score_test(found, every[:, :2], events[:, :2], offset, 1)
-    return offset, line, p_line, _score_test(found, every, events, line, 2)
+    row_basis, event_basis = make_basis(counts.log_odds), make_basis(counts.event_log_odds)
+    p_line = _run_score_test(counts, row_basis[:, :2], event_basis[:, :2], offset, 1)
+    return offset, line, p_line, _run_score_test(counts, row_basis, event_basis, line, 2)
 
 
-def _score_test(found: Atoms, every: Any, events: Any, theta: FloatArray, fitted: int) -> float:
-    """Rao's test of the columns behind the first `fitted` ones."""
-    p = expit(theta[0] + theta[1] * found.z)
-    score = events.T @ found.k - every.T @ (found.n * p)
-    information = _information(every, found, p)
+def _run_score_test(
+    counts: BinnedCounts, row_basis: Any, event_basis: Any, theta: FloatArray, fitted: int
+) -> float:
+    """Return the p-value of Rao's test of the columns behind the first `fitted` ones."""
+    p = expit(theta[0] + theta[1] * counts.log_odds)
+    score = event_basis.T @ counts.events - row_basis.T @ (counts.rows * p)
+    information = _compute_information(row_basis, counts, p)
     inner, cross = information[:fitted, :fitted], information[:fitted, fitted:]
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
     left = information[fitted:, fitted:] - cross.T @ solved
@@ -262,10 +282,10 @@ def _score_test(found: Atoms, every: Any, events: Any, theta: FloatArray, fitted
 # -- when it changed ------------------------------------------------------------------------------
 
 
-def onset(
+def locate_onset(
     gains: FloatArray, rows: IntArray, log_prior: FloatArray, level: float
 ) -> tuple[int, int, int]:
-    """After which block the change began, with the blocks that bound an interval.
+    """Return after which block the change began, and the blocks of an interval.
 
     Before the change the predictions hold, behind it one of the pairs, by their prior weights; each
     row is as likely to be the first one behind it. Within a block the logarithm is taken as linear.
@@ -288,7 +308,7 @@ def onset(
     log = np.append(top + np.log(np.exp(behind - top[:, None]).sum(axis=1)), 0.0)
     weight = np.exp(log - log.max())
     mass = rows * (weight[:-1] + weight[1:]) / 2
-    share = np.cumsum(mass) / mass.sum()
+    cumulated = np.cumsum(mass) / mass.sum()
     outside = (1 - level) / 2
-    low, high = np.searchsorted(share, [outside, 1 - outside])
+    low, high = np.searchsorted(cumulated, [outside, 1 - outside])
     return int(log[:-1].argmax()), int(low), int(min(high, len(rows) - 1))

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, logsumexp
 from .._random import ODD, scrambled
 from .._typing import AnyArray, FloatArray, IntArray
 
-_AT_ONCE = 32  # rows of the detector; those behind an alarm are computed again
+_BLOCK_ROWS = 32  # rows of the detector; those behind an alarm are computed again
 
 
 class Grid(NamedTuple):
@@ -26,34 +26,41 @@ class Grid(NamedTuple):
     log_prior: FloatArray
 
 
-def normal_grid(slopes, shifts, spread):
-    """All pairs; the shift is standard normal, the logarithm of the slope normal with `spread`."""
+def make_normal_grid(slopes, shifts, spread):
+    """Return all pairs of slopes and shifts with normal priors.
+
+    The shift is standard normal, the logarithm of the slope normal with `spread`.
+    """
     slope, shift = (part.ravel() for part in np.meshgrid(slopes, shifts, indexing="ij"))
     log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
     return Grid(slope, shift, log - logsumexp(log))
 
 
 #: Of the monitor: few pairs, which differ by what is worth an alarm.
-COARSE = normal_grid(
+COARSE_GRID = make_normal_grid(
     np.array([0.25, 0.5, 0.75, 1, 1.5, 2]),
     np.array([-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2]),
     np.log(2),
 )
 #: Of online recalibration, whose predictions are mixtures of the pairs.
-FINE = normal_grid(np.append(np.arange(1, 11) / 8, [1.5, 1.75, 2]), np.arange(-12, 13) / 4, 0.5)
+FINE_GRID = make_normal_grid(
+    np.append(np.arange(1, 11) / 8, [1.5, 1.75, 2]), np.arange(-12, 13) / 4, 0.5
+)
 
 
 # -- evidence against calibration -----------------------------------------------------------------
 
 
-def log_ratios(log_pair: FloatArray, hit: AnyArray, grid: Grid) -> tuple[FloatArray, AnyArray]:
-    """How much likelier each pair makes each label than the prediction does.
+def compute_log_ratios(
+    log_pair: FloatArray, outcome: AnyArray, grid: Grid
+) -> tuple[FloatArray, AnyArray]:
+    """Return the log-likelihood gain of each pair over the prediction, for each label.
 
     Parameters
     ----------
     log_pair : ndarray of shape (n, 2)
         Logarithms of the probabilities of no event and of the event; -inf where it is 0.
-    hit : ndarray of shape (n,), bool
+    outcome : ndarray of shape (n,), bool
         Whether the event happened.
     grid : Grid
 
@@ -64,20 +71,20 @@ def log_ratios(log_pair: FloatArray, hit: AnyArray, grid: Grid) -> tuple[FloatAr
     impossible : ndarray of shape (n,), bool
         What happened had probability 0.
     """
-    said = log_pair[np.arange(len(hit)), hit.astype(np.intp)]
-    impossible = np.isneginf(said)
-    z = np.where(impossible, 0.0, log_pair[:, 1] - log_pair[:, 0])
-    sign = np.where(hit, 1.0, -1.0)
-    gain = log_expit(sign[:, None] * (z[:, None] * grid.slope + grid.shift))
-    gain -= np.where(impossible, 0.0, said)[:, None]
+    label_log_proba = log_pair[np.arange(len(outcome)), outcome.astype(np.intp)]
+    impossible = np.isneginf(label_log_proba)
+    log_odds = np.where(impossible, 0.0, log_pair[:, 1] - log_pair[:, 0])
+    sign = np.where(outcome, 1.0, -1.0)
+    gain = log_expit(sign[:, None] * (log_odds[:, None] * grid.slope + grid.shift))
+    gain -= np.where(impossible, 0.0, label_log_proba)[:, None]
     gain[impossible] = 0.0
     return gain, impossible
 
 
-def log_ratios_of_shares(
-    log_pair: FloatArray, share: FloatArray, grid: Grid
+def compute_soft_log_ratios(
+    log_pair: FloatArray, soft_label: FloatArray, grid: Grid
 ) -> tuple[FloatArray, AnyArray]:
-    """`log_ratios` of shares of events: those of both labels, weighed by their shares.
+    """Return `compute_log_ratios` of both labels, weighted by the soft labels.
 
     For a share y of mean p its exponential is at most y q / p + (1 - y) (1 - q) / (1 - p), by the
     inequality of means, whose mean is 1: products of them are evidence as those of labels are.
@@ -85,7 +92,7 @@ def log_ratios_of_shares(
     Parameters
     ----------
     log_pair : ndarray of shape (n, 2)
-    share : ndarray of shape (n,)
+    soft_label : ndarray of shape (n,)
         From 0 to 1.
     grid : Grid
 
@@ -96,20 +103,20 @@ def log_ratios_of_shares(
     impossible : ndarray of shape (n,), bool
         Some share has what had probability 0.
     """
-    ones = np.ones(len(share), dtype=bool)
-    (yes, never), (no, surely) = (log_ratios(log_pair, hit, grid) for hit in (ones, ~ones))
-    impossible = (never & (share > 0)) | (surely & (share < 1))
-    gain = share[:, None] * yes + (1.0 - share)[:, None] * no
+    ones = np.ones(len(soft_label), dtype=bool)
+    (yes, never), (no, surely) = (compute_log_ratios(log_pair, hit, grid) for hit in (ones, ~ones))
+    impossible = (never & (soft_label > 0)) | (surely & (soft_label < 1))
+    gain = soft_label[:, None] * yes + (1.0 - soft_label)[:, None] * no
     gain[impossible] = 0.0
     return gain, impossible
 
 
-def label_drawn(share: FloatArray, number: IntArray) -> AnyArray:
-    """One label for each row, drawn from its shares by the digits of the row's number.
+def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
+    """Draw one label per row from its soft label, by the digits of the row's number.
 
     Parameters
     ----------
-    share : ndarray of shape (n, n_parallel)
+    soft_labels : ndarray of shape (n, n_parallel)
         Of one event, or of all classes.
     number : ndarray of shape (n,)
 
@@ -120,26 +127,29 @@ def label_drawn(share: FloatArray, number: IntArray) -> AnyArray:
     """
     bits = scrambled(np.asarray(number).astype(np.uint64) * ODD)
     chance = (bits >> np.uint64(11)) * 2.0**-53
-    ends = np.cumsum(share, axis=1)
-    starts = np.column_stack([np.zeros(len(share)), ends[:, :-1]])
+    ends = np.cumsum(soft_labels, axis=1)
+    starts = np.column_stack([np.zeros(len(soft_labels)), ends[:, :-1]])
     return (chance[:, None] >= starts) & (chance[:, None] < ends)
 
 
-def class_drawn(share: FloatArray, number: IntArray) -> IntArray:
-    """The class of `label_drawn` for shares of all classes, of shape (n, n_classes)."""
-    drawn = label_drawn(share, number)
+def draw_class(soft_labels: FloatArray, number: IntArray) -> IntArray:
+    """Draw a class as `draw_label`, from soft labels of shape (n, n_classes)."""
+    drawn = draw_label(soft_labels, number)
     drawn[~drawn.any(axis=1), -1] = True  # shares may sum to a little less than 1
     return drawn.argmax(axis=1)
 
 
-def log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
-    """Logarithm of the mean over the pairs; of sums of gains the evidence against calibration."""
+def compute_log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
+    """Return the logarithm of the mean over the pairs.
+
+    Of sums of gains this is the evidence against calibration.
+    """
     log = total + grid.log_prior
     top = log.max(axis=-1)
     return top + np.log(np.exp(log - top[..., None]).sum(axis=-1))
 
 
-def detect(
+def detect_change(
     state: FloatArray,
     gain: FloatArray,
     certain: AnyArray,
@@ -148,7 +158,9 @@ def detect(
     bound: float,
     start: int = 0,
 ) -> tuple[int, float]:
-    """Shiryaev and Roberts' recursion M <- (1 + M) exp(gain) from row `start` to the first alarm.
+    """Run M <- (1 + M) exp(gain) from row `start` to the first alarm.
+
+    This is Shiryaev and Roberts' recursion.
 
     Parameters
     ----------
@@ -175,26 +187,26 @@ def detect(
     prior = np.exp(grid.log_prior) / state.shape[1]
     first = start + int(np.append(certain[start:], True).argmax())
     if len(state) == 1:
-        return _detect_one(state[0], gain, first, prior, bound, start)
+        return _detect_single_stream(state[0], gain, first, prior, bound, start)
     factor = np.exp(np.minimum(gain[start:], 500.0))
     parts = (state @ prior).sum(axis=1)
     total = float(parts.sum())
-    for row, (place, by) in enumerate(zip(stream[start:].tolist(), factor, strict=True), start):
-        statistic = state[place]  # a view
+    for row, (index, by) in enumerate(zip(stream[start:].tolist(), factor, strict=True), start):
+        statistic = state[index]  # a view
         statistic += 1.0
         statistic *= by
-        parts[place] = (statistic @ prior).sum()
+        parts[index] = (statistic @ prior).sum()
         total = float(parts.sum())
         if total >= bound or row == first:
             return row, total
     return len(gain), total
 
 
-def _detect_one(state, gain, first, prior, bound, start):
-    """`detect` of a single stream: the statistics of some rows at once."""
+def _detect_single_stream(state, gain, first, prior, bound, start):
+    """Run `detect_change` of a single stream, for some rows at once."""
     below = bound * (1 - 1e-9)  # what rounding can do to them
-    for begin in range(start, len(gain), _AT_ONCE):
-        course = np.exp(np.minimum(gain[begin : begin + _AT_ONCE], 500.0))
+    for begin in range(start, len(gain), _BLOCK_ROWS):
+        course = np.exp(np.minimum(gain[begin : begin + _BLOCK_ROWS], 500.0))
         for number, before in enumerate(
             [state, *course[:-1]]
         ):  # views: each is changed by its turn
@@ -202,11 +214,11 @@ def _detect_one(state, gain, first, prior, bound, start):
         near = (course @ prior).sum(axis=1) >= below
         if begin <= first < begin + len(course):
             near[first - begin] = True
-        for place in np.flatnonzero(near).tolist():
-            total = float((course[place] @ prior).sum())
-            if total >= bound or begin + place == first:
-                state[:] = course[place]
-                return begin + place, total
+        for index in np.flatnonzero(near).tolist():
+            total = float((course[index] @ prior).sum())
+            if total >= bound or begin + index == first:
+                state[:] = course[index]
+                return begin + index, total
         state[:] = course[-1]
     return len(gain), float((state @ prior).sum())
 
@@ -214,23 +226,25 @@ def _detect_one(state, gain, first, prior, bound, start):
 # -- online recalibration -------------------------------------------------------------------------
 
 
-def pair_proba(towards: Any, z: FloatArray, grid: Grid) -> FloatArray:
-    """P(event), or where `towards` is -1 P(no event), by each pair; shape (n, n_pairs).
+def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: Grid) -> FloatArray:
+    """Return P(event) by each pair, or P(no event) if `sign` is -1; (n, n_pairs).
 
-    The log-odds `z`, of shape (n,), are within 30 of 0, so that none is 0.
+    The log-odds `log_odds`, of shape (n,), are within 30 of 0, so that none is 0.
     """
-    slope, shift = np.multiply(towards, z), np.multiply(towards, 1.0)
+    slope, shift = np.multiply(sign, log_odds), np.multiply(sign, 1.0)
     return expit(np.multiply.outer(slope, grid.slope) + np.multiply.outer(shift, grid.shift))
 
 
-def fixed_share(
+def update_weights(
     log_weight: FloatArray,
     likelihood: FloatArray,
     power: FloatArray | None,
     grid: Grid,
-    share: float,
+    returned_fraction: float,
 ) -> FloatArray:
-    """Weights of the pairs after some rows: Bayes' rule, then a share goes back to the prior.
+    """Return the weights of the pairs after some rows.
+
+    Bayes' rule, then a fraction goes back to the prior.
 
     Parameters
     ----------
@@ -241,22 +255,22 @@ def fixed_share(
     power : ndarray of shape (n,), or None
         To which the likelihoods of each row are raised.
     grid : Grid
-    share : float from 0 to 1
+    returned_fraction : float from 0 to 1
 
     Returns
     -------
     log_weight : ndarray of shape (n_pairs,)
         With these weights the row behind the last is predicted.
     """
-    if power is not None or share == 0:
+    if power is not None or returned_fraction == 0:
         log = np.log(likelihood) * (1.0 if power is None else power[:, None])
-        if share == 0:
+        if returned_fraction == 0:
             log_weight = log_weight + log.sum(axis=0)
-            return log_weight - log_mixture(log_weight - grid.log_prior, grid)
+            return log_weight - compute_log_mixture(log_weight - grid.log_prior, grid)
         likelihood = np.exp(log - log.max(axis=1, keepdims=True))
-    weight, back = np.exp(log_weight), share * np.exp(grid.log_prior)
+    weight, back = np.exp(log_weight), returned_fraction * np.exp(grid.log_prior)
     for row in likelihood:
         weight *= row
-        weight *= (1.0 - share) / weight.sum()
+        weight *= (1.0 - returned_fraction) / weight.sum()
         weight += back
     return np.log(weight)

@@ -7,13 +7,13 @@ from scipy.special import expit, logsumexp, softmax
 
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import FloatArray
-from ._newton import damped_newton
+from ._newton import minimise_by_newton
 
-_STEPS = 300  # of a bracket that halves: enough for any pair of float64
-_SCALINGS, _ALL_SCALINGS = 20, 2000  # before Newton's steps, and instead of them
-_MANY = 200  # classes, of which a Hessian takes too long
-_CLOSE = 1e-14
-_LONGEST = 10.0  # step of an offset, so that targets out of reach end
+_MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
+_INITIAL_SCALINGS, _MAX_SCALINGS = 20, 2000  # before Newton's steps, and instead of them
+_MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
+_MEAN_TOLERANCE = 1e-14
+_MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end
 
 
 class MeanOffset(NamedTuple):
@@ -23,24 +23,27 @@ class MeanOffset(NamedTuple):
     means: FloatArray
 
 
-def logarithms(proba: FloatArray) -> FloatArray:
-    """Exact ones of logits; of plain probabilities, where 0 stays 0, -inf."""
+def compute_logs(proba: FloatArray) -> FloatArray:
+    """Return exact logs of logits; of plain probabilities 0 becomes -inf."""
     if has_exact_log(proba):
         return np.asarray(log_proba(proba))
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(proba))
 
 
-def reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
-    """Of each class the open range of its mean: rows of exactly 0 and 1 cannot move; (k, 2)."""
-    total, log = weight.sum(), logarithms(proba)
+def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the open range of each class's mean, of shape (k, 2).
+
+    Rows of exactly 0 and 1 cannot move.
+    """
+    total, log = weight.sum(), compute_logs(proba)
     never = np.isneginf(log)
     alone = (never.sum(axis=1) == log.shape[1] - 1)[:, None] & ~never
     return np.column_stack([weight @ alone / total, 1 - weight @ never / total])
 
 
-def mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> MeanOffset:
-    """Offsets after which the weighted mean of rows proportional to p exp(offset) is `target`.
+def fit_mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> MeanOffset:
+    """Return offsets after which the mean of rows prop. to p exp(offset) is `target`.
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ def mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> Me
     weight : ndarray of shape (n,)
         Above 0.
     target : ndarray of shape (k,)
-        Above 0, with sum 1; of two classes inside `reachable_means`.
+        Above 0, with sum 1; of two classes inside `find_reachable_means`.
 
     Notes
     -----
@@ -60,29 +63,32 @@ def mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> Me
     of reach have no minimum: the caller compares the means with the target. O(n k^2) a step, with
     more than 200 classes at most 2000 scalings of O(n k).
     """
-    share = weight / weight.sum()
-    log = logarithms(proba)
+    weight_fraction = weight / weight.sum()
+    log = compute_logs(proba)
     if len(target) == 2:
-        z = log[:, 1] - log[:, 0]
-        inside = np.isfinite(z)
-        zeros, ones = share[np.isneginf(z)].sum(), share[np.isposinf(z)].sum()
+        log_odds = log[:, 1] - log[:, 0]
+        inside = np.isfinite(log_odds)
+        zeros, ones = (
+            weight_fraction[np.isneginf(log_odds)].sum(),
+            weight_fraction[np.isposinf(log_odds)].sum(),
+        )
         aim = np.log(target[1] - ones) - np.log(target[0] - zeros)  # of the other rows' mean
-        offset = np.array([0.0, _crossing(z[inside], share[inside], aim)])
+        offset = np.array([0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)])
     else:
-        offset = _of_many(log, share, target)
-    return MeanOffset(offset, share @ softmax(log + offset, axis=1))
+        offset = _fit_multiclass(log, weight_fraction, target)
+    return MeanOffset(offset, weight_fraction @ softmax(log + offset, axis=1))
 
 
-def _crossing(z, share, aim):
-    """The number a for which the mean of expit(z + a) has the log-odds `aim`."""
-    low, high = aim - z.max(), aim - z.min()
+def _find_crossing(log_odds, weight_fraction, aim):
+    """Return the a for which the mean of expit(log_odds + a) has the log-odds `aim`."""
+    low, high = aim - log_odds.max(), aim - log_odds.min()
     a = min(max(0.0, low), high)
-    for _ in range(_STEPS):
-        hit, miss = expit(z + a), expit(-(z + a))
-        up, down = share @ hit, share @ miss
+    for _ in range(_MAX_BISECTIONS):
+        hit, miss = expit(log_odds + a), expit(-(log_odds + a))
+        up, down = weight_fraction @ hit, weight_fraction @ miss
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             above = np.log(up) - np.log(down) - aim
-            step = above * up * down / (share @ (hit * miss)) / share.sum()
+            step = above * up * down / (weight_fraction @ (hit * miss)) / weight_fraction.sum()
         if above == 0:
             break
         low, high = (low, a) if above > 0 else (a, high)
@@ -95,36 +101,40 @@ def _crossing(z, share, aim):
     return float(a)
 
 
-def _of_many(log, share, target):
+def _fit_multiclass(log, weight_fraction, target):
     k = len(target)
     offset = np.zeros(k)
-    for _ in range(_SCALINGS if k <= _MANY else _ALL_SCALINGS):
-        mean = share @ softmax(log + offset, axis=1)
-        if (mean == 0).any() or np.abs(mean / target - 1).max() < _CLOSE:
+    for _ in range(_INITIAL_SCALINGS if k <= _MAX_NEWTON_CLASSES else _MAX_SCALINGS):
+        mean = weight_fraction @ softmax(log + offset, axis=1)
+        if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_TOLERANCE:
             break
-        offset += np.clip(np.log(target) - np.log(mean), -_LONGEST, _LONGEST)
-    if k <= _MANY:
-        return _newton(log, share, target, offset)
+        offset += np.clip(np.log(target) - np.log(mean), -_MAX_OFFSET_STEP, _MAX_OFFSET_STEP)
+    if k <= _MAX_NEWTON_CLASSES:
+        return _refine_by_newton(log, weight_fraction, target, offset)
     return offset - offset[0]
 
 
-def _newton(log, share, target, offset):
-    """Steps on all offsets but the first that never raise the convex function."""
+def _refine_by_newton(log, weight_fraction, target, offset):
+    """Take Newton steps on all offsets but the first, never raising the objective."""
 
-    def evaluate(b):
-        moved = log + np.append(0.0, b)
-        return share @ logsumexp(moved, axis=1) - target[1:] @ b, moved
+    def evaluate_objective(b):
+        shifted = log + np.append(0.0, b)
+        return weight_fraction @ logsumexp(shifted, axis=1) - target[1:] @ b, shifted
 
-    def direction(_, moved):
-        q = softmax(moved, axis=1)
-        mean = share @ q
+    def find_direction(_, shifted):
+        q = softmax(shifted, axis=1)
+        mean = weight_fraction @ q
         pull = (mean - target)[1:]
-        curvature = (np.diag(mean) - q.T @ (q * share[:, None]))[1:, 1:]
+        curvature = (np.diag(mean) - q.T @ (q * weight_fraction[:, None]))[1:, 1:]
         step = -np.linalg.lstsq(curvature, pull, rcond=None)[0]
-        step *= min(1.0, _LONGEST / max(np.abs(step).max(), _LONGEST))
+        step *= min(1.0, _MAX_OFFSET_STEP / max(np.abs(step).max(), _MAX_OFFSET_STEP))
         return step, -pull @ step
 
-    free = damped_newton(
-        evaluate, direction, offset[1:] - offset[0], 1e-20 * target.min(), max_iter=100
+    free = minimise_by_newton(
+        evaluate_objective,
+        find_direction,
+        offset[1:] - offset[0],
+        1e-20 * target.min(),
+        max_iter=100,
     ).theta
     return np.append(0.0, free)

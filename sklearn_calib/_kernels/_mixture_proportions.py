@@ -11,19 +11,19 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from .._typing import FloatArray
-from ._newton import damped_newton, newton_step
+from ._newton import minimise_by_newton, solve_newton_step
 
-LARGEST_NEWTON = 200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
-_EM_STEPS = 10
-_EM_STEPS_ALONE = 2000
-_NEWTON_STEPS = 100
-_MOVE = 1e-10  # where EM alone ends
-_TOLERANCE = 1e-22  # of the decrement, in nats
-_SMALLEST_COUNT = 1e-3  # of invented rows: no part of a mixture gets a weight of 0
-_NULL = 1e-12  # eigenvalues below this part of the largest are zero
+MAX_NEWTON_CLASSES = 200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
+_INITIAL_EM_STEPS = 10
+_MAX_EM_STEPS = 2000
+_MAX_NEWTON_STEPS = 100
+_EM_TOLERANCE = 1e-10  # where EM alone ends
+_DECREMENT_TOLERANCE = 1e-22  # of the decrement, in nats
+_MIN_PRIOR_COUNT = 1e-3  # of invented rows: no part of a mixture gets a weight of 0
+_EIGENVALUE_TOLERANCE = 1e-12  # eigenvalues below this part of the largest are zero
 
 
-class Proportions(NamedTuple):
+class FittedProportions(NamedTuple):
     """Where the search ended; `gap` bounds how far the likelihood is from its largest, in nats."""
 
     prior: FloatArray
@@ -31,38 +31,51 @@ class Proportions(NamedTuple):
     n_iter: int
 
 
-def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) -> Proportions:
-    """The proportions of largest likelihood: EM steps, then Newton steps on the simplex.
+def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) -> FittedProportions:
+    """Return the proportions of largest likelihood.
+
+    EM steps come first, then Newton steps on the simplex.
 
     With the sum of b added the function has its minimum among all b >= 0 on the simplex, and a
     Newton step by nonnegative least squares finds proportions of exactly 0 (Kim, Carbonetto,
     Stephens, Anitescu 2020). EM never lowers the likelihood and does the work far from the optimum.
     """
-    share, b = weight / weight.sum(), np.array(start)
-    newton = len(b) <= LARGEST_NEWTON
+    weight_fraction, b = weight / weight.sum(), np.array(start)
+    newton = len(b) <= MAX_NEWTON_CLASSES
     n_iter = 0
 
-    def evaluate(b):
+    def evaluate_objective(b):
         density = ratio @ b
-        return b.sum() - _mean_log_of(density, share), density
+        return b.sum() - _average_log(density, weight_fraction), density
 
-    def direction(b, density):
+    def find_direction(b, density):
         g = ratio / density[:, None]
-        return newton_step((g * share[:, None]).T @ g, 1.0 - share @ g, -b)
+        return solve_newton_step(
+            (g * weight_fraction[:, None]).T @ g, 1.0 - weight_fraction @ g, -b
+        )
 
-    for _ in range(_EM_STEPS if newton else _EM_STEPS_ALONE):
+    for _ in range(_INITIAL_EM_STEPS if newton else _MAX_EM_STEPS):
         n_iter += 1
-        updated = b * _slope(ratio, share, b)
-        moved, b = np.abs(updated - b).max(), updated / updated.sum()
-        if moved <= _MOVE:
+        updated = b * _compute_gradient(ratio, weight_fraction, b)
+        change, b = np.abs(updated - b).max(), updated / updated.sum()
+        if change <= _EM_TOLERANCE:
             break
     if newton:
-        end = damped_newton(evaluate, direction, b, _TOLERANCE, 0.0, max_iter=_NEWTON_STEPS)
+        end = minimise_by_newton(
+            evaluate_objective,
+            find_direction,
+            b,
+            _DECREMENT_TOLERANCE,
+            0.0,
+            max_iter=_MAX_NEWTON_STEPS,
+        )
         b, n_iter = end.theta / end.theta.sum(), n_iter + end.n_iter
-    return Proportions(b, max(float(_slope(ratio, share, b).max() - 1.0), 0.0), n_iter)
+    return FittedProportions(
+        b, max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0), n_iter
+    )
 
 
-def mixture_weights(likelihood, mass, prior):
+def fit_mixture_weights(likelihood, mass, prior):
     """Maximise sum_i mass_i log(sum_m w_m likelihood_im) + sum_m prior_m log w_m.
 
     The posterior mode under a Dirichlet prior with prior_m invented rows for each part, which no
@@ -79,23 +92,26 @@ def mixture_weights(likelihood, mass, prior):
     weights : ndarray of shape (m,)
         Sum 1.
     """
-    prior = np.maximum(prior, _SMALLEST_COUNT)
+    prior = np.maximum(prior, _MIN_PRIOR_COUNT)
     seen = likelihood / likelihood.max(axis=1, keepdims=True)
     ratio, weight = np.vstack([seen, np.eye(len(prior))]), np.append(mass, prior)
     return fit_proportions(ratio, weight, prior / prior.sum()).prior
 
 
-def _slope(ratio, share, b):
-    """The gradient; at the optimum 1 for each positive proportion, and at most 1 for the others."""
-    return (share / (ratio @ b)) @ ratio
+def _compute_gradient(ratio, weight_fraction, b):
+    """Return the gradient.
+
+    At the optimum it is 1 for each positive proportion and at most 1 for others.
+    """
+    return (weight_fraction / (ratio @ b)) @ ratio
 
 
-def _mean_log_of(density, share):
+def _average_log(density, weight_fraction):
     with np.errstate(divide="ignore"):
-        return float(share @ np.log(np.maximum(density, 0.0)))
+        return float(weight_fraction @ np.log(np.maximum(density, 0.0)))
 
 
-def proportions_uncertainty(
+def compute_uncertainty(
     ratio: FloatArray,
     weight: FloatArray,
     prior: FloatArray,
@@ -103,7 +119,7 @@ def proportions_uncertainty(
     n_source: float,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Standard errors and intervals of proportions that `fit_proportions` found.
+    """Return standard errors and intervals of proportions of `fit_proportions`.
 
     Parameters
     ----------
@@ -129,58 +145,60 @@ def proportions_uncertainty(
     the line along which the other classes give way as the covariance says, is at most
     z^2 V / (2 C) below its largest, C the variance by the curvature, V by the sandwich.
     """
-    share = weight / weight.sum()
+    weight_fraction = weight / weight.sum()
     k = len(prior)
-    if k <= LARGEST_NEWTON:
-        lines, curvature, variance, unknown = _full(ratio, share, prior, source, n_source)
+    if k <= MAX_NEWTON_CLASSES:
+        lines, curvature, variance, unknown = _use_full_hessian(
+            ratio, weight_fraction, prior, source, n_source
+        )
     else:
-        lines, curvature, variance, unknown = _one_by_one(ratio, share, prior)
+        lines, curvature, variance, unknown = _use_single_classes(ratio, weight_fraction, prior)
     se = np.where(unknown, np.inf, np.sqrt(variance))
     interval = np.tile([0.0, 1.0], (k, 1))
     z = norm.isf((1 - level) / 2)
     density, tilts = ratio @ prior, ratio @ lines.T
-    top = _mean_log_of(density, share)
+    top = _average_log(density, weight_fraction)
 
-    def excess(t, c):
-        """How far t for class c is outside of its interval, in standard errors."""
-        moved = prior + (t - prior[c]) * lines[c]
-        if moved.min() >= 0:
+    def measure_excess(t, c):
+        """Return how far t is outside of the interval of class c, in standard errors."""
+        shifted = prior + (t - prior[c]) * lines[c]
+        if shifted.min() >= 0:
             there = density + (t - prior[c]) * tilts[:, c]
         else:
-            there = ratio @ _back_on_simplex(moved, c, t)
-        fall = 2 * curvature[c] / variance[c] * (top - _mean_log_of(there, share))
+            there = ratio @ _project_with_fixed_class(shifted, c, t)
+        fall = 2 * curvature[c] / variance[c] * (top - _average_log(there, weight_fraction))
         return min(np.sqrt(max(fall, 0.0)), 4 * z) - z
 
     for c in np.flatnonzero(~unknown & (variance > 0)):
         for side, end in enumerate((0.0, 1.0)):
-            if excess(end, c) > 0:
-                interval[c, side] = brentq(excess, prior[c], end, args=(c,), xtol=1e-12)
+            if measure_excess(end, c) > 0:
+                interval[c, side] = brentq(measure_excess, prior[c], end, args=(c,), xtol=1e-12)
     return se, interval
 
 
-def _full(ratio, share, b, source, n_source):
-    """Lines, curvatures, variances and which are unknown, from the whole Hessian."""
+def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
+    """Return lines, curvatures, variances and unknown classes from the whole Hessian."""
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
     tangent = np.eye(k) - 1.0 / k
-    values, vectors = np.linalg.eigh(tangent @ ((g * share[:, None]).T @ g) @ tangent)
-    known = values > _NULL * max(values[-1], 1e-300)
+    values, vectors = np.linalg.eigh(tangent @ ((g * weight_fraction[:, None]).T @ g) @ tangent)
+    known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
     inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
     null = vectors[:, ~known] - vectors[:, ~known].mean(axis=0)  # without the vector of ones
     unknown = (np.abs(null) > 1e-6).any(axis=1)
-    variance = ((share[:, None] * (g @ inverse)) ** 2).sum(axis=0)
+    variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)
     if np.isfinite(n_source):
-        moved = inverse - (np.diag(b) - np.outer(b, b))
-        variance = variance + (moved**2 / source).sum(axis=1) / n_source
+        difference = inverse - (np.diag(b) - np.outer(b, b))
+        variance = variance + (difference**2 / source).sum(axis=1) / n_source
     curvature = np.diag(inverse)
     unknown |= curvature <= 0
     return inverse / np.where(unknown, 1.0, curvature)[:, None], curvature, variance, unknown
 
 
-def _one_by_one(ratio, share, b):
-    """The same with the other classes in fixed proportions to each other: no k x k matrix."""
+def _use_single_classes(ratio, weight_fraction, b):
+    """Return the same with the other classes in fixed proportions: no k x k matrix."""
     g = (ratio / (ratio @ b)[:, None] - 1.0) / np.maximum(1.0 - b, 1e-300)
-    bend, spread = share @ g**2, share**2 @ g**2
+    bend, spread = weight_fraction @ g**2, weight_fraction**2 @ g**2
     unknown = bend <= 0
     bend = np.where(unknown, 1.0, bend)
 
@@ -189,11 +207,11 @@ def _one_by_one(ratio, share, b):
     return lines, 1.0 / bend, spread / bend**2, unknown
 
 
-def _back_on_simplex(moved, c, t):
-    """Without negative proportions, and with t for class c."""
-    moved = np.maximum(moved, 0.0)
-    moved[c] = 0.0
-    total = moved.sum()
-    moved *= (1.0 - t) / total if total > 0 else 0.0
-    moved[c] = t
-    return moved
+def _project_with_fixed_class(shifted, c, t):
+    """Remove negative proportions, and set class c to t."""
+    shifted = np.maximum(shifted, 0.0)
+    shifted[c] = 0.0
+    total = shifted.sum()
+    shifted *= (1.0 - t) / total if total > 0 else 0.0
+    shifted[c] = t
+    return shifted

@@ -17,8 +17,8 @@ from ._range_sums import RangeSums
 
 
 @compile_helper
-def _meeting(sums, mass, flag, before, between, after, now):
-    """When the groups on both sides of a boundary meet, not before now; infinity for never.
+def _find_meeting(sums, mass, flag, before, between, after, now):
+    """Return when the groups beside a boundary meet, not before now; inf for never.
 
     A group is known by its last row: `between` for the left one, `after` for the right one.
     """
@@ -36,12 +36,12 @@ def _meeting(sums, mass, flag, before, between, after, now):
 
 
 @compile_helper
-def _sift(heap, place, key, i):
+def _restore_heap(heap, heap_index, key, i):
     """Restore the order of the heap around position i."""
     item = heap[i]
     while i > 0 and key[item] < key[heap[(i - 1) >> 1]]:
         heap[i] = heap[(i - 1) >> 1]
-        place[heap[i]] = i
+        heap_index[heap[i]] = i
         i = (i - 1) >> 1
     n = len(heap)
     while True:
@@ -53,32 +53,32 @@ def _sift(heap, place, key, i):
         if not key[heap[child]] < key[item]:
             break
         heap[i] = heap[child]
-        place[heap[i]] = i
+        heap_index[heap[i]] = i
         i = child
     heap[i] = item
-    place[item] = i
+    heap_index[item] = i
 
 
 @compile_kernel
-def _first_meetings(sums, mass, flag, key):
+def _fill_first_meetings(sums, mass, flag, key):
     for i in range(len(flag)):
-        key[i] = _meeting(sums, mass, flag, i - 1, i, i + 1, 0.0)
+        key[i] = _find_meeting(sums, mass, flag, i - 1, i, i + 1, 0.0)
 
 
 @compile_kernel
-def _merge(sums, mass, flag, before, after, key, heap, place, found):
+def _merge_groups(sums, mass, flag, before, after, key, heap, heap_index, merge_penalty):
     """Remove the boundaries in turn; `heap` is one of the keys."""
-    m = len(found)
+    m = len(merge_penalty)
     for i in range(m):
-        place[heap[i]] = i
+        heap_index[heap[i]] = i
     for _ in range(m):
         top = heap[0]
         now = key[top]
         if now == np.inf:
             break
-        found[top] = now
+        merge_penalty[top] = now
         key[top] = np.inf
-        _sift(heap, place, key, place[top])
+        _restore_heap(heap, heap_index, key, heap_index[top])
         low, high = before[top], after[top]
         sums[high] += sums[top]
         mass[high] += mass[top]
@@ -88,52 +88,65 @@ def _merge(sums, mass, flag, before, after, key, heap, place, found):
             before[high] = low
         for other in (low, high):
             if 0 <= other < m:
-                key[other] = _meeting(sums, mass, flag, before[other], other, after[other], now)
-                _sift(heap, place, key, place[other])
+                key[other] = _find_meeting(
+                    sums, mass, flag, before[other], other, after[other], now
+                )
+                _restore_heap(heap, heap_index, key, heap_index[other])
 
 
-def merge_penalties(y, w):
-    """The penalty at which each of the n - 1 boundaries disappears; infinity for never."""
+def compute_merge_penalties(y, w):
+    """Return the penalty at which each boundary disappears; infinity for never."""
     m = len(y) - 1
     sums, mass = w * y, w.copy()  # of groups; no differences of long sums
     flag = (y[:-1] > y[1:]).astype(float)
-    key, found = np.empty(m), np.full(m, np.inf)
-    _first_meetings(sums, mass, flag, key)
+    key, merge_penalty = np.empty(m), np.full(m, np.inf)
+    _fill_first_meetings(sums, mass, flag, key)
     heap = np.argsort(key, kind="stable")  # sorted keys are a heap
-    _merge(
-        sums, mass, flag, np.arange(m) - 1, np.arange(m) + 1, key, heap, np.empty_like(heap), found
+    _merge_groups(
+        sums,
+        mass,
+        flag,
+        np.arange(m) - 1,
+        np.arange(m) + 1,
+        key,
+        heap,
+        np.empty_like(heap),
+        merge_penalty,
     )
-    return found
+    return merge_penalty
 
 
-class Path:
+class PenaltyPath:
     """The solutions for all penalties."""
 
     def __init__(self, y, w):
         self.y, self.n = y, len(y)
-        self.merges = merge_penalties(y, w)
+        self.merges = compute_merge_penalties(y, w)
         self._sums = RangeSums(w * (1 - y), w * y)
 
-    def groups(self, penalty):
-        """Where the groups start, and their values; cost: one comparison per row and group."""
+    def find_groups(self, penalty):
+        """Return where the groups start, and their values.
+
+        The cost is one comparison per row and group.
+        """
         alive = np.flatnonzero(self.merges > penalty)
         starts = np.append(0, alive + 1)
         flags = np.concatenate([[0.0], self.y[alive] > self.y[alive + 1], [0.0]])
-        zeros, ones = self.sums(starts)
+        zeros, ones = self.sum_groups(starts)
         return starts, (ones + penalty * (flags[:-1] - flags[1:])) / (zeros + ones)
 
-    def sums(self, starts):
-        """Of w (1 - y) and of w y over the groups that start there."""
-        return self._sums.of_runs(starts)
+    def sum_groups(self, starts):
+        """Return the sums of w (1 - y) and of w y over the groups with these starts."""
+        return self._sums.sum_runs(starts)
 
-    def solution(self, penalty):
-        """The value of every row."""
-        starts, values = self.groups(penalty)
+    def expand_solution(self, penalty):
+        """Return the value of every row."""
+        starts, values = self.find_groups(penalty)
         return np.repeat(values, np.diff(np.append(starts, self.n)))
 
 
-def breakpoints(merges):
-    """The increasing penalties above 0 of merges; those equal to 12 digits are one."""
+def find_breakpoints(merges):
+    """Return the increasing penalties above 0; those equal to 12 digits are one."""
     times = np.unique(merges[np.isfinite(merges) & (merges > 0)])
     if not len(times):
         return times

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._typing import FloatArray
-from ._proportion import share_interval, wilson_interval
+from ._proportion import compute_exact_interval, compute_wilson_interval
 
-_ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
+_MAX_TABLE_ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
 
 
 class NetBenefit:
@@ -22,22 +22,22 @@ class NetBenefit:
     ----------
     scores : list of ndarray of shape (n,)
         Of each model, the probability of the event.
-    hit, weight : ndarray of shape (n,)
+    outcome, weight : ndarray of shape (n,)
     thresholds : ndarray of shape (n_thresholds,)
         Increasing, in (0, 1).
     prevalence : float or None
         Of the population, where the rows of each class were sampled by themselves.
     """
 
-    def __init__(self, scores, hit, weight, thresholds, prevalence=None):
+    def __init__(self, scores, outcome, weight, thresholds, prevalence=None):
         count = len(thresholds)
-        key = (hit > 0).astype(np.intp)
+        key = (outcome > 0).astype(np.intp)
         for score in scores:
             key = key * (count + 1) + np.searchsorted(thresholds, score, side="right")
-        cell, place = np.unique(key, return_inverse=True)
-        share = weight / weight.sum()
-        self.mass = np.bincount(place, share)
-        self.squares = np.bincount(place, share**2)
+        cell, index = np.unique(key, return_inverse=True)
+        weight_fraction = weight / weight.sum()
+        self.mass = np.bincount(index, weight_fraction)
+        self.squares = np.bincount(index, weight_fraction**2)
         self._reach = []  # of each model: at how many thresholds a cell is acted on
         for _ in scores:
             cell, reach = np.divmod(cell, count + 1)
@@ -51,30 +51,31 @@ class NetBenefit:
             self.factors = (1 - prevalence) / (1 - rate), prevalence / rate
         self.odds = thresholds / (1 - thresholds)
 
-    def acted(self, model):
-        """The share of the population that is acted on at each threshold."""
+    def get_acted_fraction(self, model):
+        """Return the fraction of the population that is acted on at each threshold."""
         factor = self.mass * np.take(self.factors, self.hit.astype(int))
         reached = np.bincount(self._reach[model], factor, minlength=len(self.odds) + 1)
         return np.cumsum(reached[::-1])[::-1][1:]
 
-    def treat_all(self):
-        """The net benefit of acting on every row."""
+    def treat_all_rows(self):
+        """Return the net benefit of acting on every row."""
         return self.prevalence - (1 - self.prevalence) * self.odds
 
-    def compare(self, first, second=None):
-        """The net benefit of a model, or how far it is above another one, as a `Comparison`.
+    def compare_models(self, first, second=None):
+        """Return the net benefit of a model, or its lead over another, as a
+        `Comparison`.
 
         Models are positions in `scores`; "all" acts on every row.
         """
-        size = max(1, _ENTRIES // len(self.odds))
+        size = max(1, _MAX_TABLE_ENTRIES // len(self.odds))
         blocks = [slice(start, start + size) for start in range(0, len(self.mass), size)]
         sums = np.zeros((2, 2, 2, len(self.odds)))  # mass or squares, sign of change, class
         for block in blocks:
-            change = self._change(first, second, block)
-            for values, found in zip((self.mass, self.squares), sums, strict=True):
-                by_class = _by_class(values[block], self.hit[block])
-                found += by_class @ (change > 0), by_class @ (change < 0)
-        of_class = _by_class(self.mass, self.hit).sum(axis=1)[:, None]
+            change = self._compute_change(first, second, block)
+            for values, class_sums in zip((self.mass, self.squares), sums, strict=True):
+                by_class = _split_by_class(values[block], self.hit[block])
+                class_sums += by_class @ (change > 0), by_class @ (change < 0)
+        of_class = _split_by_class(self.mass, self.hit).sum(axis=1)[:, None]
         unit = np.stack([-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])])
         means = unit * (sums[0, 0] - sums[0, 1])
         mean = means.sum(axis=0)
@@ -82,32 +83,38 @@ class NetBenefit:
         covariance = np.zeros((len(mean), len(mean)))
         for block in blocks:
             own = self.hit[block].astype(int)
-            rows = self._change(first, second, block) * unit[own] - centre[own]
+            rows = self._compute_change(first, second, block) * unit[own] - centre[own]
             covariance += (rows * self.squares[block, None]).T @ rows
-        return Comparison(mean, covariance, *self._shares(sums, unit, of_class), self.by_class)
+        return Comparison(
+            mean, covariance, *self._compute_fractions(sums, unit, of_class), self.by_class
+        )
 
-    def _change(self, first, second, block):
-        """1 where the first acts and the second does not, -1 the other way round, else 0."""
-        acts = self._acts(first, block).astype(float)
-        return acts if second is None else acts - self._acts(second, block)
+    def _compute_change(self, first, second, block):
+        """Return 1 where only the first model acts, -1 where only the second one, else
+        0.
+        """
+        acts = self._find_acted_rows(first, block).astype(float)
+        return acts if second is None else acts - self._find_acted_rows(second, block)
 
-    def _acts(self, model, block):
+    def _find_acted_rows(self, model, block):
         if isinstance(model, str):
             return np.ones((len(self.mass[block]), len(self.odds)), dtype=bool)
         return self._reach[model][block, None] > np.arange(len(self.odds))
 
-    def _shares(self, sums, unit, of_class):
-        """Values, shares and effective numbers of rows of the kinds of change."""
-        whole, squares = 1.0, self.squares.sum()
+    def _compute_fractions(self, sums, unit, of_class):
+        """Return values, fractions and effective numbers of rows of the kinds of
+        change.
+        """
+        total, squares = 1.0, self.squares.sum()
         if self.by_class:
-            whole, squares = of_class, _by_class(self.squares, self.hit).sum(axis=1)[:, None]
-        share, squared = np.minimum(sums[0] / whole, 1.0), sums[1] / whole**2
-        squares = squares / whole**2
-        variance = squared * (1 - share) ** 2 + (squares - squared) * share**2
+            total, squares = of_class, _split_by_class(self.squares, self.hit).sum(axis=1)[:, None]
+        fraction, squared = np.minimum(sums[0] / total, 1.0), sums[1] / total**2
+        squares = squares / total**2
+        variance = squared * (1 - fraction) ** 2 + (squares - squared) * fraction**2
         with np.errstate(invalid="ignore", divide="ignore"):
-            rows = share * (1 - share) / variance
-        rows = np.where((share > 0) & (share < 1), rows, 1 / squares)
-        return np.stack([unit, -unit]) * whole, share, rows
+            rows = fraction * (1 - fraction) / variance
+        rows = np.where((fraction > 0) & (fraction < 1), rows, 1 / squares)
+        return np.stack([unit, -unit]) * total, fraction, rows
 
 
 class Comparison(NamedTuple):
@@ -120,11 +127,11 @@ class Comparison(NamedTuple):
     mean: FloatArray  # (n_thresholds,)
     covariance: FloatArray  # (n_thresholds, n_thresholds), of a mean of independent rows
     value: FloatArray  # (2, 2, n_thresholds)
-    share: FloatArray  # of all rows, or of those of the class
+    fraction: FloatArray  # of all rows, or of those of the class
     rows: FloatArray  # how many rows the share is of
     by_class: bool
 
-    def interval(self, z, exact=False):
+    def find_interval(self, z, exact=False):
         """Lower and upper ends at `z` standard errors.
 
         Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their distances
@@ -134,30 +141,39 @@ class Comparison(NamedTuple):
         of several shares to one normal law. Without them bands of case-control data with 5000
         rows hold the truth in .85 and .87 of 500 draws, with them in .96 and .94.
         """
-        s, n, level = self.share, self.rows, 2 * ndtr(z) - 1
-        low, high = share_interval(s * n, n, level) if exact else wilson_interval(s, n, level)
+        s, n, level = self.fraction, self.rows, 2 * ndtr(z) - 1
+        low, high = (
+            compute_exact_interval(s * n, n, level)
+            if exact
+            else compute_wilson_interval(s, n, level)
+        )
         below, above = s - low, high - s
         return (
-            self.mean - self._together(np.where(self.value > 0, below, above)),
-            self.mean + self._together(np.where(self.value > 0, above, below)),
+            self.mean - self._combine_distances(np.where(self.value > 0, below, above)),
+            self.mean + self._combine_distances(np.where(self.value > 0, above, below)),
         )
 
-    def _together(self, distance):
-        """The root of sum_kl e_k e_l rho_kl for e = value * distance; shares exclude each other."""
-        e, s = self.value * distance, self.share
+    def _combine_distances(self, distance):
+        """Return the root of sum_kl e_k e_l rho_kl for e = value * distance.
+
+        The fractions exclude each other.
+        """
+        e, s = self.value * distance, self.fraction
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
         square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(axis=axis) ** 2
         return np.sqrt(np.maximum(square.sum(axis=0) if self.by_class else square, 0))
 
 
-def _by_class(values, hit):
-    """Values in the row of the cell's class, shape (2, n_cells)."""
-    return np.stack([values * ~hit, values * hit])
+def _split_by_class(values, outcome):
+    """Return the values in the row of the cell's class, shape (2, n_cells)."""
+    return np.stack([values * ~outcome, values * outcome])
 
 
-def critical_value(covariance, level, n_draws, rng):
-    """The `level` quantile of the largest |z| over all thresholds, by Gaussian multipliers.
+def draw_critical_value(covariance, level, n_draws, rng):
+    """Return the `level` quantile of the largest |z| over all thresholds.
+
+    It is drawn by Gaussian multipliers.
 
     Given the rows, the multiplied sums are normal with the covariance of the rows, so they are
     drawn from it directly. Thresholds without variance count as one more that is independent.
@@ -176,26 +192,28 @@ def critical_value(covariance, level, n_draws, rng):
 # -- regret: what acting on one prediction in place of another costs -------------------------------
 
 
-def regret_pieces(score, better, hit, weight):
+def compute_regret_pieces(score, better, outcome, weight):
     """Return breaks, intercept and slope: the regret is intercept + slope t up to the next break.
 
     The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0, 1 and all
     values of both predictions.
     """
-    breaks, place = np.unique(np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True)
-    share = weight / weight.sum()
+    breaks, index = np.unique(np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True)
+    weight_fraction = weight / weight.sum()
     n, count = len(score), len(breaks)
     above = []  # the weight of what lies above each break: of hits, and of all
-    for values in (share * hit, share):
-        change = np.bincount(place[n : 2 * n], values, count) - np.bincount(
-            place[:n], values, count
+    for values in (weight_fraction * outcome, weight_fraction):
+        change = np.bincount(index[n : 2 * n], values, count) - np.bincount(
+            index[:n], values, count
         )
         above.append(np.cumsum(change[::-1])[::-1][1:])
     return breaks, above[0], -above[1]
 
 
-def decision_loss(threshold, regret):
-    """The largest integral of a regret over weights w of thresholds, and where its weight lies.
+def maximise_decision_loss(threshold, regret):
+    """Maximise the integral of a regret over weights of thresholds.
+
+    Also returns where the weight lies.
 
     A proper loss is a mixture of V shapes, and its values for either label span at most 1 where
     both the integral of t dw and that of (1 - t) dw are at most 1. The largest integral is twice
@@ -217,7 +235,7 @@ def decision_loss(threshold, regret):
         i, j = (k, j) if left[k] else (i, k)
 
 
-def integral(breaks, intercept, slope):
-    """Of a function that is linear from each break to the next."""
+def integrate_pieces(breaks, intercept, slope):
+    """Integrate a function that is linear from each break to the next."""
     widths, middles = np.diff(breaks), (breaks[1:] + breaks[:-1]) / 2
     return float(widths @ (intercept + slope * middles))

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-_NEAR = 1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
-_SHORTEST = 1e-10
+_VALUE_TOLERANCE = (
+    1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
+)
+_MIN_STEP_LENGTH = 1e-10
 
 
 class Minimum(NamedTuple):
@@ -18,7 +20,9 @@ class Minimum(NamedTuple):
     n_iter: int
 
 
-def damped_newton(evaluate, direction, theta, tol, lowest=-np.inf, trusted=None, max_iter=200):
+def minimise_by_newton(
+    evaluate, direction, theta, tol, lowest=-np.inf, is_trusted=None, max_iter=200
+):
     """Minimise a convex function by Newton steps, each halved until it pays (Armijo's rule).
 
     Parameters
@@ -34,7 +38,7 @@ def damped_newton(evaluate, direction, theta, tol, lowest=-np.inf, trusted=None,
         allow, the one after which decrements do not become smaller.
     lowest : float or ndarray, default=-inf
         Bounds of theta, which whole steps keep but for rounding.
-    trusted : callable, default=None
+    is_trusted : callable, default=None
         ``trusted(theta, step)`` says whether the second-order model holds along the whole step;
         without it that is taken for granted where the decrement is rounding.
     max_iter : int, default=200
@@ -47,8 +51,8 @@ def damped_newton(evaluate, direction, theta, tol, lowest=-np.inf, trusted=None,
     before = np.inf
     for n_iter in range(1, max_iter + 1):
         step, decrement = direction(theta, rest)
-        near = decrement <= max(tol, _NEAR * (1 + abs(value)))
-        near = near and (trusted is None or trusted(theta, step))
+        near = decrement <= max(tol, _VALUE_TOLERANCE * (1 + abs(value)))
+        near = near and (is_trusted is None or is_trusted(theta, step))
         if near and decrement > before / 4:
             break
         before = decrement
@@ -62,27 +66,27 @@ def damped_newton(evaluate, direction, theta, tol, lowest=-np.inf, trusted=None,
             if near or reached <= value - 1e-4 * length * decrement:
                 break
             length /= 2
-            if length < _SHORTEST:  # no progress is possible in floating point
+            if length < _MIN_STEP_LENGTH:  # no progress is possible in floating point
                 return Minimum(theta, value, decrement, n_iter)
         theta, value = moved, reached
     return Minimum(theta, value, decrement, n_iter)
 
 
-def newton_step(hessian, gradient, lowest=-np.inf):
-    """The minimiser of the second-order model among steps of at least `lowest`; its decrement."""
+def solve_newton_step(hessian, gradient, lowest=-np.inf):
+    """Minimise the second-order model over steps >= `lowest`; also its decrement."""
     scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
     scaled = hessian / scale / scale[:, None]
     scaled.flat[:: len(scale) + 1] += 1e-13  # a direction may be open
     step = np.linalg.solve(scaled, -gradient / scale)
     if (step < lowest * scale).any():
         root = np.linalg.cholesky(scaled).T
-        step = nearest(root, np.linalg.solve(root.T, -gradient / scale), lowest * scale)
+        step = solve_bounded_step(root, np.linalg.solve(root.T, -gradient / scale), lowest * scale)
     step /= scale
     return step, float(-gradient @ step)
 
 
-def nearest(root, pull, lowest):
-    """The step of least |root step - pull| among those of at least `lowest`."""
+def solve_bounded_step(root, pull, lowest):
+    """Return the step of least |root step - pull| among those of at least `lowest`."""
     step = np.linalg.lstsq(root, pull, rcond=None)[0]
     if (step < lowest).any():
         free = np.isneginf(lowest)

@@ -1,18 +1,22 @@
-"""Boosted trees on histograms, logistic loss, from a log-odds that is given for each row.
+"""Boosted trees on histograms, logistic loss, from a log-odds that is given for each
+row.
 
-Why an own booster: gradient boosting that begins at given log-odds (an "offset", "base margin" or
-"init score") exists in XGBoost and LightGBM only, each a runtime of its own and more code than the
-rest of this package, and scikit-learn's histogram trees have no offset. Boosting a response fixed
-beforehand, (y - p) / (p (1 - p)), is no substitute: it does not see that the offset saturates, and
-overshoots. What is needed here are a few small trees on columns of one byte.
+Why an own booster: gradient boosting that begins at given log-odds (an "offset", "base
+margin" or "init score") exists in XGBoost and LightGBM only, each a runtime of its own
+and more code than the rest of this package, and scikit-learn's histogram trees have no
+offset. Boosting a response fixed beforehand, (y - p) / (p (1 - p)), is no substitute:
+it does not see that the offset saturates, and overshoots. What is needed here are a few
+small trees on columns of one byte.
 
-A tree is grown best leaf first; it is one leaf where all rows have far to go. Nodes are numbered as
-they come up, the right child follows the left one, and a node without children has feature -1.
+A tree is grown best leaf first; it is one leaf where all rows have far to go. Nodes are
+numbered as they come up, the right child follows the left one, and a node without
+children has feature -1.
 
-A split sends the first bins of a column to the left. The bins of categories are put in order anew
-in each leaf, by the step that each of them would take there. An order that was chosen on the same
-rows gains by chance, the more the more categories there are, so the step and the gain of such a
-split are drawn to 0 more strongly for each category beyond two.
+A split sends the first bins of a column to the left. The bins of categories are put in
+order anew in each leaf, by the step that each of them would take there. An order that
+was chosen on the same rows gains by chance, the more the more categories there are, so
+the step and the gain of such a split are drawn to 0 more strongly for each category
+beyond two.
 
 With the step of one tree bounded by 1 and a learning rate r, the loss falls by at least
 r G^2 / (H + l2) (1 - e r / 2) in each leaf: no tree raises it for r <= 0.73.
@@ -24,24 +28,27 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-CATEGORY_L2 = 3.0  # added to l2 for each category beyond two in a leaf
-LONGEST_STEP = 1.0  # of one tree in log-odds: the curvature changes by a factor e at most
+L2_PER_CATEGORY = 3.0  # added to l2 for each category beyond two in a leaf
+MAX_TREE_STEP = 1.0  # of one tree in log-odds: the curvature changes by a factor e at most
 
 
 @compile_helper
-def _leaf_value(g, h, l2, low, high):
+def _get_leaf_value(g, h, l2, low, high):
     return min(max(g / (h + l2), low), high)
 
 
 @compile_helper
-def _objective(g, h, l2, value):
-    """Twice the fall of the loss to second order, G^2 / (H + l2) where the value is the best."""
+def _compute_gain(g, h, l2, value):
+    """Return twice the fall of the loss to second order.
+
+    It is G^2 / (H + l2) if the value is the best.
+    """
     return 2.0 * g * value - (h + l2) * value * value
 
 
 @compile_helper
-def _fill(codes, rows, begin, end, g, h, weight, cells):
-    """Sums of gradient, curvature and weight in the bins of every column."""
+def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
+    """Sum gradient, curvature and weight in the bins of every column."""
     for f in range(cells.shape[0]):
         for b in range(cells.shape[1]):
             for j in range(3):
@@ -49,16 +56,16 @@ def _fill(codes, rows, begin, end, g, h, weight, cells):
     for i in range(begin, end):
         r = rows[i]
         gr, hr, wr = g[r], h[r], weight[r]
-        for f in range(codes.shape[1]):
-            cell = cells[f, codes[r, f]]
+        for f in range(bins.shape[1]):
+            cell = cells[f, bins[r, f]]
             cell[0] += gr
             cell[1] += hr
             cell[2] += wr
 
 
 @compile_helper
-def _sort(cells, unordered, l2, order):
-    """The bins of a column in which a leaf has rows, in the order of the cuts.
+def _sort_bins(cells, unordered, l2, order):
+    """Order the bins of a column in which a leaf has rows, as the cuts go.
 
     How many they are, and the l2 of their splits.
     """
@@ -68,56 +75,60 @@ def _sort(cells, unordered, l2, order):
             order[known] = b
             known += 1
     if unordered:
-        l2 += CATEGORY_L2 * max(known - 2, 0)
+        l2 += L2_PER_CATEGORY * max(known - 2, 0)
         for k in range(1, known):
-            b, at = order[k], k
+            b, position = order[k], k
             step = cells[b, 0] / (cells[b, 1] + l2)
-            while at > 0:
-                before = order[at - 1]
+            while position > 0:
+                before = order[position - 1]
                 if cells[before, 0] / (cells[before, 1] + l2) <= step:
                     break
-                order[at] = before
-                at -= 1
-            order[at] = b
+                order[position] = before
+                position -= 1
+            order[position] = b
     return known, l2
 
 
 @compile_helper
-def _find(cells, total, bounds, unordered, order, rising, least, l2, best):
-    """The best split of a leaf: best = (gain, feature, cut, G, H, weight of the left child).
+def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, best):
+    """Find the best split: best = (gain, feature, cut, G, H, weight of the left child).
 
     The first cut + 1 bins in order go to the left.
     """
     g, h, w = total[0], total[1], total[2]
     low, high = bounds[0], bounds[1]
-    whole = _objective(g, h, l2, _leaf_value(g, h, l2, low, high))
+    whole = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
     best[0], best[1] = 0.0, -1.0
     for f in range(cells.shape[0]):
         gl, hl, wl = 0.0, 0.0, 0.0
-        known, more = _sort(cells[f], unordered[f], l2, order)
+        known, more = _sort_bins(cells[f], unordered[f], l2, order)
         for k in range(known - 1):
             b = order[k]
             gl += cells[f, b, 0]
             hl += cells[f, b, 1]
             wl += cells[f, b, 2]
-            if wl < least:
+            if wl < min_weight:
                 continue
-            if w - wl < least:
+            if w - wl < min_weight:
                 break
-            left = _leaf_value(gl, hl, more, low, high)
-            right = _leaf_value(g - gl, h - hl, more, low, high)
+            left = _get_leaf_value(gl, hl, more, low, high)
+            right = _get_leaf_value(g - gl, h - hl, more, low, high)
             if f == rising and left > right:
                 continue
-            gain = _objective(gl, hl, more, left) + _objective(g - gl, h - hl, more, right) - whole
+            gain = (
+                _compute_gain(gl, hl, more, left)
+                + _compute_gain(g - gl, h - hl, more, right)
+                - whole
+            )
             if gain > best[0]:
                 best[0], best[1], best[2] = gain, f, k
                 best[3], best[4], best[5] = gl, hl, wl
 
 
 @compile_helper
-def _mark(cells, unordered, order, l2, cut, heavier, left):
-    """Which bins go to the left child; categories without rows go to the heavier one."""
-    known, _ = _sort(cells, unordered, l2, order)
+def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
+    """Mark the bins of the left child; categories without rows go to the heavier one."""
+    known, _ = _sort_bins(cells, unordered, l2, order)
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last
@@ -126,12 +137,15 @@ def _mark(cells, unordered, order, l2, cut, heavier, left):
 
 
 @compile_helper
-def _divide(codes, rows, spare, begin, end, f, left):
-    """Rows of the left child first, the order kept; where the right child begins."""
+def _split_rows(bins, rows, spare, begin, end, f, left):
+    """Put the rows of the left child first, and return where the right child begins.
+
+    The order is kept.
+    """
     middle, others = begin, 0
     for i in range(begin, end):
         r = rows[i]
-        if left[codes[r, f]]:
+        if left[bins[r, f]]:
             rows[middle] = r
             middle += 1
         else:
@@ -143,13 +157,13 @@ def _divide(codes, rows, spare, begin, end, f, left):
 
 
 @compile_kernel
-def _boost(
-    codes, target, weight, offset, unordered, rate, l2, least, min_gain, rising,
+def _grow_trees(
+    bins, target, weight, offset, unordered, rate, l2, min_weight, min_gain, rising,
     order, g, h, rows, spare, cells, total, bounds, best, span, node_of,
     feature, left, child, value, gains,
 ):  # fmt: skip
-    """Grow all trees and add them to `offset`; how many of them there are."""
-    n, most = len(target), cells.shape[0]
+    """Grow all trees and add them to `offset`; return how many there are."""
+    n, max_leaves = len(target), cells.shape[0]
     for t in range(feature.shape[0]):
         sums = total[0]
         sums[0], sums[1], sums[2] = 0.0, 0.0, 0.0
@@ -161,13 +175,15 @@ def _boost(
             sums[0] += g[i]
             sums[1] += h[i]
             sums[2] += weight[i]
-        bounds[0, 0], bounds[0, 1] = -LONGEST_STEP / rate, LONGEST_STEP / rate
+        bounds[0, 0], bounds[0, 1] = -MAX_TREE_STEP / rate, MAX_TREE_STEP / rate
         span[0, 0], span[0, 1], node_of[0] = 0, n, 0
-        _fill(codes, rows, 0, n, g, h, weight, cells[0])
-        _find(cells[0], total[0], bounds[0], unordered, order, rising, least, l2, best[0])
+        _fill_histograms(bins, rows, 0, n, g, h, weight, cells[0])
+        _find_split(
+            cells[0], total[0], bounds[0], unordered, order, rising, min_weight, l2, best[0]
+        )
         leaves, nodes = 1, 1
         feature[t, 0] = -1
-        while leaves < most:
+        while leaves < max_leaves:
             a = 0
             for i in range(1, leaves):
                 if best[i, 0] > best[a, 0]:
@@ -178,10 +194,10 @@ def _boost(
             gains[f] += best[a, 0]
             feature[t, node], child[t, node] = f, nodes
             heavier = 2.0 * best[a, 5] >= total[a, 2]
-            _mark(cells[a, f], unordered[f], order, l2, c, heavier, left[t, node])
+            _mark_left_bins(cells[a, f], unordered[f], order, l2, c, heavier, left[t, node])
             feature[t, nodes], feature[t, nodes + 1] = -1, -1
             node_of[a], node_of[b] = nodes, nodes + 1
-            middle = _divide(codes, rows, spare, span[a, 0], span[a, 1], f, left[t, node])
+            middle = _split_rows(bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node])
             span[b, 0], span[b, 1], span[a, 1] = middle, span[a, 1], middle
             for j in range(3):
                 total[b, j] = total[a, j] - best[a, 3 + j]
@@ -190,25 +206,27 @@ def _boost(
             if f == rising:
                 low, high = bounds[a, 0], bounds[a, 1]
                 bounds[a, 1] = bounds[b, 0] = 0.5 * (
-                    _leaf_value(total[a, 0], total[a, 1], l2, low, high)
-                    + _leaf_value(total[b, 0], total[b, 1], l2, low, high)
+                    _get_leaf_value(total[a, 0], total[a, 1], l2, low, high)
+                    + _get_leaf_value(total[b, 0], total[b, 1], l2, low, high)
                 )
             leaves, nodes = leaves + 1, nodes + 2
-            if leaves == most:
+            if leaves == max_leaves:
                 break
             small, large = (a, b) if middle - span[a, 0] < span[b, 1] - middle else (b, a)
             if large == b:  # the parent's sums stand in the place of child a
                 cells[b] = cells[a]
-            _fill(codes, rows, span[small, 0], span[small, 1], g, h, weight, cells[small])
+            _fill_histograms(bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small])
             cells[large] -= cells[small]
             for i in (a, b):
-                _find(cells[i], total[i], bounds[i], unordered, order, rising, least, l2, best[i])
+                _find_split(
+                    cells[i], total[i], bounds[i], unordered, order, rising, min_weight, l2, best[i]
+                )
         if leaves == 1:
-            v = _leaf_value(total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1])
-            if not _objective(total[0, 0], total[0, 1], l2, v) > min_gain:
+            v = _get_leaf_value(total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1])
+            if not _compute_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
                 return t
         for i in range(leaves):
-            v = _leaf_value(total[i, 0], total[i, 1], l2, bounds[i, 0], bounds[i, 1])
+            v = _get_leaf_value(total[i, 0], total[i, 1], l2, bounds[i, 0], bounds[i, 1])
             value[t, node_of[i]] = rate * v
             for k in range(span[i, 0], span[i, 1]):
                 offset[rows[k]] += rate * v
@@ -216,40 +234,41 @@ def _boost(
 
 
 @compile_kernel
-def _add(codes, feature, left, child, value, out):
+def _add_each(bins, feature, left, child, value, out):
     for t in range(len(feature)):
-        for i in range(len(codes)):
+        for i in range(len(bins)):
             node = 0
             while feature[t, node] >= 0:
-                goes_left = left[t, node, codes[i, feature[t, node]]]
+                goes_left = left[t, node, bins[i, feature[t, node]]]
                 node = child[t, node] + (0 if goes_left else 1)
             out[i] += value[t, node]
 
 
-def boost(
-    codes, target, weight, offset, *,
-    unordered, n_trees, learning_rate, max_leaves, least, l2, min_gain, rising=-1,
+def boost_trees(
+    bins, target, weight, offset, *,
+    unordered, n_trees, learning_rate, max_leaves, min_weight, l2, min_gain, rising=-1,
 ):  # fmt: skip
-    """Grow trees for targets in [0, 1] from an offset, the log-odds of each row.
+    """Boost trees for targets in [0, 1] from an offset, the log-odds of each row.
 
-    `codes` is (n, m) uint8, `least` the smallest weight of a leaf, `rising` the column along which
-    the trees may not fall; `unordered` tells for each column whether its bins are categories.
-    Returns the trees (feature, bins that go left as packed bits, child, value), the offset with
-    them added, and the sum of the gains of each column. Growing ends early where nothing gains.
+    `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising` the
+    column along which the trees may not fall; `unordered` tells for each column whether
+    its bins are categories. Returns the trees (feature, bins that go left as packed
+    bits, child, value), the offset with them added, and the sum of the gains of each
+    column. Growing ends early where nothing gains.
     """
-    n, m = codes.shape
-    nodes, bins = 2 * max_leaves - 1, int(codes.max(initial=0)) + 1
+    n, m = bins.shape
+    nodes, n_bins = 2 * max_leaves - 1, int(bins.max(initial=0)) + 1
     feature = np.full((n_trees, nodes), -1, np.int32)
     left = np.zeros((n_trees, nodes, 256), np.bool_)
     child = np.zeros((n_trees, nodes), np.int32)
     value, gains = np.zeros((n_trees, nodes)), np.zeros(m)
     out = np.array(offset, dtype=np.float64)
-    grown = _boost(
-        np.ascontiguousarray(codes), np.asarray(target, float), np.asarray(weight, float), out,
-        np.asarray(unordered, np.bool_), float(learning_rate), float(l2), float(least),
+    grown = _grow_trees(
+        np.ascontiguousarray(bins), np.asarray(target, float), np.asarray(weight, float), out,
+        np.asarray(unordered, np.bool_), float(learning_rate), float(l2), float(min_weight),
         float(min_gain), int(rising), np.empty(256, np.int64),
         np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64),
-        np.empty((max_leaves, m, bins, 3)), np.empty((max_leaves, 3)), np.empty((max_leaves, 2)),
+        np.empty((max_leaves, m, n_bins, 3)), np.empty((max_leaves, 3)), np.empty((max_leaves, 2)),
         np.empty((max_leaves, 6)), np.empty((max_leaves, 2), np.int64),
         np.empty(max_leaves, np.int64), feature, left, child, value, gains,
     )  # fmt: skip
@@ -257,10 +276,10 @@ def boost(
     return (feature[:grown], left, child[:grown], value[:grown]), out, gains
 
 
-def add_trees(trees, codes, offset):
-    """The offset of each row plus what the trees add."""
+def add_trees(trees, bins, offset):
+    """Return the offset of each row plus the values of the trees."""
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
     left = np.unpackbits(left, axis=2).view(np.bool_)
-    _add(np.ascontiguousarray(codes), feature, left, child, value, out)
+    _add_each(np.ascontiguousarray(bins), feature, left, child, value, out)
     return out

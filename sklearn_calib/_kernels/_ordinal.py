@@ -12,18 +12,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit
 
-from ._newton import damped_newton, newton_step
+from ._newton import minimise_by_newton, solve_newton_step
 
-_TOLERANCE = 2e-13  # of the decrement, in nats
-_SMALLEST = 1e-100  # of w: a class of probability 0 costs 230 nats
-_MODERATE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
-_START = 0.01  # d away from its bound, where the curvature may be huge
+_DECREMENT_TOLERANCE = 2e-13  # of the decrement, in nats
+_MIN_WIDTH = 1e-100  # of w: a class of probability 0 costs 230 nats
+_MAX_START_SCALE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
+_START_GAP = 0.01  # d away from its bound, where the curvature may be huge
 
 
-class Thresholds(NamedTuple):
+class CumulativeLogOdds(NamedTuple):
     """Log-odds of "above class k", and how much they fall from k - 1 to k, without cancellation."""
 
-    z: np.ndarray  # shape (n_samples, K - 1)
+    log_odds: np.ndarray  # shape (n_samples, K - 1)
     gap: np.ndarray  # shape (n_samples, K - 2)
 
 
@@ -34,82 +34,85 @@ class OrdinalFit(NamedTuple):
     gap: float  # half the last Newton decrement
 
 
-def thresholds(log):
-    """Of rows of log-probabilities, all finite."""
+def compute_cumulative_log_odds(log):
+    """Return cumulative log-odds of rows of finite log-probabilities."""
     below = np.logaddexp.accumulate(log, axis=1)[:, :-1]
     above = np.logaddexp.accumulate(log[:, ::-1], axis=1)[:, -2::-1]
     middle = log[:, 1:-1]
     # G_{c-1} / G_c and F_c / F_{c-1}, each 1 + p_c / the smaller sum
     gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(0, middle - below[:, :-1])
-    return Thresholds(above - below, np.maximum(gap, _SMALLEST))
+    return CumulativeLogOdds(above - below, np.maximum(gap, _MIN_WIDTH))
 
 
-def probabilities(places, slope, shifts):
-    """Rows on the simplex."""
-    eta = slope * places.z + shifts
+def compute_class_proba(cumulative, slope, shifts):
+    """Return class probabilities of rows."""
+    eta = slope * cumulative.log_odds + shifts
     low, high = expit(-eta), expit(eta)
-    width = slope * places.gap - np.diff(shifts)
+    width = slope * cumulative.gap - np.diff(shifts)
     middle = high[:, :-1] * low[:, 1:] * -np.expm1(-width)
     table = np.column_stack([low[:, 0], middle, high[:, -1]])
     return table / table.sum(axis=1, keepdims=True)
 
 
-def fit_ordinal(places, target):
+def fit_ordinal(cumulative, target):
     """Minimise -sum target log p by Newton steps within the constraints.
 
     Parameters
     ----------
-    places : Thresholds
+    cumulative : Thresholds
     target : ndarray of shape (n_samples, K)
         Weights of the classes in each row; the sum of all is about 1.
     """
-    count = places.z.shape[1]
-    spread = np.sqrt(target.sum(axis=1) @ (places.z**2).mean(axis=1))
-    theta = np.concatenate([[_MODERATE / max(spread, _MODERATE), 0.0], np.full(count - 1, _START)])
+    count = cumulative.log_odds.shape[1]
+    spread = np.sqrt(target.sum(axis=1) @ (cumulative.log_odds**2).mean(axis=1))
+    theta = np.concatenate(
+        [[_MAX_START_SCALE / max(spread, _MAX_START_SCALE), 0.0], np.full(count - 1, _START_GAP)]
+    )
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     sums = -np.tri(count)  # takes (a_0, d) to a
     sums[:, 0] = 1.0
 
-    def direction(theta, _):
-        gradient, hessian = _derivatives(places, target, theta, sums)
-        step, decrement = newton_step(hessian, gradient, lowest - theta)
+    def find_direction(theta, _):
+        gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
+        step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
         shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))  # at slope 0 widths may be 0
         return shorter * step, shorter * decrement
 
-    def evaluate(theta):
-        return _value(places, target, theta, sums), None
+    def evaluate_loss(theta):
+        return _compute_value(cumulative, target, theta, sums), None
 
-    def trusted(theta, step):
-        """Not where a width, whose logarithm is in the loss, changes by much: its weight may be
-        tiny, and the decrement tinier.
+    def is_trusted(theta, step):
+        """Return False if a width, whose logarithm is in the loss, changes by much.
+
+        Its weight may be tiny, and the decrement tinier.
         """
-        change = np.abs(step[0] * places.gap + step[2:]) / _widths(places, theta)
+        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_widths(cumulative, theta)
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
-    theta, value, decrement, _ = damped_newton(
-        evaluate, direction, theta, _TOLERANCE, lowest, trusted
+    theta, value, decrement, _ = minimise_by_newton(
+        evaluate_loss, find_direction, theta, _DECREMENT_TOLERANCE, lowest, is_trusted
     )
     return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), decrement / 2)
 
 
-def _widths(places, theta):
-    return np.maximum(theta[0] * places.gap + theta[2:], _SMALLEST)
+def _compute_widths(cumulative, theta):
+    return np.maximum(theta[0] * cumulative.gap + theta[2:], _MIN_WIDTH)
 
 
-def _value(places, target, theta, sums):
-    eta = theta[0] * places.z + sums @ theta[1:]
+def _compute_value(cumulative, target, theta, sums):
+    eta = theta[0] * cumulative.log_odds + sums @ theta[1:]
     inner = (target[:, 1:] * log_expit(eta)).sum() + (target[:, :-1] * log_expit(-eta)).sum()
-    return -inner - (target[:, 1:-1] * np.log(-np.expm1(-_widths(places, theta)))).sum()
+    return -inner - (target[:, 1:-1] * np.log(-np.expm1(-_compute_widths(cumulative, theta)))).sum()
 
 
-def _derivatives(places, target, theta, sums):
-    """Gradient and Hessian in (s, a_0, d)."""
-    z, gap = places
+def _compute_derivatives(cumulative, target, theta, sums):
+    """Return gradient and Hessian in (s, a_0, d)."""
+    z, gap = cumulative
     eta = theta[0] * z + sums @ theta[1:]
     high, low = expit(eta), expit(-eta)
     pull = target[:, :-1] * high - target[:, 1:] * low
     curved = (target[:, :-1] + target[:, 1:]) * high * low
-    width = _widths(places, theta)
+    width = _compute_widths(cumulative, theta)
     odds = np.exp(-width) / -np.expm1(-width)
     push = target[:, 1:-1] * odds
     bend = push * (1 + odds)

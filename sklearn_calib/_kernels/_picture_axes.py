@@ -6,36 +6,45 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-EDGES = np.arange(-32, 33) / 2  # log-odds, of the histogram; the ends hold what lies beyond
-_LEAST_SPAN = 3.0  # log-odds
-_PAD = 0.04  # of the span, around the points
-_MARGIN, _BEYOND = 0.09, 0.04  # of the span: where 0 and 1 lie, and what follows them
-_RARE = 5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
-_GAP = 1.3  # characters between two numbers
-_PLANE_PAD = 0.14  # of the range of the points, on each side
-_PLANE_LINES = 5  # about so many
+HISTOGRAM_EDGES = (
+    np.arange(-32, 33) / 2
+)  # log-odds, of the histogram; the ends hold what lies beyond
+_MIN_SPAN = 3.0  # log-odds
+_PAD_FRACTION = 0.04  # of the span, around the points
+_MARGIN_FRACTION, _MARGIN_END_FRACTION = (
+    0.09,
+    0.04,
+)  # of the span: where 0 and 1 lie, and what follows them
+_RARE_FRACTION = 5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
+_MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
+_PLANE_PAD_FRACTION = 0.14  # of the range of the points, on each side
+_N_PLANE_LINES = 5  # about so many
 _MIN_PLANE_SPAN = 0.02  # of the uncertainty, from end to end
-MEDIAN_OF_RARE = 0.02  # below it the picture on log-odds is the one to look at
+MAX_RARE_MEDIAN = 0.02  # below it the picture on log-odds is the one to look at
 
 
-def histogram(score, weight):
-    """Shares of the weight at exactly 0, in each bin of `EDGES`, and at exactly 1; shape (66,)."""
+def compute_histogram(score, weight):
+    """Return the fractions of the weight at 0, in each bin, and at 1; shape (66,).
+
+    The bins are those of `HISTOGRAM_EDGES`.
+    """
     rough = score.astype(np.float32)  # bins need no more digits; zeros and ones are told exactly
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
-    last = len(EDGES) - 1
-    place = np.clip(2 * rough + last / 2, 0, last - 1).astype(np.intp) + 1
-    place[score <= 0] = 0
-    place[score >= 1] = last + 1
-    return np.bincount(place, weight, last + 2) / weight.sum()
+    last = len(HISTOGRAM_EDGES) - 1
+    index = np.clip(2 * rough + last / 2, 0, last - 1).astype(np.intp) + 1
+    index[score <= 0] = 0
+    index[score >= 1] = last + 1
+    return np.bincount(index, weight, last + 2) / weight.sum()
 
 
 class LogitAxis:
     """Places of probabilities on log-odds; a callable that works on arrays.
 
-    A probability between `low` and `high`, which are log-odds, lies at its log-odds, others at the
-    nearer one of them; exactly 0 and 1 lie by themselves, a margin farther out. Values below 0 and
-    above 1 go on from there, so that the limits of an axis may lie beyond its margins.
+    A probability between `low` and `high`, which are log-odds, lies at its log-odds,
+    others at the nearer one of them; exactly 0 and 1 lie by themselves, a margin
+    farther out. Values below 0 and above 1 go on from there, so that the limits of an
+    axis may lie beyond its margins.
 
     Parameters
     ----------
@@ -51,83 +60,94 @@ class LogitAxis:
         self.span = self.high - self.low
 
     @classmethod
-    def around(cls, values: Iterable, shares: Iterable = ()) -> "LogitAxis":
-        """The axis on which probabilities and the bins of histograms have room."""
+    def from_values(cls, values: Iterable, histograms: Iterable = ()) -> "LogitAxis":
+        """Return the axis with room for probabilities and the bins of histograms."""
         values = np.concatenate([np.empty(0), *map(np.ravel, values)])
         inner = values[(values > 0) & (values < 1)]
-        places = [logit(np.clip(inner, 1e-300, 1 - 1e-16))]
+        positions = [logit(np.clip(inner, 1e-300, 1 - 1e-16))]
         zeros, ones = (values <= 0).any(), (values >= 1).any()
-        for share in shares:
-            zeros, ones = zeros or share[0] > 0, ones or share[-1] > 0
-            inner = np.append(np.cumsum(share[1:33]), np.cumsum(share[-2:32:-1])[::-1])
-            filled = np.flatnonzero((inner > _RARE) & (share[1:-1] > 0))
-            places += [EDGES[filled], EDGES[filled + 1]]
-        found = np.concatenate(places)
+        for fractions in histograms:
+            zeros, ones = zeros or fractions[0] > 0, ones or fractions[-1] > 0
+            inner = np.append(np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1])
+            filled = np.flatnonzero((inner > _RARE_FRACTION) & (fractions[1:-1] > 0))
+            positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
+        found = np.concatenate(positions)
         low, high = (found.min(), found.max()) if len(found) else (0.0, 0.0)
-        missing = max(_LEAST_SPAN - (high - low), 0.0) / 2
-        pad = _PAD * (high - low + 2 * missing) + missing
+        missing = max(_MIN_SPAN - (high - low), 0.0) / 2
+        pad = _PAD_FRACTION * (high - low + 2 * missing) + missing
         return cls(low - pad, high + pad, zeros, ones)
 
     @classmethod
-    def of_curves(cls, curves: Iterable) -> "LogitAxis":
-        """The axis for reliability curves and their histograms, without the few rows at the ends.
+    def from_curves(cls, curves: Iterable) -> "LogitAxis":
+        """Return the axis for reliability curves and their histograms.
+
+        The few rows at the ends do not widen it.
 
         Parameters
         ----------
         curves : iterable of ReliabilityCurve
         """
         shown: list = []
-        shares: list = []
+        histograms: list = []
         for one in curves:
-            some = _frequent(one)
+            some = _find_frequent_points(one)
             shown += [one.predicted[some], one.observed[some]]
-            shares.append(one.log_odds_histogram)
-        return cls.around(shown, shares)
+            histograms.append(one.log_odds_histogram)
+        return cls.from_values(shown, histograms)
 
-    def shows(self, p):
-        """Whether a probability lies where it belongs, and not at the end of the axis."""
-        place = np.clip(self(p), self.low, self.high) == self(p)
-        return (p <= 0) | (p >= 1) | (place & (p >= expit(self.low)) & (p <= expit(self.high)))
+    def is_inside(self, p):
+        """Return whether a probability is drawn at its position, not at the axis' end."""
+        is_at_position = np.clip(self(p), self.low, self.high) == self(p)
+        return (
+            (p <= 0)
+            | (p >= 1)
+            | (is_at_position & (p >= expit(self.low)) & (p <= expit(self.high)))
+        )
 
-    def with_other(self, other: "LogitAxis") -> "LogitAxis":
-        """The axis that has room for what either of two shows."""
+    def merge_axes(self, other: "LogitAxis") -> "LogitAxis":
+        """Return the axis with room for what either of two shows."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         return LogitAxis(low, high, self.zeros or other.zeros, self.ones or other.ones)
 
     def __call__(self, p):
         p = np.asarray(p, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
-        below = self.low - self.span * (_MARGIN - np.minimum(p, 0))
-        above = self.high + self.span * (_MARGIN + np.maximum(p - 1, 0))
-        return np.where(p <= 0, below, np.where(p >= 1, above, place))
+            position = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
+        below = self.low - self.span * (_MARGIN_FRACTION - np.minimum(p, 0))
+        above = self.high + self.span * (_MARGIN_FRACTION + np.maximum(p - 1, 0))
+        return np.where(p <= 0, below, np.where(p >= 1, above, position))
 
-    def inverse(self, place):
-        """The probability that lies there; in the gap before a margin it is 0 or 1."""
-        place = np.asarray(place, dtype=np.float64)
-        below = np.minimum((place - self.low) / self.span + _MARGIN, 0.0)
-        above = 1 + np.maximum((place - self.high) / self.span - _MARGIN, 0.0)
-        inner = expit(np.clip(place, self.low, self.high))
-        return np.where(place < self.low, below, np.where(place > self.high, above, inner))
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The ends of the axis as "probabilities", below 0 and above 1 where there are margins."""
-        low = -_BEYOND if self.zeros else float(expit(self.low))
-        return low, 1 + _BEYOND if self.ones else float(expit(self.high))
+    def invert_position(self, position):
+        """Return the probability at a position; 0 or 1 in the gap before a margin."""
+        position = np.asarray(position, dtype=np.float64)
+        below = np.minimum((position - self.low) / self.span + _MARGIN_FRACTION, 0.0)
+        above = 1 + np.maximum((position - self.high) / self.span - _MARGIN_FRACTION, 0.0)
+        inner = expit(np.clip(position, self.low, self.high))
+        return np.where(position < self.low, below, np.where(position > self.high, above, inner))
 
     @property
-    def borders(self) -> list[float]:
-        """The probabilities behind which a margin begins."""
+    def axis_limits(self) -> tuple[float, float]:
+        """Return the ends of the axis as "probabilities".
+
+        They are below 0 and above 1 where there are margins.
+        """
+        low = -_MARGIN_END_FRACTION if self.zeros else float(expit(self.low))
+        return low, 1 + _MARGIN_END_FRACTION if self.ones else float(expit(self.high))
+
+    @property
+    def margin_borders(self) -> list[float]:
+        """Return the probabilities behind which a margin begins."""
         return [float(expit(self.low))] * self.zeros + [float(expit(self.high))] * self.ones
 
-    def share(self, p):
-        """How far along the axis it lies, from 0 to 1."""
-        left, right = self(np.array(self.limits))
+    def locate_fraction(self, p):
+        """Return how far along the axis it lies, from 0 to 1."""
+        left, right = self(np.array(self.axis_limits))
         return (self(p) - left) / (right - left)
 
-    def ticks(self, room: float) -> list[tuple[float, str]]:
-        """Probabilities with room for their numbers, and these; 0 and 1 in their margins.
+    def place_ticks(self, room: float) -> list[tuple[float, str]]:
+        """Return probabilities with room for their labels, and these.
+
+        0 and 1 are in their margins.
 
         Parameters
         ----------
@@ -136,64 +156,69 @@ class LogitAxis:
         """
         ends = [0.0] * self.zeros + [1.0] * self.ones
         for step in range(1, 17):
-            taken, whole = self._fitting([*ends, *self._decades(step)], room, [])
-            if whole:
+            taken, is_complete = self._add_fitting_ticks(
+                [*ends, *self._list_decades(step)], room, []
+            )
+            if is_complete:
                 break
-        more = [0.5, *self._between()] if step == 1 else [0.5]
-        taken, _ = self._fitting(self._inside(more), room, taken)
+        more = [0.5, *self._iter_digits()] if step == 1 else [0.5]
+        taken, _ = self._add_fitting_ticks(self._keep_inside(more), room, taken)
         return [(p, text) for p, text, _ in sorted(taken, key=lambda one: one[2])]
 
-    def _fitting(self, numbers, room, taken):
-        """What was taken and those of the numbers that have room; whether all of them have."""
-        taken, whole = list(taken), True
+    def _add_fitting_ticks(self, numbers, room, taken):
+        """Add the numbers that have room to `taken`; return whether all of them have."""
+        taken, is_complete = list(taken), True
         for p in numbers:
-            text, place = number(p), float(self.share(p)) * room
+            text, position = format_probability(p), float(self.locate_fraction(p)) * room
             if all(
-                abs(place - other) >= (len(text) + len(label)) / 2 + _GAP
+                abs(position - other) >= (len(text) + len(label)) / 2 + _MIN_GAP_CHARACTERS
                 for _, label, other in taken
             ):
-                taken.append((p, text, place))
+                taken.append((p, text, position))
             else:
-                whole = False
-        return taken, whole
+                is_complete = False
+        return taken, is_complete
 
-    def _decades(self, step):
-        """Every `step`-th power of ten, and 1 less these."""
+    def _list_decades(self, step):
+        """Return every `step`-th power of ten, and 1 less these."""
         powers = [10.0**-power for power in range(step, 17, step)]
-        return self._inside([*powers, *(1 - power for power in powers)])
+        return self._keep_inside([*powers, *(1 - power for power in powers)])
 
     @staticmethod
-    def _between():
-        """Other probabilities of one digit, the easiest to read first."""
+    def _iter_digits():
+        """Yield other probabilities of one digit, the easiest to read first."""
         for digits in ((2, 5), (3,), (4,)):
             found = [float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits]
             yield from (side for p in found for side in (p, 1 - p))
 
-    def _inside(self, numbers):
+    def _keep_inside(self, numbers):
         left, right = expit(self.low), expit(self.high)
         return [p for p in numbers if left <= p <= right]
 
 
-def _frequent(curve):
-    """Points that are not among the few rows at either end; those of exactly 0 and 1 apart."""
+def _find_frequent_points(curve):
+    """Return which points are not among the few rows at either end.
+
+    Those of exactly 0 and 1 are kept.
+    """
     inner = (curve.predicted > 0) & (curve.predicted < 1)
     weight = curve.weight * inner
     total = weight.sum() or 1.0
-    share = np.cumsum(weight) / total
-    low, high = share <= _RARE, share - weight / total >= 1 - _RARE
-    few = np.where(curve.predicted < 0.5, low, high)
-    return ~inner | ((weight > 0) & ~few)
+    cumulated = np.cumsum(weight) / total
+    low, high = cumulated <= _RARE_FRACTION, cumulated - weight / total >= 1 - _RARE_FRACTION
+    is_rare = np.where(curve.predicted < 0.5, low, high)
+    return ~inner | ((weight > 0) & ~is_rare)
 
 
-def number(p: float) -> str:
-    """A probability of few digits as a short text: 0.02, 1e-5, 0.98, 1-1e-5."""
+def format_probability(p: float) -> str:
+    """Format a probability of few digits: 0.02, 1e-5, 0.98, 1-1e-5."""
     if p in (0, 1) or 1e-4 <= p <= 1 - 9.9e-5:
         return f"{p:.5g}"
     rest = f"{min(p, 1 - p):.0e}".replace("e-0", "e-")
     return rest if p < 0.5 else f"1-{rest}"
 
 
-class Plane(NamedTuple):
+class LossPlane(NamedTuple):
     """The part of the plane that is shown.
 
     Attributes
@@ -210,8 +235,8 @@ class Plane(NamedTuple):
     uncertainty: float
 
     @classmethod
-    def around(cls, x, y, uncertainty):
-        """The plane with room for the points and their labels; it shows where x is 0."""
+    def from_points(cls, x, y, uncertainty):
+        """Return the plane with room for the points, their labels, and x = 0."""
         x, least = np.append(x, 0.0), _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
         across = max(np.ptp(x), least)
         up = max(np.ptp(y), across / 4, least)
@@ -221,39 +246,46 @@ class Plane(NamedTuple):
         middle = (min(y) + max(y)) / 2
         left, right = min(x), max(max(x), min(x) + across)
         return cls(
-            (float(left - _PLANE_PAD * across / 2), float(right + 2 * _PLANE_PAD * across)),
-            (float(middle - up * (0.5 + _PLANE_PAD)), float(middle + up * (0.5 + _PLANE_PAD))),
+            (
+                float(left - _PLANE_PAD_FRACTION * across / 2),
+                float(right + 2 * _PLANE_PAD_FRACTION * across),
+            ),
+            (
+                float(middle - up * (0.5 + _PLANE_PAD_FRACTION)),
+                float(middle + up * (0.5 + _PLANE_PAD_FRACTION)),
+            ),
             float(uncertainty),
         )
 
-    def lines(self):
-        """Of each line of equal loss the loss, and both ends within the limits."""
+    def iter_loss_lines(self):
+        """Yield the loss of each line of equal loss, and its ends within the limits."""
         (left, right), (low, high) = self.x_limits, self.y_limits
         least, most = self.uncertainty + left - high, self.uncertainty + right - low
-        for value in round_numbers(least, most):
+        for value in choose_round_numbers(least, most):
             above = self.uncertainty - value  # of y over x
             start, end = max(left, low - above), min(right, high - above)
             if end - start > 0.1 * (right - left):
                 ends = (float(start), float(end)), (float(start + above), float(end + above))
                 yield value, ends
 
-    def share(self, x, y):
-        """How far along the axes a point lies, from 0 to 1."""
+    def locate_fraction(self, x, y):
+        """Return how far along the axes a point lies, from 0 to 1."""
         (left, right), (low, high) = self.x_limits, self.y_limits
         return (x - left) / (right - left), (y - low) / (high - low)
 
 
-def round_numbers(low, high):
-    """About five round numbers between two ends."""
-    rough = (high - low) / _PLANE_LINES
+def choose_round_numbers(low, high):
+    """Return about five round numbers between two ends."""
+    rough = (high - low) / _N_PLANE_LINES
     unit = 10.0 ** np.floor(np.log10(rough))
     step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= 0.999 * rough)
     steps = range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)
     return [float(f"{number * step:.12g}") for number in steps]
 
 
-def label_places(points, sizes, gap, taken=()):
-    """Lower left corners of labels beside their points, without overlaps where there is room.
+def place_labels(points, sizes, gap, taken=()):
+    """Lower left corners of labels beside their points, without overlaps where there is
+    room.
 
     Parameters
     ----------
@@ -268,7 +300,7 @@ def label_places(points, sizes, gap, taken=()):
     """
     across, up = gap
     taken = [*taken, *((x - across, y - up, x + across, y + up) for x, y in points)]
-    places = []
+    corners = []
     for (x, y), (width, height) in zip(points, sizes, strict=True):
         half, middle = height / 2, width / 2
         offered = [
@@ -283,12 +315,12 @@ def label_places(points, sizes, gap, taken=()):
         free = [k for k, box in enumerate(boxes) if _is_free(box, taken)]
         chosen = free[0] if free else 0
         taken.append(boxes[chosen])
-        places.append(offered[chosen])
-    return places
+        corners.append(offered[chosen])
+    return corners
 
 
 def _is_free(box, taken):
-    """Whether a box lies inside and meets no other."""
+    """Return whether a box lies inside and meets no other."""
     left, bottom, right, top = box
     return (
         min(left, bottom) >= 0

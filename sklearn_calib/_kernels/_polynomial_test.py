@@ -9,13 +9,13 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ._logistic import fit_logistic, rows_of_both_labels
-from ._spline import SplineCurve, natural_basis, spread_knots
+from ._logistic import fit_logistic, split_rows_by_label
+from ._spline import SplineCurve, choose_knots, make_natural_basis
 
-LARGEST_DEGREE = 4
-_KNOTS = 5
-_STEP = 0.95  # level of the test that raises the degree by one
-_THRESHOLD = float(stats.chi2.ppf(_STEP, 1))
+MAX_DEGREE = 4
+_N_KNOTS = 5
+_STEP_LEVEL = 0.95  # level of the test that raises the degree by one
+_STEP_THRESHOLD = float(stats.chi2.ppf(_STEP_LEVEL, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
@@ -34,30 +34,35 @@ class LogisticPolynomial(NamedTuple):
 
     @property
     def pvalue(self):
-        """Of calibration: the law of the statistic given the degree."""
-        return float(survival(self.statistic, self.freedom, self.raised))
+        """Return the p-value of calibration, given the degree."""
+        return float(compute_survival(self.statistic, self.freedom, self.raised))
 
     @property
-    def covariance(self):
-        """Of the coefficients; infinite where the information has no inverse."""
+    def coef_covariance(self):
+        """Return the covariance of the coefficients.
+
+        It is infinite if the information has no inverse.
+        """
         size = len(self.coef)
-        if not _invertible(self.root):
+        if not _is_invertible(self.root):
             return np.full((size, size), np.inf)
         inverse = np.linalg.solve(self.root, np.eye(size))
         return inverse @ inverse.T
 
-    def curve(self, z):
-        """The fitted probability at log-odds z."""
-        return expit(np.vander(z, len(self.coef), increasing=True) @ self.coef)
+    def predict_curve(self, log_odds):
+        """Return the fitted probability at these log-odds."""
+        return expit(np.vander(log_odds, len(self.coef), increasing=True) @ self.coef)
 
-    def belt(self, z, level):
-        """Low and high ends of the probability at log-odds z, for all z at once.
+    def compute_belt(self, log_odds, level):
+        """Return low and high ends of the probability, for all log-odds at once.
 
         The Wald ellipsoid whose radius is the quantile of the law of the statistic. [0, 1] where
         the information has no inverse: separated outcomes.
         """
-        rows = np.vander(np.asarray(z, dtype=float), len(self.coef), increasing=True)
-        return _ends(rows, self.coef, self.root, quantile(level, self.freedom, self.raised))
+        rows = np.vander(np.asarray(log_odds, dtype=float), len(self.coef), increasing=True)
+        return _compute_wald_ends(
+            rows, self.coef, self.root, find_quantile(level, self.freedom, self.raised)
+        )
 
 
 class LogisticSpline(NamedTuple):
@@ -67,112 +72,124 @@ class LogisticSpline(NamedTuple):
     coef: np.ndarray
     root: np.ndarray
 
-    def curve(self, z):
-        """The fitted probability at log-odds z."""
-        return expit(self.basis(z) @ self.coef)
+    def predict_curve(self, log_odds):
+        """Return the fitted probability at these log-odds."""
+        return expit(self.basis(log_odds) @ self.coef)
 
-    def belt(self, z, level):
-        """Wald's interval of the probability at each z by itself; [0, 1] as of a polynomial."""
-        return _ends(self.basis(z), self.coef, self.root, stats.chi2.ppf(level, 1))
+    def compute_belt(self, log_odds, level):
+        """Return Wald's interval of the probability at each of the log-odds by itself.
+
+        It is [0, 1] if the information has no inverse.
+        """
+        return _compute_wald_ends(
+            self.basis(log_odds), self.coef, self.root, stats.chi2.ppf(level, 1)
+        )
 
 
-def _ends(rows, coef, root, square):
-    """Wald's ends of the probabilities at these rows of the design, at a squared distance."""
-    if not _invertible(root):
+def _compute_wald_ends(rows, coef, root, square):
+    """Return Wald's ends of the probabilities at rows of the design.
+
+    `square` is the squared distance.
+    """
+    if not _is_invertible(root):
         return np.zeros(len(rows)), np.ones(len(rows))
     half = np.sqrt(square) * np.linalg.norm(np.linalg.solve(root.T, rows.T), axis=0)
     middle = rows @ coef
     return expit(middle - half), expit(middle + half)
 
 
-def fit_natural_spline(z, rows, events):
-    """The likeliest natural spline with knots at quantiles of z; arguments as `fit_polynomial`."""
-    z, place = np.unique(z, return_inverse=True)
-    rows, events = np.bincount(place, rows), np.bincount(place, events)
-    knots = spread_knots(z, rows, min(_KNOTS, max(len(z), 2)))
-    basis = natural_basis(knots)
-    design, hit, weight = rows_of_both_labels(basis(z), rows, events)
-    coef = fit_logistic(design, hit, weight, (), np.eye(len(knots))[1]).coef
+def fit_natural_spline(log_odds, rows, events):
+    """Fit a natural spline with knots at quantiles; arguments as `fit_polynomial`."""
+    log_odds, index = np.unique(log_odds, return_inverse=True)
+    rows, events = np.bincount(index, rows), np.bincount(index, events)
+    knots = choose_knots(log_odds, rows, min(_N_KNOTS, max(len(log_odds), 2)))
+    basis = make_natural_basis(knots)
+    design, outcome, weight = split_rows_by_label(basis(log_odds), rows, events)
+    coef = fit_logistic(design, outcome, weight, (), np.eye(len(knots))[1]).coef
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
     root = np.linalg.qr(np.vstack([columns, np.zeros((len(knots),) * 2)]), mode="r")
     return LogisticSpline(basis, coef, root)
 
 
-def fit_polynomial(z, rows, events, internal=False):
+def fit_polynomial(log_odds, rows, events, internal=False):
     """Raise the degree while the likelihood ratio of the next exceeds the 0.95 quantile of chi2_1.
 
     z are log-odds, `rows` the numbers of rows there and `events` of those with the event. Begins
     at degree 1, or at 2 where the predictions were fitted to these rows. Never more coefficients
     than distinct z. None where these are too few for the first degree of the internal test.
     """
-    distinct = len(np.unique(z))
+    distinct = len(np.unique(log_odds))
     if internal and distinct < 3:
         return None
-    both, hit, weight = rows_of_both_labels(z, rows, events)
+    label_log_odds, outcome, weight = split_rows_by_label(log_odds, rows, events)
     first = 2 if internal else min(1, distinct - 1)
     degree = first
-    now = _fit(both, hit, weight, degree)
-    while degree < min(LARGEST_DEGREE, distinct - 1):
-        further = _fit(both, hit, weight, degree + 1, now.coef)
-        if not 2 * weight.sum() * (now.loss - further.loss) > _THRESHOLD:
+    now = _fit_degree(label_log_odds, outcome, weight, degree)
+    while degree < min(MAX_DEGREE, distinct - 1):
+        further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
+        if not 2 * weight.sum() * (now.loss - further.loss) > _STEP_THRESHOLD:
             break
         degree, now = degree + 1, further
-    raised = np.logaddexp(0.0, np.where(hit == 1, -both, both))
-    statistic = 2 * (weight @ raised - weight.sum() * now.loss)
-    mean = expit(np.vander(both, degree + 1, increasing=True) @ now.coef)
-    root = _root_of_information(both, weight * mean * (1 - mean), degree)
+    initial = np.logaddexp(0.0, np.where(outcome == 1, -label_log_odds, label_log_odds))
+    statistic = 2 * (weight @ initial - weight.sum() * now.loss)
+    mean = expit(np.vander(label_log_odds, degree + 1, increasing=True) @ now.coef)
+    root = _compute_information_root(label_log_odds, weight * mean * (1 - mean), degree)
     freedom = 1 if internal else first + 1
     return LogisticPolynomial(now.coef, root, max(float(statistic), 0.0), freedom, degree - first)
 
 
-def _fit(z, hit, weight, degree, start=(0.0, 1.0)):
-    start = np.append(start, np.zeros(LARGEST_DEGREE))[: degree + 1]
-    return fit_logistic(np.vander(z, degree + 1, increasing=True), hit, weight, (), start)
+def _fit_degree(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
+    start = np.append(start, np.zeros(MAX_DEGREE))[: degree + 1]
+    return fit_logistic(
+        np.vander(log_odds, degree + 1, increasing=True), outcome, weight, (), start
+    )
 
 
-def _root_of_information(z, curvature, degree):
-    columns = np.sqrt(curvature)[:, None] * np.vander(z, degree + 1, increasing=True)
-    return np.linalg.qr(columns, mode="r") if len(z) > degree else np.zeros((degree + 1,) * 2)
+def _compute_information_root(log_odds, curvature, degree):
+    columns = np.sqrt(curvature)[:, None] * np.vander(log_odds, degree + 1, increasing=True)
+    return (
+        np.linalg.qr(columns, mode="r") if len(log_odds) > degree else np.zeros((degree + 1,) * 2)
+    )
 
 
-def _invertible(root):
+def _is_invertible(root):
     scale = np.linalg.norm(root, axis=0)
     if not scale.min() > 1e-6:  # of the intercept: information 1e-12
         return False
     return np.linalg.cond(root / scale) < 1e12
 
 
-def survival(t, freedom, raised):
-    """P(T > t), T = chi2 of some degrees of freedom plus `raised` truncated chi2_1.
+def compute_survival(statistic, freedom, raised):
+    """Return P(T > t), T = chi2 of `freedom` plus `raised` truncated chi2_1.
 
     These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the density of
     chi2_1 is twice the normal one in u, and u = sqrt(t) sin(angle) makes what is integrated
     smooth: Gauss and Legendre's rule is exact to rounding, and for two steps from one degree of
     freedom to 2e-9 of the probability.
     """
-    t = np.asarray(t, dtype=float)
+    statistic = np.asarray(statistic, dtype=float)
     if raised == 0:
-        return stats.chi2.sf(t, freedom)
-    least = (raised - 1) * _THRESHOLD  # the others are at least that
-    inside = np.maximum(t, least + _THRESHOLD)  # below, the probability is 1
-    low, high = np.arcsin(np.sqrt([_THRESHOLD / inside, 1 - least / inside]))
+        return stats.chi2.sf(statistic, freedom)
+    least = (raised - 1) * _STEP_THRESHOLD  # the others are at least that
+    inside = np.maximum(statistic, least + _STEP_THRESHOLD)  # below, the probability is 1
+    low, high = np.arcsin(np.sqrt([_STEP_THRESHOLD / inside, 1 - least / inside]))
     middle, half = (low + high) / 2, (high - low) / 2
     angle = middle[..., None] + half[..., None] * _NODES
     size = np.sqrt(inside)[..., None]
     rest = (size * np.cos(angle)) ** 2
     density = 2 * stats.norm.pdf(size * np.sin(angle)) * size * np.cos(angle)
-    within = (density * survival(rest, freedom, raised - 1)) @ _WEIGHTS * half
+    within = (density * compute_survival(rest, freedom, raised - 1)) @ _WEIGHTS * half
     beyond = stats.chi2.sf(inside - least, 1)
-    return np.minimum((within + beyond) / (1 - _STEP), 1.0)
+    return np.minimum((within + beyond) / (1 - _STEP_LEVEL), 1.0)
 
 
-def quantile(level, freedom, raised):
-    """The t at which `survival` is 1 - level."""
-    low = raised * _THRESHOLD
+def find_quantile(level, freedom, raised):
+    """Return the t at which `compute_survival` is 1 - level."""
+    low = raised * _STEP_THRESHOLD
     high = low + 10.0
-    while survival(high, freedom, raised) > 1 - level:
+    while compute_survival(high, freedom, raised) > 1 - level:
         high *= 2
     return brentq(
-        lambda t: float(survival(t, freedom, raised)) - (1 - level), low, high, xtol=1e-13
+        lambda t: float(compute_survival(t, freedom, raised)) - (1 - level), low, high, xtol=1e-13
     )

@@ -14,20 +14,20 @@ from .._simplex_array import (
 from .._typing import FloatArray
 
 #: The smallest probability of these rows may be large, and a new row may have a smaller one.
-LARGEST_FLOOR = 0.01
+MAX_FLOOR = 0.01
 
 
-_EXPONENTS = 1076  # of float64 in [0, 1]
+_N_EXPONENTS = 1076  # of float64 in [0, 1]
 
 
-_FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
+_MIN_EMPTY_EXPONENTS = 10  # binary exponents without a value: a factor of 1000
 
 
-_MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
+_MAX_LEVELS = 1000  # trees, neighbours, or digits after the point
 
 
 #: How far a multiple of 1 / N may be off: as far as float32 rounds.
-SHARE_ROUNDING = 1e-7
+FRACTION_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class FloorStatistics:
         return FloorStatistics(
             self.zeros or other.zeros,
             np.minimum(self.smallest, other.smallest),
-            levels if levels <= _MOST_LEVELS else 0,
+            levels if levels <= _MAX_LEVELS else 0,
         )
 
     @property
     def floor(self) -> float:
-        """Half of a vote if values are shares of votes, else half the smallest positive value.
+        """Return half a vote if values are fractions of votes, else half the smallest
+        value.
 
         If there are exact zeros, values far below all others are rounding noise, and zeros too.
         """
@@ -60,7 +61,7 @@ class FloorStatistics:
         there = np.flatnonzero(self.smallest < np.inf)
         if len(there) == 0:
             return _clip_half(1.0)
-        wide = np.flatnonzero(np.diff(there) >= _FAR_BELOW)
+        wide = np.flatnonzero(np.diff(there) >= _MIN_EMPTY_EXPONENTS)
         first = there[wide[0] + 1] if self.zeros and len(wide) else there[0]
         return _clip_half(float(self.smallest[first]))
 
@@ -68,9 +69,9 @@ class FloorStatistics:
 def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorStatistics:
     """Return the statistics of rows; without `shares` no multiples of 1 / N are looked for."""
     plain = np.asarray(proba)
-    low = plain[(plain > 0) & (plain <= 2 * LARGEST_FLOOR)]
-    smallest = np.full(_EXPONENTS, np.inf)
-    np.minimum.at(smallest, np.frexp(low)[1] + _EXPONENTS - 2, low)
+    low = plain[(plain > 0) & (plain <= 2 * MAX_FLOOR)]
+    smallest = np.full(_N_EXPONENTS, np.inf)
+    np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
     if len(low) < np.count_nonzero(plain):
         smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
     return FloorStatistics(bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0)
@@ -81,7 +82,7 @@ def estimate_floor(proba: FloatArray) -> float:
     plain, absent = np.asarray(proba), get_absent_mask(proba)
     if absent is not None:
         plain = plain[~absent][:, None]
-    if has_exact_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_shares(plain)):
+    if has_exact_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_fractions(plain)):
         return _clip_half(float(plain.min(initial=1.0, where=plain > 0)))
     return collect_floor_statistics(plain).floor
 
@@ -108,30 +109,30 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
 
 
 def _clip_half(smallest):
-    return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, LARGEST_FLOOR))
+    return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, MAX_FLOOR))
 
 
-def _may_be_shares(plain):
+def _may_be_fractions(plain):
     """Return whether some of the values are multiples of one 1 / N, as shares of votes are."""
-    return bool(_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
+    return bool(_keep_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
 
 
 def _find_levels(plain):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
     flat = plain.ravel()
-    fits = _fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
+    fits = _keep_fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
     while fits.any():
         levels = int(fits.argmax()) + 1
         scaled = flat * levels
-        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > SHARE_ROUNDING * levels)
+        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * levels)
         if len(wrong) == 0:
             return levels
-        fits &= _fitting_levels(flat[wrong[:32]])
+        fits &= _keep_fitting_levels(flat[wrong[:32]])
     return 0
 
 
-def _fitting_levels(values):
+def _keep_fitting_levels(values):
     """Return for N = 1, ..., 1000 whether all of the values are multiples of 1 / N."""
-    scaled = np.multiply.outer(np.arange(1, _MOST_LEVELS + 1), values)
+    scaled = np.multiply.outer(np.arange(1, _MAX_LEVELS + 1), values)
     away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
-    return away <= SHARE_ROUNDING * np.arange(1, _MOST_LEVELS + 1)
+    return away <= FRACTION_TOLERANCE * np.arange(1, _MAX_LEVELS + 1)

@@ -8,19 +8,19 @@ varies less than a binomial one (Hoeffding 1956).
 import numpy as np
 from scipy.special import betaincinv, chdtri, expit, logit
 
-_ROUNDING = 1e-9  # a share this close to 0 or 1 is 0 or 1: sums of weights are not exact
-_SLOW_QUANTILES = 50_000  # more than so many are read off a spline
+_EDGE_TOLERANCE = 1e-9  # a share this close to 0 or 1 is 0 or 1: sums of weights are not exact
+_MIN_SPLINE_QUANTILES = 50_000  # more than so many are read off a spline
 
 
-def upper_bound(events, rows, tail):
-    """What the true share exceeds with probability `tail` at most."""
-    return 1 - lower_bound(np.subtract(rows, events), rows, tail)
+def compute_upper_bound(events, rows, tail):
+    """Return a bound that the true proportion exceeds with probability at most `tail`."""
+    return 1 - compute_lower_bound(np.subtract(rows, events), rows, tail)
 
 
-def lower_bound(events, rows, tail):
-    """What the true share lies below with probability `tail` at most."""
+def compute_lower_bound(events, rows, tail):
+    """Return a bound that the true proportion is below with probability at most `tail`."""
     events, rows = np.broadcast_arrays(events, rows)
-    above = events > rows * _ROUNDING
+    above = events > rows * _EDGE_TOLERANCE
     quantiles = find_beta_quantiles(np.where(above, events, 1), rows - events + 1, tail)
     return np.where(above, quantiles, 0.0)
 
@@ -32,7 +32,7 @@ def find_beta_quantiles(a, b, p):
     quantiles come from a spline through those at some 16 nodes per unit of both logarithms: up to
     1e-11 of the quantile. Each of the others takes some 10 µs.
     """
-    if np.size(a) < _SLOW_QUANTILES:
+    if np.size(a) < _MIN_SPLINE_QUANTILES:
         return betaincinv(a, b, p)
     from scipy.interpolate import RectBivariateSpline  # takes long to import
 
@@ -45,16 +45,16 @@ def find_beta_quantiles(a, b, p):
     return quantiles
 
 
-def share_interval(events, rows, level):
-    """Both bounds, together right with probability `level`."""
+def compute_exact_interval(events, rows, level):
+    """Return both bounds, together right with probability `level`."""
     tail = (1 - level) / 2
-    return lower_bound(events, rows, tail), upper_bound(events, rows, tail)
+    return compute_lower_bound(events, rows, tail), compute_upper_bound(events, rows, tail)
 
 
-def wilson_interval(share, rows, level):
-    """Wilson's interval of a share: both ends, right with probability `level` on average."""
+def compute_wilson_interval(fraction, rows, level):
+    """Return Wilson's interval, right with probability `level` on average."""
     square = chdtri(1, 1 - level)
-    middle = (share + square / (2 * rows)) / (1 + square / rows)
-    half = np.sqrt(square * (share * (1 - share) + square / (4 * rows)) / rows)
+    middle = (fraction + square / (2 * rows)) / (1 + square / rows)
+    half = np.sqrt(square * (fraction * (1 - fraction) + square / (4 * rows)) / rows)
     half /= 1 + square / rows
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

@@ -10,14 +10,14 @@ from scipy.special import expit
 
 from ._binning import BIN_EDGE_TOLERANCE, blend_with_base_rate
 from ._compile import compile_kernel
-from ._log_odds import gap, middle
+from ._log_odds import average_probabilities, subtract_probabilities
 
-_EQUAL = 1e-10  # distances that agree to 10 digits are equal
+_DISTANCE_TOLERANCE = 1e-10  # distances that agree to 10 digits are equal
 
 
 @compile_kernel
-def _fill(tree):
-    """Sums upwards from the leaves, which are the second half of the rows."""
+def _fill_tree(tree):
+    """Sum upwards from the leaves, which are the second half of the rows."""
     n, m = len(tree) // 2, tree.shape[1]
     for i in range(n - 1, 0, -1):
         for j in range(m):
@@ -25,7 +25,8 @@ def _fill(tree):
 
 
 @compile_kernel
-def _add(tree, start, end, out):
+def _add_ranges(tree, start, end, out):
+    """Add up the nodes that cover each range from `start` to `end`."""
     n, m = len(tree) // 2, tree.shape[1]
     for q in range(len(start)):
         low, high = start[q] + n, end[q] + n
@@ -53,18 +54,20 @@ class RangeSums:
         self.n = len(columns[0])
         self._tree = np.zeros((2 * self.n, len(columns)))
         self._tree[self.n :] = np.column_stack(columns)
-        _fill(self._tree)
+        _fill_tree(self._tree)
 
-    def between(self, start, end):
-        """One array for each column."""
-        start, end = (np.asarray(place, np.int64) for place in (start, end))
+    def sum_between(self, start, end):
+        """Return one array of sums for each column."""
+        start, end = (np.asarray(index, np.int64) for index in (start, end))
         out = np.zeros((self._tree.shape[1], len(start)))
-        _add(self._tree, start, end, out)
+        _add_ranges(self._tree, start, end, out)
         return out
 
-    def of_runs(self, starts):
-        """Sums of the runs that start there; the last one ends with the rows."""
-        return self.between(starts, np.append(starts[1:], self.n))
+    def sum_runs(self, starts):
+        """Return the sums of the runs with these starts; the last one ends with the
+        rows.
+        """
+        return self.sum_between(starts, np.append(starts[1:], self.n))
 
 
 class WindowCells:
@@ -79,25 +82,25 @@ class WindowCells:
         self._invented, self._base = invented, weights[:, 1].sum() / weights.sum()
         self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
         if part is not None:
-            self._windows = self._smallest(weights.sum(axis=1), part)
+            self._windows = self._find_smallest_windows(weights.sum(axis=1), part)
 
-    def share_of_nearest(self, score):
-        """In the smallest symmetric window around each score with that part of the weight."""
+    def estimate_nearest(self, score):
+        """Return the event rate in the smallest symmetric window around each score."""
         score, row = np.unique(score, return_inverse=True)  # sorted queries are found faster
-        return self._share(score, *self.nearest(score))[row]
+        return self._estimate_windows(score, *self.find_nearest(score))[row]
 
-    def nearest(self, score):
-        """Where these windows start and end: the numbers of their first cells and past the last."""
+    def find_nearest(self, score):
+        """Return the first cells of these windows, and the cells past their last ones."""
         first, last, center = self._windows
         right = np.searchsorted(center, score)
         radius = np.full(len(score), np.inf)
         for i in (np.minimum(right, len(center) - 1), np.maximum(right - 1, 0)):
-            below = gap(np.minimum(first[i], score), score)
-            above = gap(score, np.maximum(last[i], score))
+            below = subtract_probabilities(np.minimum(first[i], score), score)
+            above = subtract_probabilities(score, np.maximum(last[i], score))
             radius = np.minimum(radius, np.maximum(below, above))
         p, rest = expit(score), expit(-score)
         # distances that agree to 10 digits are equal
-        radius = radius + _EQUAL * (np.minimum(p, rest) + radius) + 1e-300
+        radius = radius + _DISTANCE_TOLERANCE * (np.minimum(p, rest) + radius) + 1e-300
         # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
         low, high, n = self._low, self._high, len(self._low)
         start = np.searchsorted(low, p - radius, side="left")
@@ -107,16 +110,20 @@ class WindowCells:
         by_rest = n - np.searchsorted(high, rest - radius, side="left")
         return start, np.where(p + radius <= 0.5, end, by_rest)
 
-    def share(self, score, low, high):
-        """From log-odds `low` to `high`, or at the nearest probability where none is inside."""
-        return self._share(score, *self.between(low, high))
+    def estimate_window(self, score, low, high):
+        """Return the event rate from log-odds `low` to `high`.
 
-    def between(self, low, high):
-        """Where these windows start and end."""
+        If no probability is inside, the nearest one counts.
+        """
+        return self._estimate_windows(score, *self.find_window(low, high))
+
+    def find_window(self, low, high):
+        """Return where these windows start and end."""
         start = np.searchsorted(self.log_odds, low, side="left")
         return start, np.searchsorted(self.log_odds, high, side="right")
 
-    def _share(self, score, start, end):
+    def _estimate_windows(self, score, start, end):
+        """Return event rates of windows; an empty one gets the nearest cells."""
         empty = end <= start
         if empty.any():
             lonely, last = score[empty], len(self.log_odds) - 1
@@ -124,20 +131,20 @@ class WindowCells:
             left = np.maximum(right - 1, 0)
             before, after = (self.log_odds[i] for i in (left, right))
             below, above = (
-                gap(np.minimum(before, lonely), lonely),
-                gap(lonely, np.maximum(after, lonely)),
+                subtract_probabilities(np.minimum(before, lonely), lonely),
+                subtract_probabilities(lonely, np.maximum(after, lonely)),
             )
-            start[empty] = np.where(below <= above * (1 + _EQUAL), left, right)
-            end[empty] = np.where(above <= below * (1 + _EQUAL), right, left) + 1
-        zeros, ones = self._sums.between(start, end)
+            start[empty] = np.where(below <= above * (1 + _DISTANCE_TOLERANCE), left, right)
+            end[empty] = np.where(above <= below * (1 + _DISTANCE_TOLERANCE), right, left) + 1
+        zeros, ones = self._sums.sum_between(start, end)
         total = zeros + ones + self._invented
         return (ones + self._invented * blend_with_base_rate(expit(score), self._base)) / total
 
-    def _smallest(self, mass, part):
-        """For each first score of a window its last one, and the middles of these windows."""
+    def _find_smallest_windows(self, mass, part):
+        """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
         wanted = min(part * before[-1], before[-1]) * (1 - BIN_EDGE_TOLERANCE)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]
-        return *ends, middle(*ends)
+        return *ends, average_probabilities(*ends)

@@ -3,33 +3,33 @@
 import numpy as np
 from scipy.special import digamma
 
-from ._proportion import upper_bound
+from ._proportion import compute_upper_bound
 
-ROUNDING = 12  # digits: rows of probability p and 1 - p are equally confident
+CONFIDENCE_DIGITS = 12  # digits: rows of probability p and 1 - p are equally confident
 
 
-def risk_by_coverage(confidence, error, weight):
-    """(confidence, mass, errors) of each distinct confidence, the largest first.
+def compute_risk_by_coverage(confidence, error, weight):
+    """Return (confidence, mass, errors) of each distinct confidence, largest first.
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
-    least, place = find_level_positions(confidence)
-    return least, np.bincount(place, weight), np.bincount(place, weight * error)
+    least, index = find_level_positions(confidence)
+    return least, np.bincount(index, weight), np.bincount(index, weight * error)
 
 
 def find_level_positions(confidence):
     """Return the distinct confidences, the largest first, and which of them each row has."""
-    rounded = np.round(confidence, ROUNDING)
+    rounded = np.round(confidence, CONFIDENCE_DIGITS)
     order = np.argsort(-rounded)
     ordered = rounded[order]
     is_first = np.append(True, ordered[1:] != ordered[:-1])
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.cumsum(is_first) - 1
-    return np.minimum.reduceat(confidence[order], np.flatnonzero(is_first)), place
+    index = np.empty(len(order), dtype=np.intp)
+    index[order] = np.cumsum(is_first) - 1
+    return np.minimum.reduceat(confidence[order], np.flatnonzero(is_first)), index
 
 
-def area(mass, errors, counts):
-    """The mean over coverages of the error rate among the most confident rows.
+def average_risk(mass, errors, counts):
+    """Return the mean over coverages of the error rate among the most confident rows.
 
     Rows of equal confidence come in random order, and the mean over orders is taken. With `counts`
     the mass is a number of rows and the mean is over 1, 2, ... rows; else it is an integral.
@@ -46,21 +46,21 @@ def area(mass, errors, counts):
     return float((errors + excess * steps).sum() / mass.sum())
 
 
-def largest_coverage(mass, errors, max_risk, delta):
-    """(number of levels answered, upper bound of the error rate); 0 levels where none passes.
+def find_largest_coverage(mass, errors, max_risk, delta):
+    """Return (levels answered, upper bound of the error rate); 0 levels if none passes.
 
     Bisection on the number of rows answered, each step at level delta / steps.
     """
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
     n = int(reached[-1])
     steps = int(np.ceil(np.log2(n + 1)))
-    low, high, found = 0, n, (0, 1.0)
+    low, high, answer = 0, n, (0, 1.0)
     for _ in range(steps):
         middle = -(-(low + high) // 2)
         level = int(np.searchsorted(reached, middle))
-        bound = float(upper_bound(wrong[level], reached[level], delta / steps))
+        bound = float(compute_upper_bound(wrong[level], reached[level], delta / steps))
         if bound <= max_risk:
-            low, found = middle, (level + 1, bound)
+            low, answer = middle, (level + 1, bound)
         else:
             high = middle
-    return found
+    return answer

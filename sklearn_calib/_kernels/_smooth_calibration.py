@@ -15,9 +15,9 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-_IN_BUCKET = 8  # kinks, on average
+_KINKS_PER_BUCKET = 8  # kinks, on average
 _BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
-_FRONT = 256  # kinks of a heap that is small enough
+_MIN_HEAP_KINKS = 256  # kinks of a heap that is small enough
 
 
 # The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes 0: the kinks
@@ -26,12 +26,12 @@ _FRONT = 256  # kinks of a heap that is small enough
 # are in a heap, which stays so small that it is fast.
 
 
-def smooth_of_sorted(v, residual):
-    """The smooth calibration error of scores in increasing order (weights sum to 1)."""
+def compute_smooth_error(v, residual):
+    """Return the smooth calibration error of increasing scores; weights sum to 1."""
     n = len(v)
     position, mass = np.empty(n), np.empty(n)
-    last, low, high = _kinks(v, residual, position, mass)
-    n_buckets = n // _IN_BUCKET + 1
+    last, low, high = _fill_kinks(v, residual, position, mass)
+    n_buckets = n // _KINKS_PER_BUCKET + 1
     first, following = np.full(n_buckets, -1, np.int32), np.empty(n, np.int32)
     heap_keys, heap_kinks = np.empty(n), np.empty(n, np.int32)
     removed = 0.0
@@ -39,7 +39,7 @@ def smooth_of_sorted(v, residual):
         if far > 0:
             scale = min(n_buckets * (1 - 1e-9) / far, 1e300)
             listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
-            removed += _one_end(
+            removed += _remove_at_end(
                 v,
                 position,
                 mass,
@@ -54,12 +54,15 @@ def smooth_of_sorted(v, residual):
             first.fill(-1)
         else:
             mass[0] -= v[-1] - v[0]
-    return (removed + _remaining(position, mass, last)) / 2
+    return (removed + _sum_remaining(position, mass, last)) / 2
 
 
 @compile_kernel
-def _kinks(v, residual, position, mass):
-    """Positions and masses in the order of insertion; C_n and the range of the positions."""
+def _fill_kinks(v, residual, position, mass):
+    """Fill in positions and masses in the order of insertion.
+
+    Returns C_n and the range of the positions.
+    """
     total = low = high = 0.0
     position[0], mass[0] = 0.0, 2.0
     for t in range(len(v) - 1):
@@ -71,7 +74,7 @@ def _kinks(v, residual, position, mass):
 
 
 @compile_kernel(fastmath={"reassoc"})
-def _remaining(position, mass, last):
+def _sum_remaining(position, mass, last):
     cost = 0.0
     for t in range(len(position)):
         cost += mass[t] * abs(last - position[t])
@@ -79,19 +82,24 @@ def _remaining(position, mass, last):
 
 
 @compile_kernel
-def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kinks):
-    """What is removed at one end, times its distance from 0; `mass` is what is left."""
-    edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_FRONT)
+def _remove_at_end(v, position, mass, sign, scale, first, following, listed, keys, kinks):
+    """Remove mass at one end; return it times its distance from 0.
+
+    `mass` is what is left.
+    """
+    edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_MIN_HEAP_KINKS)
     cost = 0.0
     for t in range(1, len(v)):
         left, distance = v[t] - v[t - 1], sign * position[t]
         if distance > 0 and left > 0:
             bucket = np.int64(distance * scale)
             if bucket >= edge and size >= limit:
-                size, edge, highest = _spill(size, scale, first, following, listed, keys, kinks)
-                top, limit = max(top, highest), max(_FRONT, 2 * size)
+                size, edge, highest = _spill_heap(
+                    size, scale, first, following, listed, keys, kinks
+                )
+                top, limit = max(top, highest), max(_MIN_HEAP_KINKS, 2 * size)
             if bucket >= edge:
-                _push(keys, kinks, size, distance, t)
+                _push_kink(keys, kinks, size, distance, t)
                 size += 1
             else:
                 following[t] = first[bucket]
@@ -109,7 +117,7 @@ def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kin
                 kink, edge = np.int64(first[top]), top
                 first[top] = -1
                 while kink >= 0:
-                    _push(keys, kinks, size, sign * position[kink], kink)
+                    _push_kink(keys, kinks, size, sign * position[kink], kink)
                     size += 1
                     kink = np.int64(following[kink])
                 listed[top >> _BLOCK_BITS] -= size
@@ -122,47 +130,47 @@ def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kin
             cost += mass[kink] * keys[0]
             mass[kink] = 0.0
             size -= 1
-            _sift(keys, kinks, size, keys[size], kinks[size])
+            _replace_first(keys, kinks, size, keys[size], kinks[size])
     return cost
 
 
 @compile_helper
-def _push(keys, kinks, place, key, kink):
-    while place > 0 and keys[(place - 1) >> 1] < key:
-        above = (place - 1) >> 1
-        keys[place], kinks[place] = keys[above], kinks[above]
-        place = above
-    keys[place], kinks[place] = key, kink
+def _push_kink(keys, kinks, position, key, kink):
+    while position > 0 and keys[(position - 1) >> 1] < key:
+        above = (position - 1) >> 1
+        keys[position], kinks[position] = keys[above], kinks[above]
+        position = above
+    keys[position], kinks[position] = key, kink
 
 
 @compile_helper
-def _sift(keys, kinks, size, key, kink):
+def _replace_first(keys, kinks, size, key, kink):
     """Put a kink into the place of the first, which is gone."""
-    place = np.int64(0)
-    while 2 * place + 1 < size:
-        below = 2 * place + 1
+    position = np.int64(0)
+    while 2 * position + 1 < size:
+        below = 2 * position + 1
         below += below + 1 < size and keys[below + 1] > keys[below]
         if keys[below] <= key:
             break
-        keys[place], kinks[place] = keys[below], kinks[below]
-        place = below
-    keys[place], kinks[place] = key, kink
+        keys[position], kinks[position] = keys[below], kinks[below]
+        position = below
+    keys[position], kinks[position] = key, kink
 
 
 @compile_helper
-def _spill(size, scale, first, following, listed, keys, kinks):
-    """Back into lists with the kinks of a large heap that are in lower buckets than a few.
+def _spill_heap(size, scale, first, following, listed, keys, kinks):
+    """Move the kinks of lower buckets from a large heap back into lists.
 
     Returns the new size, the first bucket of the heap, and the highest that was filled.
     """
     edge, highest, kept = np.int64(len(first)), np.int64(-1), np.int64(0)
-    for i in range(_FRONT // 8):  # large ones come first
+    for i in range(_MIN_HEAP_KINKS // 8):  # large ones come first
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
         key, kink = keys[i], np.int64(kinks[i])
         bucket = np.int64(key * scale)
         if bucket >= edge:
-            _push(keys, kinks, kept, key, kink)
+            _push_kink(keys, kinks, kept, key, kink)
             kept += 1
         else:
             following[kink] = first[bucket]
@@ -172,8 +180,9 @@ def _spill(size, scale, first, following, listed, keys, kinks):
     return kept, edge, highest
 
 
-def smooth_maxima(ranks, position, gaps, sums):
-    """Where each V_t is largest: m_t in [-1, 1], by a Fenwick tree of the masses.
+def find_maxima(ranks, position, gaps, sums):
+    """Return where each V_t is largest: m_t in [-1, 1], by a Fenwick tree of the
+    masses.
 
     Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
     """
@@ -181,40 +190,43 @@ def smooth_maxima(ranks, position, gaps, sums):
     maxima, tree, alive = np.empty(n), np.zeros(n + 1), np.zeros(n)
     keys, kinks, sizes = np.empty((2, n)), np.empty((2, n), np.int32), np.zeros(2, np.int64)
     below = np.searchsorted(position, sums)  # how many kinks lie below each
-    _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
+    _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
     return maxima
 
 
 @compile_kernel
-def _smooth_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
-    """The kink at 0 is in the heaps of both ends, neither of which ever passes it."""
+def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
+    """Move both ends of the queue by each gap.
+
+    The kink at 0 is in the heaps of both ends, neither of which ever passes it.
+    """
     for t in range(len(ranks)):
         rank, mass, gap = ranks[t], 2.0, 0.0
         if t > 0:
             gap = gaps[t - 1]
             mass = 2 * gap
         alive[rank] += mass
-        _add(tree, rank, mass)
+        _add_mass(tree, rank, mass)
         for end in range(2):  # the lowest rank comes first, and the highest
             sign, heap, of_heap, size, left = 2 * end - 1, keys[end], kinks[end], sizes[end], gap
             if sign * (rank - ranks[0]) >= 0:
-                _push(heap, of_heap, size, np.float64(sign * rank), rank)
+                _push_kink(heap, of_heap, size, np.float64(sign * rank), rank)
                 size += 1
             while left > 0 and size > 0:
                 last = np.int64(of_heap[0])
                 taken = min(left, alive[last])
                 alive[last] -= taken
-                _add(tree, last, -taken)
+                _add_mass(tree, last, -taken)
                 left -= taken
                 if alive[last] <= 0:
                     size -= 1
-                    _sift(heap, of_heap, size, heap[size], of_heap[size])
+                    _replace_first(heap, of_heap, size, heap[size], of_heap[size])
             sizes[end] = size
-        maxima[t] = min(max(_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
+        maxima[t] = min(max(_sum_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
 
 
 @compile_helper
-def _add(tree, key, mass):
+def _add_mass(tree, key, mass):
     key += 1
     while key < len(tree):
         tree[key] += mass
@@ -222,8 +234,8 @@ def _add(tree, key, mass):
 
 
 @compile_helper
-def _prefix(tree, count):
-    """The mass of the first `count` ranks."""
+def _sum_prefix(tree, count):
+    """Return the mass of the first `count` ranks."""
     total = 0.0
     while count > 0:
         total += tree[count]
@@ -238,22 +250,22 @@ def walk_back(w, gaps):
         w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
-def kinks_of_sorted(v, residual):
-    """Distinct scores, their gaps, summed residuals, and the ranks and positions of the kinks."""
+def rank_kinks(v, residual):
+    """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     gaps = np.diff(v)
     last = np.flatnonzero(gaps > 0)  # the last row of each distinct score but the largest
     sums = np.append(sums[last], sums[-1])
-    places = np.append(0.0, sums[:-1])
-    by_place = np.argsort(places)
-    ranks = np.empty(len(places), np.int64)
-    ranks[by_place] = np.arange(len(places))
-    return np.append(v[last], v[-1]), gaps[last], sums, ranks, places[by_place]
+    positions = np.append(0.0, sums[:-1])
+    order = np.argsort(positions)
+    ranks = np.empty(len(positions), np.int64)
+    ranks[order] = np.arange(len(positions))
+    return np.append(v[last], v[-1]), gaps[last], sums, ranks, positions[order]
 
 
-def witness_of_sorted(v: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct scores and the optimal w at each, of scores in increasing order."""
-    v, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
-    w = smooth_maxima(ranks, position, gaps, sums)
+def compute_witness(v: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct scores and the optimal w at each, of increasing scores."""
+    v, gaps, sums, ranks, position = rank_kinks(v, residual)
+    w = find_maxima(ranks, position, gaps, sums)
     walk_back(w, gaps)
     return v, w

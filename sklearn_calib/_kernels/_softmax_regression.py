@@ -11,17 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ._newton import damped_newton, newton_step
+from ._newton import minimise_by_newton, solve_newton_step
 
-_BLOCK = 1024  # columns of a Hessian product
-_EXACT = 100_000  # entries of a table up to which nothing is saved
-_ROWS_PER_CLASS, _HESSIAN_ENTRIES = 25, 200_000  # of the Hessian of a large table, diagonal A
-_TO_ROUNDING = 10_000  # entries up to which a full A is fitted to rounding
-_MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
-_BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
+_BLOCK_COLUMNS = 1024  # columns of a Hessian product
+_MAX_EXACT_ENTRIES = 100_000  # entries of a table up to which nothing is saved
+_HESSIAN_ROWS_PER_CLASS, _HESSIAN_ENTRIES = (
+    25,
+    200_000,
+)  # of the Hessian of a large table, diagonal A
+_MAX_ROUNDING_ENTRIES = 10_000  # entries up to which a full A is fitted to rounding
+_MAX_BLOCK_CLASSES = 200  # classes up to which each has a block of the preconditioner
+_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK = (
+    300,
+    1_000_000,
+)  # rows that its curvature is taken from; more if cheap
 
 _JOINT_TOLERANCE = 1e-10  # of the decrement, in nats; the last step squares what is left
-_FLAT = 1e-300
+_MIN_CURVATURE = 1e-300
 
 
 class SoftmaxFit(NamedTuple):
@@ -33,7 +39,7 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, start=None):
+def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, start=None):
     """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
 
     A diagonal: the 2k x 2k Hessian comes from three products and is factorised. A full: truncated
@@ -43,24 +49,29 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, start=N
     the order of the rows. `start` is a fit to begin with.
     """
     full = ridge_a.ndim == 2
-    last = tol or (1e-22 if full and z.size <= _TO_ROUNDING else 1e-12)
+    last = tol or (1e-22 if full and z.size <= _MAX_ROUNDING_ENTRIES else 1e-12)
     z, w = np.ascontiguousarray(z), weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
     convexity = ridge.min()  # of the penalties: gap <= |g|^2 / (2 convexity)
     enough = 0.5 * np.sqrt(convexity * last)  # a gradient of this size ends the iteration
-    newton = _full_steps(z, w, ridge, enough) if full else _diagonal_steps(z, w, ridge_a, ridge_b)
+    newton = (
+        _make_full_step(z, w, ridge, enough)
+        if full
+        else _make_diagonal_step(z, w, ridge_a, ridge_b)
+    )
     residual, rows, norm = np.empty_like(z), np.arange(len(w)), 0.0
 
-    def parts(theta):
+    def split_coefficients(theta):
         return theta[:, :-1] if full else theta[:, 0], theta[:, -1]
 
-    def evaluate(theta):
-        return evaluate_softmax(z, codes, w, *parts(theta), ridge_a, ridge_b)
+    def evaluate_objective(theta):
+        return evaluate_softmax(z, y_encoded, w, *split_coefficients(theta), ridge_a, ridge_b)
 
-    def direction(theta, proba):
+    def find_direction(theta, proba):
+        """Return the Newton step, and the smaller of two bounds on its decrement."""
         nonlocal norm
         np.multiply(proba, w, out=residual)
-        residual[codes, rows] -= w
+        residual[y_encoded, rows] -= w
         of_a = residual @ z.T if full else (residual * z).sum(axis=1)
         gradient = np.column_stack([of_a, residual.sum(axis=1)]) + ridge * theta
         norm = float(np.abs(gradient).max())
@@ -71,19 +82,21 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, start=N
         return step, min(bound, -(gradient * step).sum())
 
     theta = np.zeros_like(ridge) if start is None else np.column_stack(start[:2])
-    theta, value, decrement, n_iter = damped_newton(evaluate, direction, theta, last)
-    return SoftmaxFit(*parts(theta), float(value), norm, float(decrement), n_iter)
+    theta, value, decrement, n_iter = minimise_by_newton(
+        evaluate_objective, find_direction, theta, last
+    )
+    return SoftmaxFit(*split_coefficients(theta), float(value), norm, float(decrement), n_iter)
 
 
-def evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b):
-    """Objective and probabilities, from one exponential per entry."""
+def evaluate_softmax(z, y_encoded, w, A, b, ridge_a, ridge_b):
+    """Return objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
-    true = logits[codes, np.arange(len(w))]
-    loss = w @ (_log_sums(logits) - true)
+    true = logits[y_encoded, np.arange(len(w))]
+    loss = w @ (_normalise_columns(logits) - true)
     return loss + (ridge_a * A**2).sum() + (ridge_b * b**2).sum(), logits
 
 
-def _log_sums(logits):
+def _normalise_columns(logits):
     """log sum exp of each column, which becomes its probabilities: one exponential per entry."""
     top = logits.max(axis=0)
     np.exp(np.subtract(logits, top, out=logits), out=logits)
@@ -92,21 +105,21 @@ def _log_sums(logits):
     return np.log(total) + top
 
 
-def _diagonal_steps(z, w, ridge_a, ridge_b):
-    """A function that finds Newton steps of the 2k coefficients.
+def _make_diagonal_step(z, w, ridge_a, ridge_b):
+    """Return a function that finds Newton steps of the 2k coefficients.
 
     Of a large table with the Hessian of some rows, as long as its steps shorten the next ones.
     """
     k, n = z.shape
     every, before = 1, np.inf
-    if z.size > _EXACT:
-        every = max(1, n // max(_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
+    if z.size > _MAX_EXACT_ENTRIES:
+        every = max(1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
 
-    def newton(proba, gradient):
+    def find_newton_step(proba, gradient):
         nonlocal every, before
         some = slice(None, None, every)
         share = w[some] / w[some].sum()
-        solve = diagonal_solver(z[:, some], share, proba[:, some], ridge_a, ridge_b)
+        solve = make_diagonal_solver(z[:, some], share, proba[:, some], ridge_a, ridge_b)
         step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
         if decrement > before / 4:
@@ -114,16 +127,16 @@ def _diagonal_steps(z, w, ridge_a, ridge_b):
         before = decrement
         return step
 
-    return newton
+    return find_newton_step
 
 
-def diagonal_solver(z, w, proba, ridge_a, ridge_b):
-    """A function that solves systems of the Hessian of the 2k coefficients."""
+def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
+    """Return a function that solves systems of the Hessian of the 2k coefficients."""
     k = len(z)
-    weighted, moved = proba * w, proba * z
+    weighted, proba_scores = proba * w, proba * z
     hessian = np.empty((2 * k, 2 * k))
-    hessian[:k, :k] = -(moved * w) @ moved.T
-    hessian[:k, k:] = -(moved * w) @ proba.T
+    hessian[:k, :k] = -(proba_scores * w) @ proba_scores.T
+    hessian[:k, k:] = -(proba_scores * w) @ proba.T
     hessian[k:, :k] = hessian[:k, k:].T
     hessian[k:, k:] = -weighted @ proba.T
     i = np.arange(k)
@@ -141,8 +154,8 @@ def diagonal_solver(z, w, proba, ridge_a, ridge_b):
     return lambda right: cho_solve(factor, right / scale) / scale
 
 
-def _kronecker(x, w, proba, ridge):
-    """An approximate inverse of the Hessian: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge."""
+def _make_kronecker_inverse(x, w, proba, ridge):
+    """Return an approximate inverse: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge."""
     values, vectors = np.linalg.eigh((x * w) @ x.T)
     spread = (proba * (1 - proba)) @ w
     scale = spread[:, None] * np.maximum(values, 1e-12 * values[-1])
@@ -150,14 +163,16 @@ def _kronecker(x, w, proba, ridge):
     return lambda r: ((r @ vectors) / scale) @ vectors.T
 
 
-def _by_class(x, w, proba, ridge):
-    """An approximate inverse of the Hessian: its block of each class, of many rows from some.
+def _make_block_inverse(x, w, proba, ridge):
+    """Return an approximate inverse of the Hessian: that of its block of each class.
+
+    A large table gives the blocks by some of its rows.
 
     Of a small table from all and in float64: equal rows then act as one row of their weight.
     """
-    small = x.size <= _EXACT
+    small = x.size <= _MAX_EXACT_ENTRIES
     kind = np.float64 if small else np.float32
-    enough = max(_BLOCK_ROWS, _BLOCK_WORK // len(proba) ** 2)
+    enough = max(_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK // len(proba) ** 2)
     some = slice(None, None, 1 if small else max(1, len(w) // enough))
     x, w, proba = x[:, some].T, w[some] / w[some].sum(), proba[:, some]
     inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=kind)
@@ -171,26 +186,31 @@ def _by_class(x, w, proba, ridge):
     return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)
 
 
-def _full_steps(z, w, ridge, enough):
-    """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
+def _make_full_step(z, w, ridge, enough):
+    """Return a function that finds truncated Newton steps of k x (k + 1) coefficients.
 
     Conjugate gradients with Hessian products (of large tables in float32, which only turns the
     direction) and a preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a
     residual that is `enough`.
     """
     x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
-    kind = np.float64 if x.size <= _EXACT else np.float32
+    kind = np.float64 if x.size <= _MAX_EXACT_ENTRIES else np.float32
     short, short_w = x.astype(kind, copy=False), w.astype(kind, copy=False)
-    blocks = [slice(start, start + _BLOCK) for start in range(0, x.shape[1], _BLOCK)]
+    blocks = [
+        slice(start, start + _BLOCK_COLUMNS) for start in range(0, x.shape[1], _BLOCK_COLUMNS)
+    ]
 
-    def newton(proba, gradient):
+    def find_newton_step(proba, gradient):
+        """Solve for the step by conjugate gradients with exact Hessian products."""
         nonlocal precondition
         if precondition is None:
-            inverse = _by_class if len(z) <= _MOST_BLOCKS else _kronecker
+            inverse = (
+                _make_block_inverse if len(z) <= _MAX_BLOCK_CLASSES else _make_kronecker_inverse
+            )
             precondition = inverse(x, w, proba, ridge)
         half = proba.astype(kind, copy=False)
 
-        def hessian(d):
+        def apply_hessian(d):
             out = ridge * d
             d = d.astype(kind, copy=False)
             for block in blocks:  # of columns, so that u stays in the cache
@@ -204,13 +224,13 @@ def _full_steps(z, w, ridge, enough):
 
         size = np.sqrt((gradient**2).sum())
         target = max(size * min(0.25, np.sqrt(np.abs(gradient).max())), enough)
-        return _conjugate_gradients(hessian, precondition, gradient, target)
+        return _solve_conjugate_gradients(apply_hessian, precondition, gradient, target)
 
-    return newton
+    return find_newton_step
 
 
-def _conjugate_gradients(hessian, precondition, gradient, target):
-    """A step that solves hessian(step) = -gradient, but for a residual of the size `target`.
+def _solve_conjugate_gradients(hessian, precondition, gradient, target):
+    """Solve hessian(step) = -gradient, up to a residual of the size `target`.
 
     With scipy.sparse.linalg.cg fits of some hundred rows took 4 to 8 % longer.
     """
@@ -241,7 +261,7 @@ class JointFit(NamedTuple):
     offsets: np.ndarray  # shape (k,), mean 0
 
 
-def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
+def fit_temperature_and_offsets(log, y_encoded, weight, prior_rows, start=0.0):
     """Minimise the mean log loss, invented rows included, of softmax(a log + b).
 
     `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the optimum
@@ -250,33 +270,37 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
     z = np.ascontiguousarray(log.T)
     z = z - z.max(axis=0)
     w, total = weight / weight.sum(), float(weight.sum())
-    given, prior = total / (total + prior_rows), prior_rows / (total + prior_rows)
+    label_fraction, prior_fraction = total / (total + prior_rows), prior_rows / (total + prior_rows)
     model = np.exp(log.T) * w
     # sum w T z and sum w T of each class, for the targets T
-    score_sum = given * float(w @ z[codes, np.arange(len(w))]) + prior * float((model * z).sum())
-    class_sums = given * np.bincount(codes, weights=w, minlength=len(z)) + prior * model.sum(axis=1)
+    score_sum = label_fraction * float(
+        w @ z[y_encoded, np.arange(len(w))]
+    ) + prior_fraction * float((model * z).sum())
+    class_sums = label_fraction * np.bincount(
+        y_encoded, weights=w, minlength=len(z)
+    ) + prior_fraction * model.sum(axis=1)
 
-    def evaluate(theta):
-        return _joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
+    def evaluate_loss(theta):
+        return _compute_joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
 
-    def direction(theta, proba):
-        gradient, hessian = _joint_derivatives(z, w, proba, theta[0], score_sum, class_sums)
-        return newton_step(hessian, gradient)
+    def find_direction(theta, proba):
+        gradient, hessian = _compute_joint_derivatives(z, w, proba, theta[0], score_sum, class_sums)
+        return solve_newton_step(hessian, gradient)
 
     start = np.append(float(start), np.zeros(len(z)))
-    a, *b = damped_newton(evaluate, direction, start, _JOINT_TOLERANCE).theta
+    a, *b = minimise_by_newton(evaluate_loss, find_direction, start, _JOINT_TOLERANCE).theta
     return JointFit(float(a), b - np.mean(b))
 
 
-def _joint_value(z, w, a, b, score_sum, class_sums):
-    """The loss and the probabilities, from one exponential per entry."""
+def _compute_joint_value(z, w, a, b, score_sum, class_sums):
+    """Return the loss and the probabilities, from one exponential per entry."""
     logits = a * z
     logits += b[:, None]
-    return float(w @ _log_sums(logits)) - a * score_sum - float(b @ class_sums), logits
+    return float(w @ _normalise_columns(logits)) - a * score_sum - float(b @ class_sums), logits
 
 
-def _joint_derivatives(z, w, proba, a, score_sum, class_sums):
-    """Gradient and Hessian in a and b.
+def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):
+    """Return gradient and Hessian in a and b.
 
     Where a class has hardly been predicted its curvature says nothing of how far to go: half the
     size of the gradient is added, which bounds a step by 2 and vanishes at the optimum.
@@ -292,5 +316,5 @@ def _joint_derivatives(z, w, proba, a, score_sum, class_sums):
     hessian[0, 0] = np.einsum("ij,ij,ij->", weighted, away, away)
     bound = np.abs(gradient) / 2
     bound[0] /= max(abs(a), 1e-3)
-    hessian.flat[:: k + 2] += bound + _FLAT
+    hessian.flat[:: k + 2] += bound + _MIN_CURVATURE
     return gradient, hessian

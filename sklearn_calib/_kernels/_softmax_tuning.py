@@ -17,11 +17,11 @@ from scipy.linalg.blas import dsyrk
 
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
-_CUT = 2e-3
-_FACTOR, _FARTHEST = 10.0, 3  # neighbours of the search, and the largest power of it
-_GAIN = 3e-4  # nats that a longer walk must bring
-_MOST_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
-_LEAST = 1e-3  # of the curvature that is left without a row
+_MIN_SPREAD = 2e-3
+_GRID_FACTOR, _MAX_POWER = 10.0, 3  # neighbours of the search, and the largest power of it
+_MIN_GAIN_NATS = 3e-4  # nats that a longer walk must bring
+_MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
+_MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
 
 
 class TunedFit(NamedTuple):
@@ -31,38 +31,39 @@ class TunedFit(NamedTuple):
     leave_one_out_loss: float  # of the neighbour in the grid, from the rows that choose
 
 
-def leave_one_out_losses(z, codes, weight, unit, fit, ridge_a, ridge_b):
-    """The log loss of each row by the fit without `unit` of its weight, approximately.
+def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge_b):
+    """Return each row's log loss by the fit without `unit` of its weight, to first
+    order.
 
     `z`, (k, n), and the rest are as in `fit_softmax_regression`, with weights that add up to 1. For
     weights that are repetitions, `unit` is that of one row.
     """
     k, n = z.shape
-    proba = evaluate_softmax(z, codes, weight, fit.A, fit.b, ridge_a, ridge_b)[1]
+    proba = evaluate_softmax(z, y_encoded, weight, fit.A, fit.b, ridge_a, ridge_b)[1]
     x, leverage = np.column_stack([z.T, np.ones(n)]), np.zeros((k, n))
     for c in range(k):
         spread = proba[c] * (1 - proba[c])
-        rows = np.flatnonzero((spread > _CUT) | (codes == c))
-        part = x[rows]
-        rooted = part * np.sqrt(weight * spread)[rows, None]
+        rows = np.flatnonzero((spread > _MIN_SPREAD) | (y_encoded == c))
+        kept = x[rows]
+        rooted = kept * np.sqrt(weight * spread)[rows, None]
         hessian = dsyrk(1.0, rooted.T, lower=1)  # half of a product
         hessian[np.diag_indices(k + 1)] += 2 * np.r_[ridge_a[c], ridge_b] + 1e-12
         factor = cho_factor(hessian, lower=True)[0]
-        half = solve_triangular(factor, part.T, lower=True, check_finite=False)
+        half = solve_triangular(factor, kept.T, lower=True, check_finite=False)
         leverage[c, rows] = np.einsum("ij,ij->j", half, half)
-    moved = unit * (k - 1) / k * leverage
+    row_leverage = unit * (k - 1) / k * leverage
     residual = proba.copy()
-    residual[codes, np.arange(n)] -= 1
-    left = np.maximum(1 - moved * proba, _LEAST)
-    step, along = moved * residual / left, moved * proba / left
+    residual[y_encoded, np.arange(n)] -= 1
+    left = np.maximum(1 - row_leverage * proba, _MIN_REMAINING_CURVATURE)
+    step, along = row_leverage * residual / left, row_leverage * proba / left
     step -= along * ((proba * step).sum(axis=0) / (1 + (proba * along).sum(axis=0)))
     logits = z + fit.A @ z + fit.b[:, None] + step
     logits -= logits.max(axis=0)
-    return np.log(np.exp(logits).sum(axis=0)) - logits[codes, np.arange(n)]
+    return np.log(np.exp(logits).sum(axis=0)) - logits[y_encoded, np.arange(n)]
 
 
-def fit_tuned_softmax_regression(z, codes, weight, n_rows):
-    """`fit_softmax_regression` with a full A; two penalties are chosen by leave-one-out.
+def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
+    """Fit `fit_softmax_regression` with a full A and two tuned penalties.
 
     The objective has a k (k - 1) / n on the squares off the diagonal and d k / n on the others, for
     `n_rows` n. From a = d = 1 the search goes along a, then along d, by factors of _FACTOR while
@@ -70,39 +71,39 @@ def fit_tuned_softmax_regression(z, codes, weight, n_rows):
     """
     k, w = len(z), weight / weight.sum()
     some = np.arange(z.shape[1])
-    if len(some) > _MOST_ROWS:
-        some = np.sort(np.random.default_rng(0).permutation(len(some))[:_MOST_ROWS])
-    part = np.ascontiguousarray(z[:, some]), codes[some], w[some] / w[some].sum()
+    if len(some) > _MAX_TUNING_ROWS:
+        some = np.sort(np.random.default_rng(0).permutation(len(some))[:_MAX_TUNING_ROWS])
+    part = np.ascontiguousarray(z[:, some]), y_encoded[some], w[some] / w[some].sum()
     n_part = n_rows * w[some].sum()
     known, last = {}, None
 
-    def ridges(powers, n):
-        off, own = _FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)
+    def make_ridges(powers, n):
+        off, own = _GRID_FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)
         full = np.full((k, k), off)
         np.fill_diagonal(full, own)
         return full, float(own)
 
-    def loss(powers):
+    def get_losses(powers):
         nonlocal last
         if powers not in known:
-            pair = ridges(powers, n_part)
+            pair = make_ridges(powers, n_part)
             last = fit_softmax_regression(*part, *pair, tol=1e-6, start=last)
-            known[powers] = leave_one_out_losses(*part, 1.0 / n_part, last, *pair)
+            known[powers] = compute_leave_one_out_losses(*part, 1.0 / n_part, last, *pair)
         return known[powers]
 
-    at, best = _search(loss, part[2], n_part)
-    ridge_a, ridge_b = ridges(best, n_rows)
-    fit = fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, start=last)
+    at, best = _search_grid(get_losses, part[2], n_part)
+    ridge_a, ridge_b = make_ridges(best, n_rows)
+    fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
     return TunedFit(fit, float(ridge_a[0, -1]), ridge_b, float(part[2] @ known[at]))
 
 
-def _search(losses, weight, n_rows):
-    """The best powers of a grid found axis by axis, and those that parabolas put between them.
+def _search_grid(losses, weight, n_rows):
+    """Search a grid of powers axis by axis, and refine them by parabolas.
 
     A weaker penalty must gain half a standard error of the gain: what chance gains is lost again.
     """
 
-    def gain(powers, other):
+    def compare_losses(powers, other):
         gains = losses(powers) - losses(other)
         mean = weight @ gains
         return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
@@ -110,16 +111,16 @@ def _search(losses, weight, n_rows):
     at, between = (0, 0), []
     for axis in (0, 1):
         for sign in (-1, 1):
-            while abs(at[axis]) < _FARTHEST:
-                mean, error = gain(at, _beside(at, axis, sign))
-                if mean <= (max(_GAIN, 0.5 * error) if sign < 0 else _GAIN):
+            while abs(at[axis]) < _MAX_POWER:
+                mean, error = compare_losses(at, _move_along_axis(at, axis, sign))
+                if mean <= (max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS):
                     break
-                at = _beside(at, axis, sign)
-        low, high = (-gain(at, _beside(at, axis, sign))[0] for sign in (-1, 1))
+                at = _move_along_axis(at, axis, sign)
+        low, high = (-compare_losses(at, _move_along_axis(at, axis, sign))[0] for sign in (-1, 1))
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0
         between.append(at[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5))
     return at, tuple(between)
 
 
-def _beside(powers, axis, sign):
+def _move_along_axis(powers, axis, sign):
     return tuple(power + sign * (i == axis) for i, power in enumerate(powers))

@@ -15,7 +15,7 @@ import numpy as np
 from ._compile import compile_helper, compile_kernel
 
 
-class Problem(NamedTuple):
+class QuadraticProgram(NamedTuple):
     """Minimise theta' Q theta / 2 - h' theta over theta = L(X), X >= 0, trace X = 1.
 
     With a bound also theta = T (p - n), sum(p + n) + s = bound, all at least 0. Q, h and the bounds
@@ -24,19 +24,19 @@ class Problem(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
-    L: np.ndarray  # `linear_map` of the rows
+    L: np.ndarray  # `make_linear_map` of the rows
     T: np.ndarray
     Q: np.ndarray
     h: np.ndarray
     bound: np.ndarray | None
 
-    def part(self, which):
-        """Some of the problems."""
+    def select_problems(self, which):
+        """Select some of the problems."""
         bound = None if self.bound is None else self.bound[which]
         return self._replace(Q=self.Q[which], h=self.h[which], bound=bound)
 
 
-class Point(NamedTuple):
+class ProgramPoint(NamedTuple):
     """Primal and dual variables, or a direction; S and v = T'w follow from the others."""
 
     X: np.ndarray
@@ -50,19 +50,22 @@ class Point(NamedTuple):
     e: np.ndarray  # of the bound
 
 
-def solve(problem, tol, max_iter):
-    """Theta, its gap and sum |p - n|; where rounding ends the iterations, the best of them."""
+def solve_program(problem, tol, max_iter):
+    """Return theta, its gap and sum |p - n|.
+
+    If rounding ends the iterations, the best of them counts.
+    """
     m, size = problem.rows.shape
     count = len(problem.h)
-    at = _start(problem, count, m, size)
+    at = _make_start(problem, count, m, size)
     best, best_gap = np.zeros((count, m)), np.full(count, np.inf)
     best_size, best_at = np.zeros(count), np.zeros(count)
     here = np.arange(count)  # the problems that are not finished
     for iteration in range(max_iter + 1):
-        theta = _image(problem.L, at.X)
+        theta = _apply_map(problem.L, at.X)
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
-        S = _adjoint(problem.L, z + at.w)
-        least = np.minimum(0.0, _smallest(S, problem.starts))
+        S = _apply_adjoint(problem.L, z + at.w)
+        least = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
         gap, miss = (z * theta).sum(axis=1) - least, np.zeros_like(theta)
         if problem.bound is not None:
             miss = theta - (at.p - at.n) @ problem.T.T
@@ -79,20 +82,20 @@ def solve(problem, tol, max_iter):
         S[:, range(size), range(size)] -= y[:, None]
         at = at._replace(S=S, y=y)
         with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
-            step, by = _step(problem, at, miss)
+            step, by = _find_step(problem, at, miss)
         going = (gap >= tol) & (iteration <= best_at[here] + 20) & (step > 1e-10)
         if iteration == max_iter or not going.any():
             break
         if not going.all():
-            here, problem, step = here[going], problem.part(going), step[going]
-            at, by = (Point(*(part[going] for part in point)) for point in (at, by))
-        at = _moved(at, by, step)
+            here, problem, step = here[going], problem.select_problems(going), step[going]
+            at, by = (ProgramPoint(*(part[going] for part in point)) for point in (at, by))
+        at = _move_point(at, by, step)
         X = at.X / np.trace(at.X, axis1=1, axis2=2)[:, None, None]
         at = at._replace(X=X, v=at.w @ problem.T)
     return best, np.maximum(best_gap, 0.0), best_size
 
 
-def _start(problem, count, m, size):
+def _make_start(problem, count, m, size):
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
     share = np.ones(count)
     if problem.bound is not None:  # a small bound: most of the trace to the slack, small values
@@ -102,29 +105,34 @@ def _start(problem, count, m, size):
         X[:, 1, 1] += 1.0 - scale
     p = np.repeat(share[:, None] / m, m, axis=1)
     zeros = np.zeros((count, m))
-    return Point(X, p, p, share, X, np.zeros(count), zeros, zeros, np.ones(count))
+    return ProgramPoint(X, p, p, share, X, np.zeros(count), zeros, zeros, np.ones(count))
 
 
-def _moved(at, by, step):
+def _move_point(at, by, step):
     parts = []
     for here, there in zip(at, by, strict=True):
         parts.append(here + step.reshape((-1,) + (1,) * (here.ndim - 1)) * there)
-    return Point(*parts)
+    return ProgramPoint(*parts)
 
 
-def _step(problem, at, miss):
-    """Mehrotra's direction and the length to go; 0 where rounding prevents both."""
+def _find_step(problem, at, miss):
+    """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
     starts, limited = problem.starts, problem.bound is not None
-    R, fine = _inverse(at.S, starts)
-    matrix = _system(problem, at, R)
-    pivots, regular = _factor(matrix)
+    R, fine = _invert_matrices(at.S, starts)
+    matrix = _make_system(problem, at, R)
+    pivots, regular = _factor_matrices(matrix)
     count = R.shape[1] + (2 * at.p.shape[1] + 1 if limited else 0)
-    mu = _complementarity(at, limited) / count
+    mu = _sum_complementarity(at, limited) / count
     aims = at._replace(X=-at.X, p=-at.p, n=-at.n, s=-at.s)
-    by = _direction(problem, at, R, matrix, pivots, aims, miss)
-    ahead = _complementarity(_moved(at, by, _length(at, by, starts, limited)), limited) / count
-    center = np.maximum((ahead / mu) ** 3, 1e-8) * mu
-    second = _symmetric(by.X @ (by.S @ R))
+    by = _solve_direction(problem, at, R, matrix, pivots, aims, miss)
+    ahead_mu = (
+        _sum_complementarity(
+            _move_point(at, by, _find_step_length(at, by, starts, limited)), limited
+        )
+        / count
+    )
+    center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
+    second = _symmetrise(by.X @ (by.S @ R))
     e, de, column = at.e[:, None], by.e[:, None], center[:, None]
     aims = aims._replace(
         X=column[..., None] * R - at.X - second,
@@ -132,27 +140,27 @@ def _step(problem, at, miss):
         n=(column - by.n * (de + by.v)) / (e + at.v) - at.n,
         s=(center - by.s * by.e) / at.e - at.s,
     )
-    by = _direction(problem, at, R, matrix, pivots, aims, miss)
-    return np.where(fine & regular, 0.98 * _length(at, by, starts, limited), 0.0), by
+    by = _solve_direction(problem, at, R, matrix, pivots, aims, miss)
+    return np.where(fine & regular, 0.98 * _find_step_length(at, by, starts, limited), 0.0), by
 
 
-def _system(problem, at, R):
-    """The matrices of the unknowns: steps of theta and y, and with a bound of w and e.
+def _make_system(problem, at, R):
+    """Return the matrices of the steps of theta and y, and with a bound of w and e.
 
     From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n and s.
     """
     rows, starts, L, T, Q, _, bound = problem
     m = len(rows)
     size = m + 1 if bound is None else 2 * m + 2
-    XR = _symmetric(at.X @ R)
-    hadamard, toward = _hadamard(rows, starts, at.X, R), _image(L, XR)
+    XR = _symmetrise(at.X @ R)
+    hadamard, toward = _make_hadamard_maps(rows, starts, at.X, R), _apply_map(L, XR)
     matrix = np.zeros((len(Q), size, size))
     matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
     matrix[:, :m, m] = -toward
     matrix[:, m, :m] = -(toward[:, None] @ Q)[:, 0]
     matrix[:, m, m] = np.trace(XR, axis1=1, axis2=2)
     if bound is not None:
-        ratio_p, ratio_n = _ratios(at)
+        ratio_p, ratio_n = _compute_ratios(at)
         difference = (ratio_p - ratio_n) @ T.T
         last = size - 1
         matrix[:, :m, m + 1 : last] = hadamard
@@ -165,30 +173,33 @@ def _system(problem, at, R):
     return matrix
 
 
-def _ratios(at):
+def _compute_ratios(at):
     return at.p / (at.e[:, None] - at.v), at.n / (at.e[:, None] + at.v)
 
 
-def _direction(problem, at, R, matrix, pivots, aims, miss):
-    """The step to the aims, which say where X, p, n and s would go with the dual standing still."""
+def _solve_direction(problem, at, R, matrix, pivots, aims, miss):
+    """Return the step to the aims.
+
+    They say where X, p, n and s would go if the dual did not move.
+    """
     L, T, Q, bound = problem.L, problem.T, problem.Q, problem.bound
     m, size = problem.rows.shape
     right = np.zeros(matrix.shape[:2])
-    right[:, :m] = _image(L, aims.X)
+    right[:, :m] = _apply_map(L, aims.X)
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - miss
         right[:, -1] = bound - (at.p + at.n + aims.p + aims.n).sum(axis=1) - at.s - aims.s
-    _substitute(matrix, pivots, right)
+    _solve_factored(matrix, pivots, right)
     dw, de = np.zeros_like(at.w), np.zeros_like(at.e)
     if bound is not None:
         dw, de = right[:, m + 1 : -1], right[:, -1]
     dv, dy = dw @ T, right[:, m]
-    dS = _adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
+    dS = _apply_adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
-    ratio_p, ratio_n = _ratios(at)
-    return Point(
-        aims.X - _symmetric(at.X @ (dS @ R)),
+    ratio_p, ratio_n = _compute_ratios(at)
+    return ProgramPoint(
+        aims.X - _symmetrise(at.X @ (dS @ R)),
         aims.p - ratio_p * (de[:, None] - dv),
         aims.n - ratio_n * (de[:, None] + dv),
         aims.s - at.s / at.e * de,
@@ -196,8 +207,8 @@ def _direction(problem, at, R, matrix, pivots, aims, miss):
     )  # fmt: skip
 
 
-def _complementarity(at, limited):
-    """The sum of the products of primal and dual variables."""
+def _sum_complementarity(at, limited):
+    """Return the sum of the products of primal and dual variables."""
     total = (at.X * at.S).sum(axis=(1, 2))
     if limited:
         e = at.e[:, None]
@@ -205,11 +216,11 @@ def _complementarity(at, limited):
     return total
 
 
-def _length(at, by, starts, limited):
-    """A step up to 1, nearly the longest, that keeps everything positive."""
+def _find_step_length(at, by, starts, limited):
+    """Return a step up to 1, nearly the longest, that keeps everything positive."""
     step, space = np.ones(len(at.X)), np.empty((2, *at.X.shape[1:]))
-    _shorten(at.X, by.X, starts, *space, step)
-    _shorten(at.S, by.S, starts, *space, step)
+    _shorten_steps(at.X, by.X, starts, *space, step)
+    _shorten_steps(at.S, by.S, starts, *space, step)
     if not limited:
         return step
     e, de = at.e[:, None], by.e[:, None]
@@ -223,12 +234,12 @@ def _length(at, by, starts, limited):
 # -- block diagonal matrices, stored whole; `starts` says where each block begins -----------------
 
 
-def _symmetric(A):
+def _symmetrise(A):
     return (A + A.transpose(0, 2, 1)) / 2
 
 
-def _smallest(S, starts):
-    """The smallest eigenvalues."""
+def _find_smallest_eigenvalue(S, starts):
+    """Return the smallest eigenvalue of each matrix."""
     lowest = []
     for low, high in pairwise(starts):
         alone = high - low == 1
@@ -237,26 +248,26 @@ def _smallest(S, starts):
     return np.min(lowest, axis=0)
 
 
-def linear_map(rows, starts):
-    """L, of matrices written as rows, for L(X)_r = row_r' X row_r."""
+def make_linear_map(rows, starts):
+    """Return L as a matrix, for L(X)_r = row_r' X row_r."""
     maps = rows[:, :, None] * rows[:, None]
     for low, high in pairwise(starts):
         maps[:, low:high, high:] = maps[:, high:, low:high] = 0.0
     return maps.reshape(len(rows), -1)
 
 
-def _image(L, X):
+def _apply_map(L, X):
     return X.reshape(len(X), -1) @ L.T
 
 
-def _adjoint(L, z):
-    """The matrices that X is multiplied with in z' L(X)."""
+def _apply_adjoint(L, z):
+    """Return the matrices that X is multiplied with in z' L(X)."""
     size = math.isqrt(L.shape[1])
     return (z @ L).reshape(-1, size, size)
 
 
-def _hadamard(rows, starts, X, R):
-    """The linear maps from dz to L(X L*(dz) R)."""
+def _make_hadamard_maps(rows, starts, X, R):
+    """Return the linear maps from dz to L(X L*(dz) R)."""
     out = np.zeros((len(X), len(rows), len(rows)))
     for low, high in pairwise(starts):
         own = rows[:, low:high]
@@ -266,8 +277,10 @@ def _hadamard(rows, starts, X, R):
 
 
 @compile_helper
-def _cholesky(A, starts, L):
-    """The lower factor of one matrix into L; whether it is positive definite."""
+def _factor_cholesky(A, starts, L):
+    """Write the lower factor of one matrix to L; return whether it is positive
+    definite.
+    """
     for b in range(len(starts) - 1):
         low = starts[b]
         for j in range(low, starts[b + 1]):
@@ -285,17 +298,18 @@ def _cholesky(A, starts, L):
     return True
 
 
-def _inverse(S, starts):
-    """The inverses, and which of the matrices are positive definite."""
+def _invert_matrices(S, starts):
+    """Return the inverses, and which of the matrices are positive definite."""
     R, fine = np.zeros_like(S), np.zeros(len(S), dtype=bool)
-    _invert(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
+    _invert_each(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
     return R, fine
 
 
 @compile_kernel
-def _invert(S, starts, L, G, R, fine):
+def _invert_each(S, starts, L, G, R, fine):
+    """Invert each matrix block by block, from its Cholesky factor."""
     for c in range(len(S)):
-        fine[c] = _cholesky(S[c], starts, L)
+        fine[c] = _factor_cholesky(S[c], starts, L)
         for b in range(len(starts) - 1 if fine[c] else 0):
             low, high = starts[b], starts[b + 1]
             for j in range(low, high):  # G = L^-1
@@ -312,20 +326,20 @@ def _invert(S, starts, L, G, R, fine):
 
 
 @compile_kernel
-def _shorten(X, dX, starts, L, moved, steps):
+def _shorten_steps(X, dX, starts, L, moved, steps):
     """Shorten the steps to within 15 % of the longest that keep X positive definite."""
     for c in range(len(X)):
         while steps[c] > 1e-12:
             for i in range(len(moved)):
                 for j in range(len(moved)):
                     moved[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
-            if _cholesky(moved, starts, L):
+            if _factor_cholesky(moved, starts, L):
                 break
             steps[c] *= 0.85
 
 
-def _factor(A):
-    """LU in place with row exchanges: these, and which matrices are regular."""
+def _factor_matrices(A):
+    """Factor LU in place with row exchanges; return these, and the regular matrices."""
     pivots, regular = np.zeros(A.shape[:2], dtype=np.int64), np.ones(len(A), dtype=bool)
     _factor_each(A, pivots, regular)
     if not regular.all():
@@ -335,6 +349,7 @@ def _factor(A):
 
 @compile_kernel
 def _factor_each(matrices, pivots, regular):
+    """Factor each matrix until a column has no pivot."""
     n = matrices.shape[1]
     for c in range(len(matrices)):
         A = matrices[c]
@@ -357,7 +372,7 @@ def _factor_each(matrices, pivots, regular):
 
 
 @compile_kernel
-def _substitute(matrices, pivots, right):
+def _solve_factored(matrices, pivots, right):
     """Solve in place with the factors."""
     n = matrices.shape[1]
     for c in range(len(matrices)):

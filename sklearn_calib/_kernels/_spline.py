@@ -1,11 +1,13 @@
 """Penalised logistic regression on natural cubic splines, the penalty by leave-one-out.
 
-Green and Silverman (1994), chapter 2, in coordinates in which all penalties are diagonal: a curve
-is f = c_0 + c_1 x + sum_j w_j g_j(x), with natural splines g_j without a linear part over the knots
-and int g_i'' g_j'' = 1{i = j}. With h the gaps of the knots, Q' takes values at the knots to second
-differences (b_{j+1} - b_j) / h_j - (b_j - b_{j-1}) / h_{j-1}, and R, tridiagonal with (h_{j-1} +
-h_j) / 3 and h_j / 6, takes second derivatives to the same: Q'b = R g (their eq. 2.4). So for R =
-CC' the columns of C are the second differences of g_j, and those of C^-T its second derivatives.
+Green and Silverman (1994), chapter 2, in coordinates in which all penalties are
+diagonal: a curve is f = c_0 + c_1 x + sum_j w_j g_j(x), with natural splines g_j
+without a linear part over the knots and int g_i'' g_j'' = 1{i = j}. With h the gaps of
+the knots, Q' takes values at the knots to second differences (b_{j+1} - b_j) / h_j -
+(b_j - b_{j-1}) / h_{j-1}, and R, tridiagonal with (h_{j-1} + h_j) / 3 and h_j / 6,
+takes second derivatives to the same: Q'b = R g (their eq. 2.4). So for R = CC' the
+columns of C are the second differences of g_j, and those of C^-T its second
+derivatives.
 """
 
 from typing import NamedTuple
@@ -17,24 +19,26 @@ from scipy.special import expit
 from .._count_weights import are_counts
 from ._binning import bin_distinct_values, find_distinct
 
-LINE = np.inf  # the penalty that leaves the straight lines
-_PENALTIES = (LINE, *10.0 ** np.arange(4, -4.1, -0.5))
-_FEW = 40  # coefficients; of more a product of matrices is faster
-_NEWTON_STEPS = 100  # five are many
-_PRIOR_POINTS = 101
-_SAME = 1e-12  # of the range: points that are nearer are one
-_WIN = 1e-7  # by less a weaker penalty does not win
+LINE_PENALTY = np.inf  # the penalty that leaves the straight lines
+_DEFAULT_PENALTIES = (LINE_PENALTY, *10.0 ** np.arange(4, -4.1, -0.5))
+_MAX_COMPILED_COEFFICIENTS = 40  # coefficients; of more a product of matrices is faster
+_MAX_NEWTON_STEPS = 100  # five are many
+_N_PRIOR_POINTS = 101
+_POINT_TOLERANCE = 1e-12  # of the range: points that are nearer are one
+_MIN_LOSS_GAIN = 1e-7  # by less a weaker penalty does not win
 
 
 class SplineCurve(NamedTuple):
-    """A cubic between knots, given by values and slopes there; straight lines outside."""
+    """A cubic between knots, given by values and slopes there; straight lines
+    outside.
+    """
 
     knots: np.ndarray
     values: np.ndarray  # shape (n_knots,) or, for several curves, (n_knots, n_curves)
     slopes: np.ndarray
 
     def __call__(self, x):
-        """Values at x, one row each."""
+        """Return values at x, one row each."""
         knots, values, slopes = self
         left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
         width = knots[left + 1] - knots[left]
@@ -53,7 +57,9 @@ class SplineCurve(NamedTuple):
 
 
 class SplineCells(NamedTuple):
-    """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0 and 1."""
+    """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0
+    and 1.
+    """
 
     x: np.ndarray
     mass: np.ndarray  # weights that are fitted, shape (2, n_cells)
@@ -69,8 +75,10 @@ class SplineFit(NamedTuple):
     loss: float  # log loss, sum over the weights
 
 
-def natural_basis(knots):
-    """The curves 1, x and g_j of the module's text, from at least two knots: one `SplineCurve`."""
+def make_natural_basis(knots):
+    """Return 1, x and g_j of the module's text for two or more knots, as one
+    `SplineCurve`.
+    """
     gaps = np.diff(knots)
     ones, count = np.ones_like(knots), len(knots) - 2
     if count == 0:
@@ -97,28 +105,28 @@ def natural_basis(knots):
     )
 
 
-def cells_of(score, codes, weight):
-    """The distinct scores.
+def make_cells(score, y_encoded, weight):
+    """Return the cells of the distinct scores.
 
-    Of weights that are whole numbers a row weighs 1; of others what the rows of its label weigh at
-    its score, the mean weighted by the weights themselves.
+    Of weights that are whole numbers a row weighs 1; of others what the rows of its
+    label weigh at its score, the mean weighted by the weights themselves.
     """
     values, row_value = find_distinct(score)
-    place, size = 2 * row_value + codes, 2 * len(values)
-    mass = np.bincount(place, weight, size)
+    index, size = 2 * row_value + y_encoded, 2 * len(values)
+    mass = np.bincount(index, weight, size)
     unit = np.ones(size)
     if not are_counts(weight):
-        np.divide(np.bincount(place, weight * weight, size), mass, out=unit, where=mass > 0)
+        np.divide(np.bincount(index, weight * weight, size), mass, out=unit, where=mass > 0)
     mass, unit = mass.reshape(-1, 2).T, unit.reshape(-1, 2).T
     return SplineCells(values, mass, mass, unit)
 
 
-def coarser(cells, most):
-    """No more than `most` cells, of about equal mass, each at its mean."""
-    if len(cells.x) <= most:
+def coarsen_cells(cells, max_cells):
+    """Return at most `max_cells` cells of about equal mass, each at its mean."""
+    if len(cells.x) <= max_cells:
         return cells
     total = cells.mass.sum(axis=0)
-    number = bin_distinct_values(cells.x, total, most, "quantile")
+    number = bin_distinct_values(cells.x, total, max_cells, "quantile")
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     mass, scored = (np.add.reduceat(table, starts, axis=1) for table in cells[1:3])
     square = np.add.reduceat(cells.unit * cells.mass, starts, axis=1)
@@ -127,34 +135,38 @@ def coarser(cells, most):
     return SplineCells(x, mass, scored, unit)
 
 
-def with_prior(cells, prior):
-    """The cells and 101 points over their range whose labels confirm the score, not scored.
+def add_prior_points(cells, prior):
+    """Add 101 points over the cells' range whose labels confirm the score, not scored.
 
-    A point on a cell joins it: one before or behind would not be so when the classes are swapped.
+    A point on a cell joins it: one before or behind would not be so when the classes
+    are swapped.
     """
     if prior == 0:
         return cells
     low, high = cells.x[[0, -1]]
-    grid = np.linspace(low, high, _PRIOR_POINTS)
-    grid = (grid - np.linspace(-high, -low, _PRIOR_POINTS)[::-1]) / 2  # swapped classes: -grid
-    mass = prior / _PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
+    grid = np.linspace(low, high, _N_PRIOR_POINTS)
+    grid = (grid - np.linspace(-high, -low, _N_PRIOR_POINTS)[::-1]) / 2  # swapped classes: -grid
+    mass = prior / _N_PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
-    starts = np.append(True, np.diff(x[order]) > _SAME * (high - low))
-    place = np.empty(len(x), dtype=np.intp)
-    place[order] = np.cumsum(starts) - 1
-    size, own = place.max() + 1, place[: len(cells.x)]
+    starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
+    index = np.empty(len(x), dtype=np.intp)
+    index[order] = np.cumsum(starts) - 1
+    size, own = index.max() + 1, index[: len(cells.x)]
     joined, scored, unit = np.zeros((2, size)), np.zeros((2, size)), np.ones((2, size))
     scored[:, own], unit[:, own] = cells.scored, cells.unit
     for label in range(2):
         added = np.append(cells.mass[label], mass[label])
-        joined[label] = np.bincount(place, added, size)
+        joined[label] = np.bincount(index, added, size)
     points = np.empty(size)
-    points[place[::-1]] = x[::-1]  # of a cell and a point the cell's
+    points[index[::-1]] = x[::-1]  # of a cell and a point the cell's
     return SplineCells(points, joined, scored, unit)
 
 
-def spread_knots(x, mass, count):
-    """Weighted quantiles (j - 1/2) / count of sorted x: at least two, 1e-3 sd or more apart."""
+def choose_knots(x, mass, count):
+    """Return weighted quantiles (j - 1/2) / count of sorted x.
+
+    They are at least two, and 1e-3 standard deviations or more apart.
+    """
     middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
     wanted = np.interp((np.arange(count) + 0.5) / count, middle, x)
     mean = mass @ x / mass.sum()
@@ -166,42 +178,46 @@ def spread_knots(x, mass, count):
     return np.array(kept) if len(kept) > 1 else kept[0] + np.array([-0.5, 0.5])
 
 
-def fit_spline(cells, knots, *, pull=1.0, penalties=None, few=None):
-    """The penalised fit by the best of several penalties.
+def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
+    """Return the penalised fit by the best of several penalties.
 
     Parameters
     ----------
     cells : SplineCells
     knots : ndarray of shape (n_knots,), at least 2
     pull : float or ndarray of shape (2,)
-        Factor of half the squared distance of the straight part from the identity, or one for the
-        intercept and one for the slope.
+        Factor of half the squared distance of the straight part from the identity, or
+        one for the intercept and one for the slope.
     penalties : sequence of float, default=None
-        Factors of half the integral of f''^2, tried in this order. By default `LINE` and 17 values
-        in proportion to the cube of the range of the knots.
-    few : SplineCells, default=None
+        Factors of half the integral of f''^2, tried in this order. By default
+        `LINE_PENALTY` and 17 values in proportion to the cube of the range of the
+        knots.
+    coarse_cells : SplineCells, default=None
         Those by which the penalty is chosen, if not by `cells`.
 
     Returns
     -------
     best : SplineFit
-        A penalty wins against those before it by at least 1e-7 nats of the leave-one-out loss.
+        A penalty wins against those before it by at least 1e-7 nats of the
+        leave-one-out loss.
     """
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
-        penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
-    basis, theta = natural_basis(knots), np.zeros(len(knots))
+        penalties = [
+            scale * penalty for penalty in _DEFAULT_PENALTIES[: None if len(knots) > 2 else 1]
+        ]
+    basis, theta = make_natural_basis(knots), np.zeros(len(knots))
     theta[1] = 1.0
-    task = _Task(basis, cells if few is None else few, pull)
-    best = task.best(penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14)
-    if few is None:
+    task = _SplineTask(basis, cells if coarse_cells is None else coarse_cells, pull)
+    best = task.choose_penalty(penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14)
+    if coarse_cells is None:
         return best
-    if few is not cells:
-        task = _Task(basis, cells, pull)
-    return task.best([best.penalty], theta, 1e-14)
+    if coarse_cells is not cells:
+        task = _SplineTask(basis, cells, pull)
+    return task.choose_penalty([best.penalty], theta, 1e-14)
 
 
-class _Task:
+class _SplineTask:
     """Fits of the same cells by several penalties."""
 
     def __init__(self, basis, cells, pull):
@@ -213,28 +229,31 @@ class _Task:
         self.tables, self.row = np.empty((2, 4, n_cells)), np.empty(n_cells)
         self.vectors = np.empty((3, n_free))
 
-    def best(self, penalties, start, precision):
-        """The best of the penalties, each fitted from the one before it."""
-        from ._spline_path import left_out
+    def choose_penalty(self, penalties, start, precision):
+        """Return the best fit; each penalty is fitted from the one before it."""
+        from ._spline_path import sum_left_out_losses
 
         theta, best = start.copy(), None
         for penalty in penalties:
-            free = 2 if penalty == LINE else len(theta)
+            free = 2 if penalty == LINE_PENALTY else len(theta)
             ridge = np.full(free, penalty)
             ridge[:2] = self.pull
-            theta[:free], loss, tables = self.minimum(ridge, theta[:free], precision)
-            loo = left_out(self.cells.scored, self.cells.unit, tables) / self.scored
-            if best is None or loo < best.loo - _WIN:
+            theta[:free], loss, tables = self.find_minimum(ridge, theta[:free], precision)
+            loo = sum_left_out_losses(self.cells.scored, self.cells.unit, tables) / self.scored
+            if best is None or loo < best.loo - _MIN_LOSS_GAIN:
                 edf = float(self.mass @ (tables[3] * tables[2]))
                 values, slopes = self.basis.values @ theta, self.basis.slopes @ theta
                 curve = SplineCurve(self.basis.knots, values, slopes)
                 best = SplineFit(curve, float(penalty), edf, loo, loss)
         return best
 
-    def minimum(self, ridge, start, precision):
-        """Newton's method with halving: the coefficients, the loss, the tables of the cells.
+    def find_minimum(self, ridge, start, precision):
+        """Minimise by Newton's method with halving.
 
-        It ends where half the decrement, the distance from the minimum, is below this share of it.
+        Returns the coefficients, the loss and the tables of the cells.
+
+        It ends where half the decrement, the distance from the minimum, is below this
+        share of it.
         """
         from . import _spline_path as path
 
@@ -242,13 +261,13 @@ class _Task:
         design, (scale, gradient, step) = self.design[:free], self.vectors[:, :free]
         square, (tables, trial) = np.empty((free, free)), self.tables
         theta = start.copy()
-        loss, objective = path.evaluate(design, mass, ones, ridge, theta, tables)
-        for _ in range(_NEWTON_STEPS):
-            if free <= _FEW:
-                path.curvature(design, mass, tables, self.row, square)
+        loss, objective = path.evaluate_loss(design, mass, ones, ridge, theta, tables)
+        for _ in range(_MAX_NEWTON_STEPS):
+            if free <= _MAX_COMPILED_COEFFICIENTS:
+                path.fill_hessian(design, mass, tables, self.row, square)
             else:
                 square = (design * (mass * tables[2])) @ design.T
-            decrement = path.downhill(
+            decrement = path.find_newton_step(
                 design, mass, ones, tables, theta, ridge, square, scale, gradient, step
             )
             if not decrement >= 0:
@@ -256,40 +275,41 @@ class _Task:
             if decrement / 2 <= precision * (1 + abs(objective)):
                 break
             length, moved = 1.0, theta + step
-            found = path.evaluate(design, mass, ones, ridge, moved, trial)
-            while length >= 1e-12 and not found[1] <= objective - 1e-4 * length * decrement:
+            losses = path.evaluate_loss(design, mass, ones, ridge, moved, trial)
+            while length >= 1e-12 and not losses[1] <= objective - 1e-4 * length * decrement:
                 length *= 0.5
                 moved = theta + length * step
-                found = path.evaluate(design, mass, ones, ridge, moved, trial)
+                losses = path.evaluate_loss(design, mass, ones, ridge, moved, trial)
             if length < 1e-12:
                 break  # no progress is possible in floating point
-            theta, (loss, objective) = moved, found
+            theta, (loss, objective) = moved, losses
             tables, trial = trial, tables
-        tables[3] = _leverages(design, square, scale)
+        tables[3] = _compute_leverages(design, square, scale)
         return theta, loss, tables
 
 
-def _leverages(design, lower, scale):
-    """b'H^-1 b of each cell's column b, from the factor of the scaled H."""
+def _compute_leverages(design, lower, scale):
+    """Return b'H^-1 b of each cell's column b, from the factor of the scaled H."""
     half = (lapack.dtrtri(lower, lower=1)[0] / scale) @ design
     half *= half
     return half.sum(axis=0)
 
 
-def rising(curve, cells, project):
-    """The curve with rising values, and slopes small enough for it to rise between the knots.
+def make_increasing(curve, cells, project):
+    """Return the curve with increasing values, and slopes that keep it monotone.
 
-    `project` is an isotonic regression, ``project(values, sample_weight=)``; a knot weighs what the
-    curvatures of the likelihood near it do. A cubic whose slopes at both ends are between 0 and 3
-    times its secant is monotone (Fritsch and Carlson 1980, section 3).
+    `project` is an isotonic regression, ``project(values, sample_weight=)``; a knot
+    weighs what the curvatures of the likelihood near it do. A cubic whose slopes at
+    both ends are between 0 and 3 times its secant is monotone (Fritsch and Carlson
+    1980, section 3).
     """
     knots, eta = curve.knots, curve(cells.x)
     weight = cells.mass.sum(axis=0) * expit(eta) * expit(-eta)
-    place = np.interp(cells.x, knots, np.arange(len(knots)))
-    left = np.minimum(place.astype(np.intp), len(knots) - 2)
-    share = weight * (place - left)
-    weight = np.bincount(left, weight - share, len(knots))
-    weight += np.bincount(left + 1, share, len(knots))
+    position = np.interp(cells.x, knots, np.arange(len(knots)))
+    left = np.minimum(position.astype(np.intp), len(knots) - 2)
+    right_weight = weight * (position - left)
+    weight = np.bincount(left, weight - right_weight, len(knots))
+    weight += np.bincount(left + 1, right_weight, len(knots))
     values = project(curve.values, sample_weight=weight + 1e-12 * weight.sum())
     secants = np.diff(values) / np.diff(knots)
     least = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))

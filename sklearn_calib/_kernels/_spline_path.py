@@ -9,18 +9,18 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-_FAST = {"reassoc", "contract", "nsz"}  # sums in any order; nothing is assumed of NaN
+_FASTMATH_FLAGS = {"reassoc", "contract", "nsz"}  # sums in any order; nothing is assumed of NaN
 
 
 @compile_helper
-def _softplus(eta):
-    """log(1 + e^eta)."""
+def _compute_softplus(eta):
+    """Return log(1 + e^eta)."""
     return max(eta, 0.0) + math.log1p(math.exp(-abs(eta)))
 
 
-@compile_kernel(fastmath=_FAST)
-def evaluate(design, mass, ones, ridge, theta, tables):
-    """The loss at theta without and with the penalty; the tables become what belongs to it."""
+@compile_kernel(fastmath=_FASTMATH_FLAGS)
+def evaluate_loss(design, mass, ones, ridge, theta, tables):
+    """Return the loss at theta without and with the penalty; fill the tables."""
     n_cells = design.shape[1]
     eta, mean, variance = tables[0], tables[1], tables[2]
     loss = 0.0
@@ -44,9 +44,12 @@ def evaluate(design, mass, ones, ridge, theta, tables):
     return loss, penalised
 
 
-@compile_kernel(fastmath=_FAST)
-def curvature(design, mass, tables, row, square):
-    """The lower half of the Hessian; without the copies of a product it stays in the cache."""
+@compile_kernel(fastmath=_FASTMATH_FLAGS)
+def fill_hessian(design, mass, tables, row, square):
+    """Fill the lower half of the Hessian.
+
+    Without the copies of a product it stays in the cache.
+    """
     free, n_cells = design.shape
     variance = tables[2]
     for i in range(free):
@@ -59,9 +62,12 @@ def curvature(design, mass, tables, row, square):
             square[i, j] = total
 
 
-@compile_helper(fastmath=_FAST)
-def _factor(square, ridge, scale):
-    """The factor of the matrix scaled to a diagonal of ones, in its place; whether there is one."""
+@compile_helper(fastmath=_FASTMATH_FLAGS)
+def _factor_hessian(square, ridge, scale):
+    """Factor the matrix, scaled to a diagonal of ones, in place.
+
+    Returns whether there is a factor.
+    """
     free = len(scale)
     for i in range(free):
         square[i, i] += ridge[i]
@@ -83,12 +89,15 @@ def _factor(square, ridge, scale):
     return True
 
 
-@compile_kernel(fastmath=_FAST)
-def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
-    """Newton's step and the decrement, -1 where the Hessian is not definite; its factor."""
+@compile_kernel(fastmath=_FASTMATH_FLAGS)
+def find_newton_step(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
+    """Compute Newton's step and the factor; return the decrement.
+
+    It is -1 if the Hessian is not definite.
+    """
     free, n_cells = design.shape
     mean = tables[1]
-    if not _factor(square, ridge, scale):
+    if not _factor_hessian(square, ridge, scale):
         return -1.0
     for i in range(free):
         total = 0.0
@@ -113,7 +122,7 @@ def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, 
 
 
 @compile_kernel
-def left_out(scored, unit, tables):
+def sum_left_out_losses(scored, unit, tables):
     """Sum of the log losses of labels predicted without one row of their own, to first order.
 
     Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
@@ -131,5 +140,5 @@ def left_out(scored, unit, tables):
                 wrong = pull * (1.0 - mean[c]) - eta[c]
             else:
                 wrong = eta[c] + pull * mean[c]
-            total += scored[label, c] * _softplus(wrong)
+            total += scored[label, c] * _compute_softplus(wrong)
     return total

@@ -17,14 +17,14 @@ from scipy.special import logsumexp, softmax
 
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
-BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
-_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
-_SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
-_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
-_LONG_ROW = 32
-_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
-_EQUAL = 1e-12  # means of probabilities
-_SHORT_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
+MIN_BETA, MAX_BETA = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
+_MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
+_MIN_SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
+_MIN_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
+_MIN_LONG_ROW_CLASSES = 32
+_MAX_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
+_PROBABILITY_TOLERANCE = 1e-12  # means of probabilities
+_MAX_RELATIVE_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
 
 
 class TemperatureFit(NamedTuple):
@@ -40,13 +40,14 @@ def scale_proba(log, beta, intercept=0.0):
     return softmax(beta * (log - log.max(axis=1, keepdims=True)) + intercept, axis=1)
 
 
-def mix_with_uniform(proba, share):
+def mix_with_uniform(proba, fraction):
     """Return probabilities with a share of the uniform distribution."""
-    return (1.0 - share) * proba + share / proba.shape[1]
+    return (1.0 - fraction) * proba + fraction / proba.shape[1]
 
 
-def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):
-    """The beta >= 0 that minimises the weighted log loss of softmax(beta * z).
+def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):
+    """Return the beta >= 0 that minimises the weighted log loss of softmax(beta *
+    logits).
 
     Two sums of the first pass decide exactly which case it is:
       M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta = minimum
@@ -64,109 +65,116 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
     optimum is then finite also where every label is an arg max. The loss is then the objective, of
     which nothing is cut off.
     """
-    z = np.ascontiguousarray(z)
-    if z.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
-        z = z.astype(np.float64)
-    spread = float(z.max()) - float(z.min()) or 1.0
-    unit, [(z, *_)] = _in_units([(z, codes, weight)], spread)
-    box = box_of(spread, unit)
-    beta, sums = unit if start is None else start * unit, choose_pass(n_fits * z.size)
+    logits = np.ascontiguousarray(logits)
+    if logits.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
+        logits = logits.astype(np.float64)
+    spread = float(logits.max()) - float(logits.min()) or 1.0
+    unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
+    box = get_beta_box(spread, unit)
+    beta, sums = unit if start is None else start * unit, choose_pass(n_fits * logits.size)
     if tol is None:
-        tol = 1e-3 if z.size < _SUBSAMPLED_ENTRIES else 5e-3
+        tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
-    def solved(part, beta, tol):
-        problem = np.ascontiguousarray(z[part]), codes[part], weight[part]
+    def solve_rows(part, beta, tol):
+        problem = np.ascontiguousarray(logits[part]), y_encoded[part], weight[part]
         total = float(problem[2].sum())
-        return solve(partial(sums, *problem), total, z.shape[1], label_smoothing, beta, box, tol)
+        return solve_temperature(
+            partial(sums, *problem), total, logits.shape[1], label_smoothing, beta, box, tol
+        )
 
-    if start is None and z.size >= _SUBSAMPLED_ENTRIES:
-        step = 8 if z.size < 100 * _SUBSAMPLED_ENTRIES else 4
-        if z.size >= 1000 * _SUBSAMPLED_ENTRIES:
-            step = max(step, len(z) // _START_ROWS)
-        rough = solved(slice(None, None, step), beta, 1e-2)
+    if start is None and logits.size >= _MIN_SUBSAMPLED_ENTRIES:
+        step = 8 if logits.size < 100 * _MIN_SUBSAMPLED_ENTRIES else 4
+        if logits.size >= 1000 * _MIN_SUBSAMPLED_ENTRIES:
+            step = max(step, len(logits) // _MAX_START_ROWS)
+        rough = solve_rows(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
-    fit = solved(slice(None), beta, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > unreachable(z.shape[1]):
-        fit = _without_excess(fit, [(z, codes, weight)], weight.sum())
+    fit = solve_rows(slice(None), beta, tol)
+    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_gap(logits.shape[1]):
+        fit = _subtract_excess(fit, [(logits, y_encoded, weight)], weight.sum())
     return fit._replace(beta=fit.beta / unit)
 
 
-def _in_units(parts, spread):
-    """A unit in which third powers of the logits stay in the range of a float, and logits in it."""
+def _rescale_logits(parts, spread):
+    """Return a unit whose third powers of logits are floats, and the logits in it."""
     if 1e-50 < spread < 1e50:
         return 1.0, parts
     return spread, [
-        ((z - z.max(axis=1, keepdims=True)) / np.float64(spread), *rest) for z, *rest in parts
+        ((logits - logits.max(axis=1, keepdims=True)) / np.float64(spread), *rest)
+        for logits, *rest in parts
     ]
 
 
-def _without_excess(fit, parts, total):
-    """The fit with the loss of which no row counts more than LARGEST_LOG_LOSS."""
-    excess = sum(excess_loss(*part, fit.beta)[0] for part in parts) / total
+def _subtract_excess(fit, parts, total):
+    """Return the fit with the loss in which no row counts more than LARGEST_LOG_LOSS."""
+    excess = sum(compute_excess_loss(*part, fit.beta)[0] for part in parts) / total
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
 
-def fit_temperature_of_options(z, codes, weight, label_smoothing=0.0):
-    """As `fit_temperature`, for logits of which -inf marks an option that the row does not have.
+def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
+    """Fit as `fit_temperature`, if -inf marks options that a row does not have.
 
     The sums add up over rows, so rows are sorted by how many options they have: those of m options
     are a dense problem of m classes, and the objective is the sum over all m. A smoothed label
     spreads over the options of its row. Rows of one option say nothing.
     """
-    parts, spread = parts_of(z, codes, weight), 1.0
+    parts, spread = split_by_options(logits, y_encoded, weight), 1.0
     if parts:
         spread = max(float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts)
         spread = spread or 1.0
-    unit, parts = _in_units(parts, spread)
+    unit, parts = _rescale_logits(parts, spread)
 
-    def sums(beta):
-        found = [np.zeros(6)]
-        found += [np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts]
-        return np.sum(found, axis=0)
+    def sum_parts(beta):
+        part_sums = [np.zeros(6)]
+        part_sums += [np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts]
+        return np.sum(part_sums, axis=0)
 
-    total, most = float(weight.sum()), max([2, *(part[0].shape[1] for part in parts)])
-    box = box_of(spread, unit)
-    fit = solve(sums, total, most, label_smoothing, unit, box, 1e-3)
+    total, max_options = float(weight.sum()), max([2, *(part[0].shape[1] for part in parts)])
+    box = get_beta_box(spread, unit)
+    fit = solve_temperature(sum_parts, total, max_options, label_smoothing, unit, box, 1e-3)
     if label_smoothing == 0:
-        fit = _without_excess(fit, parts, total)
+        fit = _subtract_excess(fit, parts, total)
     return fit._replace(beta=fit.beta / unit)
 
 
-def parts_of(z, codes, weight):
-    """(logits, codes, weights) of the rows of each number of options from two on."""
-    there = z > -np.inf
-    counts, place = there.sum(axis=1), there.cumsum(axis=1) - 1
+def split_by_options(logits, y_encoded, weight):
+    """Return (logits, y_encoded, weight) of rows for each number of options from two
+    on.
+    """
+    there = logits > -np.inf
+    counts, option = there.sum(axis=1), there.cumsum(axis=1) - 1
     parts = []
     for count in np.unique(counts[counts > 1]):
         rows = np.flatnonzero(counts == count)
-        dense = z[rows][there[rows]].reshape(len(rows), count)
-        parts.append((dense, place[rows, codes[rows]], weight[rows]))
+        dense = logits[rows][there[rows]].reshape(len(rows), count)
+        parts.append((dense, option[rows, y_encoded[rows]], weight[rows]))
     return parts
 
 
-def box_of(spread, unit=1.0):
-    """The smallest and the largest beta for logits that differ by up to `spread`."""
-    return BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
+def get_beta_box(spread, unit=1.0):
+    """Return the smallest and largest beta for logits that differ by up to `spread`."""
+    return MIN_BETA * (unit / max(1.0, spread)), MAX_BETA * (unit / min(1.0, spread))
 
 
-def unreachable(n_classes):
-    """A row whose scaled logits differ by less cannot lose LARGEST_LOG_LOSS."""
+def get_safe_gap(n_classes):
+    """Return the gap of scaled logits below which no row loses LARGEST_LOG_LOSS."""
     return LARGEST_LOG_LOSS - np.log(n_classes)
 
 
-def excess_loss(z, codes, weight, beta):
-    """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS, and its derivative in beta."""
+def compute_excess_loss(logits, y_encoded, weight, beta):
+    """Return the weighted sum of losses beyond LARGEST_LOG_LOSS, and its derivative."""
     excess = np.zeros(2)
-    for block in iter_row_blocks(z):
-        part, label = z[block], codes[block]
-        if part.shape[1] < _LONG_ROW:  # along long rows the maximum is fast by itself
-            top = np.ascontiguousarray(part.T).max(axis=0)
+    for block in iter_row_blocks(logits):
+        block_logits, label = logits[block], y_encoded[block]
+        if (
+            block_logits.shape[1] < _MIN_LONG_ROW_CLASSES
+        ):  # along long rows the maximum is fast by itself
+            top = np.ascontiguousarray(block_logits.T).max(axis=0)
         else:
-            top = part.max(axis=1)
-        gap = beta * (top.astype(np.float64) - part[np.arange(len(part)), label])
-        rows = np.flatnonzero(gap > unreachable(z.shape[1]))
+            top = block_logits.max(axis=1)
+        gap = beta * (top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label])
+        rows = np.flatnonzero(gap > get_safe_gap(logits.shape[1]))
         if len(rows):
-            d = part[rows].astype(np.float64) - top[rows, None]
+            d = block_logits[rows].astype(np.float64) - top[rows, None]
             log_sum = logsumexp(beta * d, axis=1)
             loss = log_sum + gap[rows]
             slope = (np.exp(beta * d - log_sum[:, None]) * d).sum(axis=1) + gap[rows] / beta
@@ -175,12 +183,14 @@ def excess_loss(z, codes, weight, beta):
     return excess
 
 
-def solve(sums, total, n_classes, label_smoothing, beta, box, tol, step_from=None, max_iter=100):
-    """The optimum where `sums(beta)` are the six sums of rows whose weights add up to `total`.
+def solve_temperature(
+    sums, total, n_classes, label_smoothing, beta, box, tol, step_from=None, max_iter=100
+):
+    """Return the optimum, given the six sums `sums(beta)` and the total weight.
 
     ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a better one.
     """
-    step_from = step_from or (lambda beta, *derivatives: halley_step(*derivatives))
+    step_from = step_from or (lambda beta, *derivatives: compute_halley_step(*derivatives))
     lowest, highest = box
     loss, first, second, third, at_infinity, at_zero = sums(beta)
     eps = label_smoothing
@@ -209,7 +219,7 @@ def solve(sums, total, n_classes, label_smoothing, beta, box, tol, step_from=Non
     return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
-def halley_step(first, second, third):
+def compute_halley_step(first, second, third):
     if second <= 0:
         return np.inf  # flat to rounding: let the caller bisect
     denominator = 2 * second * second - first * third
@@ -219,23 +229,29 @@ def halley_step(first, second, third):
 
 
 def choose_pass(size):
-    """The compiled pass for large problems; by size alone, so that a result is reproducible."""
-    if size < _COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return _sums_numpy
-    from ._temperature_compiled import temperature_sums
+    """Choose the compiled pass for large problems.
 
-    return temperature_sums
+    The size alone decides, so that a result is reproducible.
+    """
+    if size < _MIN_COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return _compute_sums
+    from ._temperature_compiled import compute_temperature_sums
+
+    return compute_temperature_sums
 
 
-def _sums_numpy(z, codes, weight, beta):
-    """The sums in blocks of rows that fit the cache; also what the compiled pass is tested with."""
-    rows = max(1, _BLOCK_ENTRIES // z.shape[1])
+def _compute_sums(logits, y_encoded, weight, beta):
+    """Return the sums, in blocks of rows that fit the cache.
+
+    Tests compare the compiled pass with it.
+    """
+    rows = max(1, _MAX_BLOCK_ENTRIES // logits.shape[1])
     sums = np.zeros(6)
-    for start in range(0, len(z), rows):
+    for start in range(0, len(logits), rows):
         block = slice(start, start + rows)
-        d, w = z[block].astype(np.float64), weight[block]
+        d, w = logits[block].astype(np.float64), weight[block]
         d = d - d.max(axis=1, keepdims=True)
-        true = d[np.arange(len(d)), codes[block]]
+        true = d[np.arange(len(d)), y_encoded[block]]
         power = np.exp(beta * d)
         s0 = power.sum(axis=1)
         moments = []
@@ -254,70 +270,74 @@ def _sums_numpy(z, codes, weight, beta):
     return sums
 
 
-def cross_validated_temperature(z, codes, weight, fold, start=None):
-    """Mean held-out log loss of temperature scaling over folds, or None if some fit is not inside.
+def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
+    """Return the mean held-out log loss over folds, or None if a fit is not inside.
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the optimum without a
     fold is a Halley step away. Where that step is short, below _SHORT_STEP of beta, its error is of
     the order of its third power, and the fold's loss is read off its Taylor polynomial; else the
     fit without the fold is run, from there. Equal to separate fits within 1e-8 either way.
     """
-    fit = fit_temperature(z, codes, weight, start=start, tol=1e-4)
+    fit = fit_temperature(logits, y_encoded, weight, start=start, tol=1e-4)
     if fit.status != "inside":
         return None
-    sums = choose_pass(z.size)
+    sums = choose_pass(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
-    parts = [np.asarray(sums(z[t], codes[t], weight[t], fit.beta)) for t in tests]
+    parts = [np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests]
     total, loss = np.sum(parts, axis=0), 0.0
     for test, part in zip(tests, parts, strict=True):
         _, first, second, third, at_infinity, at_zero = total - part
         if at_zero >= 0 or at_infinity <= 0:
             return None
-        step = halley_step(first, second, third)
-        if abs(step) < _SHORT_STEP * fit.beta:
+        step = compute_halley_step(first, second, third)
+        if abs(step) < _MAX_RELATIVE_STEP * fit.beta:
             loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
             beta = fit.beta + step
         else:
             train = np.flatnonzero(fold != fold[test[0]])
             near = fit.beta + step if abs(step) < 0.5 * fit.beta else fit.beta
-            other = fit_temperature(z[train], codes[train], weight[train], start=near, tol=1e-4)
+            other = fit_temperature(
+                logits[train], y_encoded[train], weight[train], start=near, tol=1e-4
+            )
             if other.status != "inside":
                 return None
             beta = other.beta
-            loss += sums(z[test], codes[test], weight[test], beta)[0]
-        loss -= excess_loss(z[test], codes[test], weight[test], beta)[0]
+            loss += sums(logits[test], y_encoded[test], weight[test], beta)[0]
+        loss -= compute_excess_loss(logits[test], y_encoded[test], weight[test], beta)[0]
     return float(loss / weight.sum())
 
 
-def fit_expected_accuracy(z, codes, weight, label_smoothing=0.0):
-    """The beta >= 0 where the mean of max softmax(beta * z) is the share of right predictions.
+def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
+    """Return the beta at which the mean of max softmax(beta * logits) is the accuracy.
 
     The mean confidence rises with beta, from 1 / k to 1: one root, by Brent's method in log beta.
     The accuracy counts as (1 - eps) accuracy + eps / k for a `label_smoothing` eps. Statuses as in
     `fit_temperature`; the loss is that at beta, of labels as they are.
     """
-    z = np.asarray(z, dtype=np.float64)
-    z = z - z.max(axis=1, keepdims=True)
-    share, k = weight / weight.sum(), z.shape[1]
-    accuracy = float(share[z.argmax(axis=1) == codes].sum())
+    logits = np.asarray(logits, dtype=np.float64)
+    logits = logits - logits.max(axis=1, keepdims=True)
+    weight_fraction, k = weight / weight.sum(), logits.shape[1]
+    accuracy = float(weight_fraction[logits.argmax(axis=1) == y_encoded].sum())
     accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
     n_passes = 0
 
-    def excess(log_beta):
+    def measure_excess(log_beta):
         nonlocal n_passes
         n_passes += 1
         confidence = 0.0
-        for block in iter_row_blocks(z):
-            confidence += share[block] @ (1 / np.exp(np.exp(log_beta) * z[block]).sum(axis=1))
+        for block in iter_row_blocks(logits):
+            confidence += weight_fraction[block] @ (
+                1 / np.exp(np.exp(log_beta) * logits[block]).sum(axis=1)
+            )
         return confidence - accuracy
 
-    low, high = np.log(box_of(float(-z.min()) or 1.0))
-    least, most = excess(low), excess(high)
-    if least >= -_EQUAL or most - least < _EQUAL:
+    low, high = np.log(get_beta_box(float(-logits.min()) or 1.0))
+    low_excess, high_excess = measure_excess(low), measure_excess(high)
+    if low_excess >= -_PROBABILITY_TOLERANCE or high_excess - low_excess < _PROBABILITY_TOLERANCE:
         status, beta = "uninformative", np.exp(low)
-    elif most <= _EQUAL:
+    elif high_excess <= _PROBABILITY_TOLERANCE:
         status, beta = "separable", np.exp(high)
     else:
-        status, beta = "inside", np.exp(brentq(excess, low, high, xtol=1e-10, rtol=1e-12))
-    loss = choose_pass(z.size)(z, codes, weight, beta)[0] / weight.sum()
+        status, beta = "inside", np.exp(brentq(measure_excess, low, high, xtol=1e-10, rtol=1e-12))
+    loss = choose_pass(logits.size)(logits, y_encoded, weight, beta)[0] / weight.sum()
     return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ._compile import compile_kernel
 
-_SIGNS = np.array([[1.0], [-1.0]])
+_BOUND_SIGNS = np.array([[1.0], [-1.0]])
 
 
 class TrendFit(NamedTuple):
@@ -30,18 +30,18 @@ class TrendFit(NamedTuple):
     gap: float  # by no more than this the objective is above the optimum
 
 
-def largest_penalty(x, y, w):
-    """From here on the fit is the least-squares line."""
-    line = _line(x, y, w)
+def find_largest_penalty(x, y, w):
+    """Return the penalty from which on the fit is the least-squares line."""
+    line = _fit_line(x, y, w)
     flow = np.cumsum(w * (line - y))[:-1] * np.diff(x)
     return float(np.abs(np.cumsum(flow)[:-1]).max(initial=0.0))
 
 
-def trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
-    """The fit for one penalty; x increasing."""
-    line = _line(x, y, w)
+def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
+    """Return the fit for one penalty; x is increasing."""
+    line = _fit_line(x, y, w)
     n = len(x)
-    if n < 3 or penalty >= largest_penalty(x, y, w):
+    if n < 3 or penalty >= find_largest_penalty(x, y, w):
         return TrendFit(line, np.empty(0, dtype=int), 0.0)
     if penalty <= 0:
         return TrendFit(y.copy(), np.arange(1, n - 1), 0.0)
@@ -60,22 +60,22 @@ def trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         ratio = slack / room
         q = ratio[0] + ratio[1]
         # the present fit stands for y: the solution is a step from u; first towards all products 0
-        _, du, _ = smooth(step, values, variance, np.zeros(n - 2), q)
-        toward = du * _SIGNS
+        _, du, _ = smooth_slopes(step, values, variance, np.zeros(n - 2), q)
+        toward = du * _BOUND_SIGNS
         by = ratio * toward - slack
-        length = _length(room, slack, toward, by)
+        length = _find_step_length(room, slack, toward, by)
         ahead = np.vdot(room - length * toward, slack + length * by)
         center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
         aim = (center + toward * by) / room
-        found, du, ahead_change = smooth(step, values, variance, aim[0] - aim[1], q)
-        toward = du * _SIGNS
+        smoothed, du, ahead_change = smooth_slopes(step, values, variance, aim[0] - aim[1], q)
+        toward = du * _BOUND_SIGNS
         by = aim - slack + ratio * toward
-        length = min(1.0, 0.99 * _length(room, slack, toward, by))
+        length = min(1.0, 0.99 * _find_step_length(room, slack, toward, by))
         u = u + length * du
-        room = penalty - u * _SIGNS
+        room = penalty - u * _BOUND_SIGNS
         slack = slack + length * by
         change = change + length * (ahead_change - change)
-        values = found if length == 1.0 else values + length * (found - values)
+        values = smoothed if length == 1.0 else values + length * (smoothed - values)
         price = penalty * np.abs(change).sum()
         gap = float(price - u @ change)  # primal minus dual loss, as W (b - y) + D'u = 0
         if gap <= tol * price or length < 1e-8:
@@ -84,23 +84,23 @@ def trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     return TrendFit(values, np.flatnonzero(bends) + 1, max(gap, 0.0))
 
 
-def _line(x, y, w):
-    """The least-squares line at the points."""
+def _fit_line(x, y, w):
+    """Return the least-squares line at the points."""
     total = w.sum()
     level, center = w @ y / total, w @ x / total
-    moved = x - center
-    slope = ((w * moved) @ y) / max((w * moved) @ moved, 1e-300)
-    return level + slope * moved
+    centred = x - center
+    slope = ((w * centred) @ y) / max((w * centred) @ centred, 1e-300)
+    return level + slope * centred
 
 
-def _length(room, slack, toward, by):
-    """The largest step up to 1 (before the margin) that keeps everything positive."""
+def _find_step_length(room, slack, toward, by):
+    """Return the largest step up to 1, before the margin, that keeps all positive."""
     worst = max((toward / room).max(), -(by / slack).min())
     return 1.0 if worst <= 1.0 else 1 / worst
 
 
-def smooth(step, y, variance, m, q):
-    """The fit b, the multipliers u = (change - m) / q and the changes of slope."""
+def smooth_slopes(step, y, variance, m, q):
+    """Return the fit b, the multipliers u = (change - m) / q and the changes of slope."""
     n = len(y)
     values, u, change = np.empty(n), np.empty(n - 2), np.empty(n - 2)
     _filter_and_smooth(step, y, variance, m, q, *np.empty((7, n)), values, u, change)
@@ -111,7 +111,11 @@ def smooth(step, y, variance, m, q):
 def _filter_and_smooth(
     step, y, variance, m, q, level, slope_of, given, b, c, surprise, prior, values, u, change
 ):
-    """level: filtered variance of b; slope_of: d slope / d b; given: variance of slope given b."""
+    """Run the Kalman filter forwards and the smoother backwards.
+
+    level: filtered variance of b; slope_of: d slope / d b; given: variance of slope
+    given b.
+    """
     n = len(y)
     level[1], slope_of[1], given[1] = variance[1], 1 / step[0], variance[0] / step[0] ** 2
     b[1], c[1] = y[1], (y[1] - y[0]) / step[0]

@@ -14,19 +14,24 @@ from ._compile import compile_helper, compile_kernel
 
 
 @compile_helper
-def _cross(ax, ay, bx, by, cx, cy):
-    """Positive where c lies left of (above) the line from a to b."""
+def _cross_product(ax, ay, bx, by, cx, cy):
+    """Return a positive number if c lies left of (above) the line from a to b."""
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
 @compile_helper
-def _best_right(stack, size, W, Y, label, ax, ay):
-    """Position on the right hull (top = leftmost) with the smallest slope seen from (ax, ay)."""
+def _find_best_right(stack, size, W, Y, label, ax, ay):
+    """Return the index on the right hull with the smallest slope from (ax, ay).
+
+    The top is leftmost.
+    """
     low, high = 0, size - 1  # the slope falls, then rises, from the top of the stack to its bottom
     while low < high:
         middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
         right, left = stack[middle], stack[middle + 1]
-        turn = _cross(ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label)
+        turn = _cross_product(
+            ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label
+        )
         if turn <= 0:
             high = middle  # going right still lowers the slope
         else:
@@ -35,13 +40,16 @@ def _best_right(stack, size, W, Y, label, ax, ay):
 
 
 @compile_helper
-def _best_left(stack, size, W, Y, bx, by):
-    """Position on the left hull (top = rightmost) with the largest slope to (bx, by)."""
+def _find_best_left(stack, size, W, Y, bx, by):
+    """Return the index on the left hull with the largest slope to (bx, by).
+
+    The top is rightmost.
+    """
     low, high = 0, size - 1
     while low < high:
         middle = (low + high) // 2  # stack[middle] is left of stack[middle + 1]
         left, right = stack[middle], stack[middle + 1]
-        if _cross(W[left], Y[left], W[right], Y[right], bx, by) > 0:
+        if _cross_product(W[left], Y[left], W[right], Y[right], bx, by) > 0:
             low = middle + 1  # the right one gives a larger slope; of equals take the left
         else:
             high = middle
@@ -49,8 +57,8 @@ def _best_left(stack, size, W, Y, bx, by):
 
 
 @compile_helper
-def _tangent(left, n_left, right, n_right, W, Y, label, guess):
-    """Slope of the common lower tangent, and its left end on the left stack.
+def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
+    """Return the slope of the common lower tangent, and its end on the left stack.
 
     Best replies in turn: after the first two, the left end only moves left and the right end only
     right (each reply pivots the line about a point of its own hull), so the search ends.
@@ -60,9 +68,9 @@ def _tangent(left, n_left, right, n_right, W, Y, label, guess):
     slope = 0.0
     for _ in range(n_left + n_right + 2):  # rounding of fractional weights could make it cycle
         pa = left[a]
-        new_b = _best_right(right, n_right, W, Y, label, W[pa], Y[pa])
+        new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
         pb = right[new_b]
-        new_a = _best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
+        new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
         pa = left[new_a]
         slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)  # never 0 / 0, however heavy
         if new_a == a or new_b == b:
@@ -71,8 +79,8 @@ def _tangent(left, n_left, right, n_right, W, Y, label, guess):
     return slope, new_a
 
 
-def venn_abers_table(weight, positive):
-    """Isotonic values after adding one point, for every place it can have.
+def compute_venn_abers_table(weight, positive):
+    """Return isotonic values after adding one point, for every position it can have.
 
     `weight` and `positive` hold, for each distinct score in increasing order, the sum of weights
     and the sum of weights of the positives. Row 2 i is a query in the gap below score i, row
@@ -81,12 +89,12 @@ def venn_abers_table(weight, positive):
     m = len(weight)
     W, Y = np.append(0.0, np.cumsum(weight)), np.append(0.0, np.cumsum(positive))
     table = np.empty((2 * m + 1, 2))
-    _tabulate(W, Y, *np.zeros((4, m + 1), np.int64), table)
+    _fill_table(W, Y, *np.zeros((4, m + 1), np.int64), table)
     return table
 
 
 @compile_kernel
-def _tabulate(W, Y, right, overwritten, size_before, left, table):
+def _fill_table(W, Y, right, overwritten, size_before, left, table):
     """Fill the table; the other arrays are space to work in."""
     # the hulls of all suffixes, as one stack with the changes kept so that they can be undone
     n_left = n_right = guess0 = guess1 = np.int64(0)
@@ -95,7 +103,7 @@ def _tabulate(W, Y, right, overwritten, size_before, left, table):
         n = n_right
         while n >= 2:
             p, q = right[n - 1], right[n - 2]
-            if _cross(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
+            if _cross_product(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
                 n -= 1
             else:
                 break
@@ -107,7 +115,7 @@ def _tabulate(W, Y, right, overwritten, size_before, left, table):
         if query % 2 == 0:  # P_i joins the left
             while n_left >= 2:
                 p, q = left[n_left - 1], left[n_left - 2]
-                if _cross(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
+                if _cross_product(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
                     n_left -= 1
                 else:
                     break
@@ -116,5 +124,5 @@ def _tabulate(W, Y, right, overwritten, size_before, left, table):
         else:  # undo the push of P_i: the hull of the suffix from i + 1
             right[n_right - 1] = overwritten[i]
             n_right = size_before[i]
-        table[query, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
-        table[query, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)
+        table[query, 0], guess0 = _find_tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
+        table[query, 1], guess1 = _find_tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._argument_checks import check_between, check_count, check_level, number_or_nan, require
-from .._kernels._net_benefit import NetBenefit, critical_value
+from .._kernels._net_benefit import NetBenefit, draw_critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
@@ -314,9 +314,9 @@ def decision_curve(
     return DecisionCurve(
         net_benefit=own.pop("difference"),
         **own,
-        treat_all=kernel.treat_all(),
+        treat_all=kernel.treat_all_rows(),
         over_all=compare("all"),
-        acted=kernel.acted(0),
+        acted=kernel.get_acted_fraction(0),
         prevalence=float(kernel.prevalence),
         harms=float(harms),
         level=level,
@@ -429,9 +429,12 @@ def _check_sampled(hit, prevalence):
 
 def _compare_benefits(first, second, kernel, table, level, n_resamples, rng, harm):
     """Compare two net benefits (or one with 0), less the harm."""
-    found = kernel.compare(first, second)
+    found = kernel.compare_models(first, second)
     found = found._replace(mean=found.mean - harm)
-    together = critical_value(found.covariance, level, n_resamples, rng)
-    intervals = [*found.interval(ndtri((1 + level) / 2)), *found.interval(together, exact=True)]
+    together = draw_critical_value(found.covariance, level, n_resamples, rng)
+    intervals = [
+        *found.find_interval(ndtri((1 + level) / 2)),
+        *found.find_interval(together, exact=True),
+    ]
     error = np.sqrt(np.diag(found.covariance))
     return NetBenefitDifference(table, found.mean, error, *intervals, level)

@@ -7,8 +7,8 @@ from sklearn.isotonic import isotonic_regression
 
 from .._count_weights import are_counts
 from .._kernels._expected_metrics import choose_best_actions, get_costs
-from .._kernels._net_benefit import decision_loss, regret_pieces
-from .._kernels._risk_coverage import area
+from .._kernels._net_benefit import compute_regret_pieces, maximise_decision_loss
+from .._kernels._risk_coverage import average_risk
 from .._typing import ArrayLike
 from ..metrics import (
     BinaryOptions,
@@ -106,7 +106,7 @@ def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedO
     0.1111
     """
     _, mass, errors = compute_levels(predictions)
-    return area(mass, errors, are_counts(predictions.weight))
+    return average_risk(mass, errors, are_counts(predictions.weight))
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -163,6 +163,6 @@ def calibration_decision_loss(problem: BinaryProblem, **shared: "Unpack[BinaryOp
     score, mass, hits = cells.score[kept], cells.mass[kept], cells.hits[kept]
     rate = isotonic_regression(hits / mass, sample_weight=mass)
     rate = np.clip(rate, 0.0, 1.0)
-    breaks, intercept, slope = regret_pieces(score, rate, rate, mass)
+    breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)
     ends = np.append(breaks[:-1], breaks[1:])
-    return decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]
+    return maximise_decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]

@@ -7,10 +7,10 @@ import numpy as np
 from .._argument_checks import check_count, check_level, require
 from .._kernels._net_benefit import (
     NetBenefit,
-    critical_value,
-    decision_loss,
-    integral,
-    regret_pieces,
+    compute_regret_pieces,
+    draw_critical_value,
+    integrate_pieces,
+    maximise_decision_loss,
 )
 from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
@@ -32,7 +32,7 @@ class RegretCurve:
     intercept, slope : ndarray of shape (n_pieces,)
         The regret at t is ``intercept + slope * t`` above a break, up to and with the next one.
     brier_part : float
-        By how much recalibration lowers the Brier loss: twice `integral`.
+        By how much recalibration lowers the Brier loss: twice `integrate_pieces`.
     log_loss_part : float
         By how much it lowers the log loss: the integral of the regret over t (1 - t).
     maximum_interval, decision_loss_interval : tuple of float
@@ -56,7 +56,7 @@ class RegretCurve:
 
         The result is half of `brier_part`.
         """
-        return integral(self.breaks, self.intercept, self.slope)
+        return integrate_pieces(self.breaks, self.intercept, self.slope)
 
     def part(self, loss: LossLike = "log") -> float:
         """Compute how much recalibration lowers a loss: the regret weighted by its thresholds.
@@ -110,7 +110,7 @@ class RegretCurve:
         As `maximum` it is biased upwards; see `decision_loss_interval`. As a measure of the
         predictions alone it is `calibration_decision_loss`, which has the definition.
         """
-        return decision_loss(self.threshold, self.regret)[0]
+        return maximise_decision_loss(self.threshold, self.regret)[0]
 
     @property
     def worst_threshold(self) -> float:
@@ -248,7 +248,7 @@ def regret_curve(
             input_name="recalibrated",
         )
     better = other.problems()[0]
-    breaks, intercept, slope = regret_pieces(
+    breaks, intercept, slope = compute_regret_pieces(
         problem.score, better.score, problem.hit, problem.weight
     )
     brier, log = (
@@ -261,7 +261,7 @@ def regret_curve(
         (float(min(found, low)), float(max(found, high)))
         for found, low, high in (
             (curve.maximum, *(max(edge.max(), 0.0) for _, edge in edges)),
-            (curve.decision_loss, *(decision_loss(*edge)[0] for edge in edges)),
+            (curve.decision_loss, *(maximise_decision_loss(*edge)[0] for edge in edges)),
         )
     )
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
@@ -276,6 +276,6 @@ def _draw_band(problem, better, level, n_resamples, rng):
     if not len(table):  # certain predictions, the same
         return [(np.zeros(1), np.zeros(1))] * 2
     scores = [problem.score, better.score]
-    found = NetBenefit(scores, problem.hit, problem.weight, table).compare(1, 0)
-    critical = critical_value(found.covariance, level, n_resamples, rng)
-    return [(table, (1 - table) * edge) for edge in found.interval(critical, exact=True)]
+    found = NetBenefit(scores, problem.hit, problem.weight, table).compare_models(1, 0)
+    critical = draw_critical_value(found.covariance, level, n_resamples, rng)
+    return [(table, (1 - table) * edge) for edge in found.find_interval(critical, exact=True)]

@@ -7,8 +7,8 @@ import numpy as np
 
 from .._argument_checks import check_level, require
 from .._count_weights import are_counts
-from .._kernels._proportion import share_interval
-from .._kernels._risk_coverage import area, risk_by_coverage
+from .._kernels._proportion import compute_exact_interval
+from .._kernels._risk_coverage import average_risk, compute_risk_by_coverage
 from .._typing import ArrayLike, DataFrame, FloatArray
 from ..metrics import Predictions, validate_predictions
 
@@ -48,7 +48,7 @@ class RiskCoverageCurve:
 
     @cached_property
     def _ends(self):
-        return share_interval(self.risk * self.rows, self.rows, self.level)
+        return compute_exact_interval(self.risk * self.rows, self.rows, self.level)
 
     @property
     def low(self) -> FloatArray:
@@ -162,8 +162,8 @@ def risk_coverage_curve(
         risk=risk,
         rows=rows,
         level=level,
-        area=area(mass, errors, counts),
-        perfect_area=area(ideal, ideal * [0, 1], counts),
+        area=average_risk(mass, errors, counts),
+        perfect_area=average_risk(ideal, ideal * [0, 1], counts),
     )
 
 
@@ -172,6 +172,6 @@ def compute_levels(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     plain = np.asarray(predictions.proba)
     error = (plain.argmax(axis=1) != predictions.codes).astype(float)
-    return risk_by_coverage(
+    return compute_risk_by_coverage(
         plain.max(axis=1), error, predictions.weight if weight is None else weight
     )

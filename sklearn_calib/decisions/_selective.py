@@ -11,8 +11,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_between, equals, is_number
-from .._kernels._proportion import share_interval, upper_bound
-from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
+from .._kernels._proportion import compute_exact_interval, compute_upper_bound
+from .._kernels._risk_coverage import (
+    CONFIDENCE_DIGITS,
+    compute_risk_by_coverage,
+    find_largest_coverage,
+)
 from .._random import legacy_generator
 from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
@@ -388,15 +392,15 @@ class SelectiveClassifier(DecidingClassifier):
             confidence, error, counted = confidence[kept], error[kept], weight[kept]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
-        level, mass, errors = risk_by_coverage(confidence, error, np.ones(len(error)))
+        level, mass, errors = compute_risk_by_coverage(confidence, error, np.ones(len(error)))
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
-            count, bound = largest_coverage(mass, errors, risk, delta)
+            count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
-            share = risk_by_coverage(confidence, error, counted)[1]
+            share = compute_risk_by_coverage(confidence, error, counted)[1]
             reached = np.cumsum(share) / share.sum()
             count = min(int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level))
-            bound = float(upper_bound(errors[:count].sum(), mass[:count].sum(), delta))
+            bound = float(compute_upper_bound(errors[:count].sum(), mass[:count].sum(), delta))
         threshold = float(level[count - 1]) if count else np.inf
         if count == len(level):  # the bound is that of answering always
             threshold = 0.0
@@ -426,7 +430,7 @@ def _reaches_threshold(confidence, threshold):
 
     Confidences are rounded before they are compared.
     """
-    return np.round(confidence, ROUNDING) >= np.round(threshold, ROUNDING)
+    return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(threshold, CONFIDENCE_DIGITS)
 
 
 def _measure_answers(answered, error, counted, delta):
@@ -437,7 +441,7 @@ def _measure_answers(answered, error, counted, delta):
     total, mass = float(counted.sum()), float(counted @ answered)
     risk = float((counted * error) @ answered) / mass if mass else np.nan
     size = total**2 / float(counted @ counted)
-    low, high = share_interval(mass / total * size, size, 1 - delta)
+    low, high = compute_exact_interval(mass / total * size, size, 1 - delta)
     return mass / total, risk, (float(low), float(high))
 
 

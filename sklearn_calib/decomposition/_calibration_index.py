@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._argument_checks import check_known, equals, unknown_name
-from .._kernels._loess import Loess, repeated_quantile
+from .._kernels._loess import Loess, compute_weighted_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
 from ..metrics import BinaryOptions, binary_measure, validate_predictions
@@ -86,8 +86,8 @@ def compute_problem_indices(
     gap = np.abs(smooth_frequencies(problem, smoother) - cells.score)
     return CalibrationIndices(
         float(cells.mass @ gap / cells.mass.sum()),
-        repeated_quantile(gap, cells.mass, 0.5),
-        repeated_quantile(gap, cells.mass, 0.9),
+        compute_weighted_quantile(gap, cells.mass, 0.5),
+        compute_weighted_quantile(gap, cells.mass, 0.9),
         float(gap.max()),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._argument_checks import check_flag, equals, is_number
-from .._kernels._temperature import cross_validated_temperature, fit_temperature
+from .._kernels._temperature import cross_validate_temperature, fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from .._validation import canonical_logits, canonical_proba, read_proba
@@ -333,7 +333,7 @@ def _compute_refinement(
             (log_proba(predictions.proba), predictions.codes, predictions.weight),
             _assign_folds(predictions, cv),
         )
-        value = None if fold is None else cross_validated_temperature(*problem, fold, start)
+        value = None if fold is None else cross_validate_temperature(*problem, fold, start)
         if value is not None:
             return value
     refined = rule.of_rows(_recalibrate(predictions, recalibrator, cv), predictions.codes)

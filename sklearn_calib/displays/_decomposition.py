@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_known
-from .._kernels._picture_axes import Plane, label_places
+from .._kernels._picture_axes import LossPlane, place_labels
 from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, Features, RecalibratorLike, Self
 from ..decomposition import LossDecomposition, decompose_loss
@@ -270,10 +270,10 @@ class DecompositionDisplay(ModelsDisplay):
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
         x, y = self._plane()
-        plane = Plane.around(x, y, parts[0].uncertainty)
+        plane = LossPlane.from_points(x, y, parts[0].uncertainty)
         ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
         ax.axvline(0, color=shade(ax, 0.5), lw=0.8, zorder=1)
-        for value, (across, up) in plane.lines():
+        for value, (across, up) in plane.iter_loss_lines():
             ax.plot(across, up, color=shade(ax, 0.55), lw=0.9, ls=":", zorder=1)
             given = {"fontsize": 8, "color": shade(ax, 0.35), "textcoords": "offset points"}
             if up[1] < plane.y_limits[1]:
@@ -286,8 +286,8 @@ class DecompositionDisplay(ModelsDisplay):
         styles = [*self.styles_.values()]
         texts = [str(style["label"]) for style in styles]
         sizes = [(0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts]
-        points = [*zip(*plane.share(x, y), strict=True)]
-        places = label_places(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
+        points = [*zip(*plane.locate_fraction(x, y), strict=True)]
+        places = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
         for number, (style, place) in enumerate(zip(styles, places, strict=True)):
             style = {"color": next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_flag, check_known
-from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis
+from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis
 from .._show import escape_legend_label
 from .._typing import ArrayLike, AxesLike, Estimator, Features, FloatArray, RandomStateLike, Self
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
@@ -150,7 +150,7 @@ class MurphyDisplay(ModelsDisplay):
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and thresholds is None:
-            axis = LogitAxis.around([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
+            axis = LogitAxis.from_values([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
             thresholds = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
         outcome = problem.hit.astype(int)
         better = outcome.astype(np.float64)  # a perfect prediction
@@ -251,7 +251,7 @@ class MurphyDisplay(ModelsDisplay):
     def _draw(self, ax):
         if self.scale == "logit":
             ends = [one.threshold[[0, -1]] for one in self.curves.values()]
-            on_log_odds(ax, LogitAxis.around(ends), "x")
+            on_log_odds(ax, LogitAxis.from_values(ends), "x")
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
         for curve, style in self._in_turn(ax):
@@ -290,5 +290,5 @@ def _scale_for(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
         if getattr(only, "lines", ()):  # what is no axes is refused where it is drawn on
             return "logit" if only.get_xscale() == "function" else "linear"
-    rare = all(np.median(score) < MEDIAN_OF_RARE for score in scores)
+    rare = all(np.median(score) < MAX_RARE_MEDIAN for score in scores)
     return "logit" if rare else "linear"

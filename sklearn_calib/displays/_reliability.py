@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._argument_checks import check_known
-from .._kernels._picture_axes import EDGES, LogitAxis
+from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis
 from .._show import escape_mathtext
 from .._sklearn_compat import safe_indexing
 from .._typing import (
@@ -488,12 +488,12 @@ class Panel:
     def _on_log_odds(self, curves):
         """Scale, limits and ticks, with room for these curves and for those drawn before."""
         ax = self.ax
-        axis = self.axis = on_log_odds(ax, LogitAxis.of_curves(curves))
+        axis = self.axis = on_log_odds(ax, LogitAxis.from_curves(curves))
         self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
         given = {"color": shade(ax, 0.55), "lw": 0.8, "ls": ":", "zorder": 1.4, "label": _MARGIN}
-        for border in axis.borders:
+        for border in axis.margin_borders:
             ax.axvline(border, **given)
             ax.axhline(border, **given)
 
@@ -502,12 +502,12 @@ class Panel:
         if curve is None:
             return
         if self.logit:
-            curve = _part(curve, self.axis.shows(curve.predicted))
+            curve = _part(curve, self.axis.is_inside(curve.predicted))
         draw_curve(self.ax, curve, style, bands)
         color, binned = style["color"], curve.strategy in _BINNED
         if self.logit:
             self._mark_ends(curve, color, binned)
-            shares, edges = curve.log_odds_histogram[1:-1], expit(EDGES)
+            shares, edges = curve.log_odds_histogram[1:-1], expit(HISTOGRAM_EDGES)
             self._draw_ends(curve, color)
         else:
             shares, edges = curve.histogram, np.linspace(0, 1, len(curve.histogram) + 1)

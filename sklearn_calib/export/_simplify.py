@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import is_number
-from .._kernels._log_odds import gap
+from .._kernels._log_odds import subtract_probabilities
 from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
@@ -125,7 +125,7 @@ def _fewer_steps(node, tolerance):
 def _fewer_knots(node, tolerance):
     if node.link == "sigmoid":
         tolerance = tolerance / _STEEPEST_SIGMOID
-    length = gap if node.scale == "proba" else lambda low, high: high - low
+    length = subtract_probabilities if node.scale == "proba" else lambda low, high: high - low
     first, last = 0, len(node.knots) - 1
     kept = [0]
     if node.domain is None:  # the lines beyond the ends are those of the first and last piece

@@ -37,7 +37,7 @@ class Event:
         unit: float = 1.0,
         bounds: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
-        from .._kernels._group_paths import moments_of_groups
+        from .._kernels._group_paths import fill_group_moments
 
         sums = cells.weight, cells.squares, cells.counts
         weight, squares, self.counts = (column.sum(axis=1) for column in sums)
@@ -55,7 +55,7 @@ class Event:
         self.cells, self.starts = select_group_cells(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
         self.moments = np.empty((8, len(groups)))
-        moments_of_groups(
+        fill_group_moments(
             self.score,
             self.z,
             self.hits,
@@ -73,10 +73,10 @@ class Event:
 
     def standardised(self, residual: FloatArray, work: FloatArray) -> FloatArray:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
-        from .._kernels._group_paths import DRAWS, standardised_paths
+        from .._kernels._group_paths import DRAWS_PER_BLOCK, fill_standardised_paths
 
-        out = np.empty((3, len(self.starts) - 1, DRAWS))
-        standardised_paths(
+        out = np.empty((3, len(self.starts) - 1, DRAWS_PER_BLOCK))
+        fill_standardised_paths(
             residual, self.step, self.z, self.cells, self.starts, self.scales, work, out
         )
         return out
@@ -144,19 +144,19 @@ class Draws(NamedTuple):
 
 def draw_events(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
     """Draw sets of labels for all events and groups at once."""
-    from .._kernels._group_paths import DRAWS
+    from .._kernels._group_paths import DRAWS_PER_BLOCK
 
-    work = np.empty((4, DRAWS))
+    work = np.empty((4, DRAWS_PER_BLOCK))
     sigma = np.concatenate([event.observed(work) for event in events])
     least = _lower_by_rounding(sigma)
-    starts = range(0, n_resamples, DRAWS)
+    starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
 
     def batch(start, seed):
-        wanted = min(DRAWS, n_resamples - start)
+        wanted = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
-        uniform, work = rng.random((n, DRAWS)), np.empty((4, DRAWS))
+        uniform, work = rng.random((n, DRAWS_PER_BLOCK)), np.empty((4, DRAWS_PER_BLOCK))
         parts = [event.drawn(uniform, rng, work)[:, :, :wanted] for event in events]
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         np.abs(found[1:], out=found[1:])

@@ -15,7 +15,7 @@ from .._kernels._grades import (
     compute_portfolio_p,
     compute_prudent_rates,
 )
-from .._kernels._proportion import share_interval
+from .._kernels._proportion import compute_exact_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
@@ -185,7 +185,7 @@ class GradeCalibration(Shown):
         some = [row for row in self.rows if row.n_rows]
         n_rows, events = (sum(column) for column in zip(*(row[3:5] for row in some), strict=True))
         expected = sum(row.n_rows * row.predicted for row in some)
-        low, high = share_interval(events, n_rows, self.level)
+        low, high = compute_exact_interval(events, n_rows, self.level)
         return (
             "portfolio",
             str(n_rows),
@@ -331,7 +331,7 @@ def grade_calibration(
     values = np.ones((2, k))
     values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
     values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
-    low, high = share_interval(events, rows, level)
+    low, high = compute_exact_interval(events, rows, level)
     shown = ["red" if p <= red else "amber" if p <= amber else "green" for p in values[0]]
     columns = zip(
         bands.names,

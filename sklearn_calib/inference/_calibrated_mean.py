@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from .._argument_checks import check_count, check_level, equals, is_number
-from .._kernels._tuned_mean import effective, summed
+from .._kernels._prediction_powered_mean import count_effective_clusters, sum_clusters
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
 from .._validation import (
@@ -486,7 +486,7 @@ def _compare_scores(rows):
         moved = -found / total
         moved[:n] += found[:n] / n
         size = len(rows.keys)
-        errors = np.column_stack([summed(each, rows.cluster, size) for each in moved.T])
+        errors = np.column_stack([sum_clusters(each, rows.cluster, size) for each in moved.T])
         spread = errors.T @ errors
         units = max(n / np.bincount(rows.cluster[:n]).max(), 2.0)
     rank = np.linalg.matrix_rank(spread, hermitian=True)
@@ -541,13 +541,13 @@ def _errors(rows, recalibrator, n_folds, power):
         of_rows[0, :n] = share * (rows.outcome - share @ rows.outcome)
     of_rows[1, :n] = share * (gap - move)
     of_rows[1] -= spread / total
-    own, gain = (summed(each, rows.cluster, size) for each in of_rows)
+    own, gain = (sum_clusters(each, rows.cluster, size) for each in of_rows)
     return RowErrors(
         own=own,
         gains=gain[:, None],
         keys=rows.keys,
         moves=np.array([move]),
-        worth=effective(rows.weight, labelled),
+        worth=count_effective_clusters(rows.weight, labelled),
         n_labelled=n,
         n_samples=total,
         tuned=power is None,

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import number_or_nan
-from .._kernels._tuned_mean import (
-    best_power,
-    no_wider,
-    quantile,
-    share_intervals,
-    unseen_square,
-    variance,
-    worth,
+from .._kernels._prediction_powered_mean import (
+    bound_unseen_square,
+    choose_power,
+    compute_fraction_intervals,
+    compute_variance,
+    count_equivalent_labels,
+    get_student_quantile,
+    limit_width,
 )
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
@@ -206,12 +206,14 @@ class CalibratedMean(Shown):
         if not alone and n < total:
             rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
         rows, reach = total, (self.high - self.low) / 2
-        t, se = quantile(self._errors.worth, self.level), self.se
+        t, se = get_student_quantile(self._errors.worth, self.level), self.se
         if alone:
             reach, se = (self.labels_high - self.labels_low) / 2, self.labels_se
         beyond = max(reach - t * se, 0.0) * n
         for _ in range(100):  # fewer rows have a larger quantile
-            half = max(width / 2 - beyond / rows, 0.0) / quantile(rows * ratio, self.level)
+            half = max(width / 2 - beyond / rows, 0.0) / get_student_quantile(
+                rows * ratio, self.level
+            )
             free = half**2 - (0 if alone else (label - rest) / total)
             if free <= 0 or rest / free > total:
                 got = f"{width:g}, too narrow for {total} rows"
@@ -323,19 +325,19 @@ def made(
 ) -> CalibratedMean:
     """Build the result: powers, standard errors and intervals."""
     own, gains, size = errors.own, errors.gains, errors.worth
-    alone = variance(own, size, 1)
-    power = best_power(own, gains) if errors.tuned else errors.power
-    spread = variance(own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power))
+    alone = compute_variance(own, size, 1)
+    power = choose_power(own, gains) if errors.tuned else errors.power
+    spread = compute_variance(own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power))
     if errors.tuned and not spread < alone:
         power, spread = np.zeros_like(power), alone
     estimate = labels - float(errors.moves @ power)
     if bounds is not None:
         labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
-    t = quantile(size, level)
+    t = get_student_quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
         ends, ours = _of_share(labels, estimate, (alone, spread), errors, level, bounds)
     else:
-        unseen = unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
+        unseen = bound_unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
         least, most = bounds or (-inf, inf)
         ends, ours = (
@@ -345,7 +347,7 @@ def made(
             )
             for middle, value in ((labels, alone), (estimate, spread))
         )
-        ours = no_wider(estimate, ours, ends[1] - ends[0])
+        ours = limit_width(estimate, ours, ends[1] - ends[0])
     ends, ours = (tuple(float(end) for end in pair) for pair in (ends, ours))
     return CalibratedMean(
         outcome=outcome,
@@ -375,6 +377,8 @@ def _of_share(labels, estimate, spreads, errors, level, bounds):
     first, second = ((value - low) / reach for value in (labels, estimate))
     alone, spread = (value / reach**2 for value in spreads)
     size = errors.worth
-    rows = worth(first, alone * (size - 1) / size, size, errors.n_labelled)
-    found = share_intervals(first, second, (alone, spread), rows, level, quantile(size, level))
+    rows = count_equivalent_labels(first, alone * (size - 1) / size, size, errors.n_labelled)
+    found = compute_fraction_intervals(
+        first, second, (alone, spread), rows, level, get_student_quantile(size, level)
+    )
     return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in found)

@@ -9,7 +9,7 @@ from .._argument_checks import check_count, check_flag, check_known, check_level
 from .._kernels import _classical_tests
 from .._kernels._binning import pool_equal_scores
 from .._kernels._cluster_sums import run_score_test
-from .._kernels._log_odds import of_probability
+from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
@@ -277,7 +277,7 @@ def cox_test(
     problem, predictions = _one_problem(given, groups, soft_labels)
     p, hit, w = problem.score, problem.hit, problem.weight
     if predictions.clusters is not None:
-        line = ClusterLine(of_probability(p, 1 - p), hit, w, predictions.clusters)
+        line = ClusterLine(compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters)
         return SignificanceResult(*line.cox())
     return SignificanceResult(*_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit))
 
@@ -478,7 +478,7 @@ class PolynomialTest:
                 hint="Pass those of the event",
             )
         check_level(level)
-        return self._fit.belt(of_probability(p, 1 - p), level)
+        return self._fit.compute_belt(compute_finite_log_odds(p, 1 - p), level)
 
 
 def polynomial_test(
@@ -560,7 +560,9 @@ def polynomial_test(
     (problem,) = predictions.problems()
     p, hit = problem.score, problem.hit
     warn_of_certain_and_wrong(p, hit, "the test rests on it")
-    fit = fit_polynomial(of_probability(p, 1 - p), np.ones(len(p)), hit, internal=not held_out)
+    fit = fit_polynomial(
+        compute_finite_log_odds(p, 1 - p), np.ones(len(p)), hit, internal=not held_out
+    )
     if fit is None:
         raise invalid_input(
             expected="at least 3 different predictions for held_out=False",
@@ -571,7 +573,7 @@ def polynomial_test(
         )
     degree = len(fit.coef) - 1
     return PolynomialTest(
-        fit.statistic, fit.pvalue, degree, fit.coef, fit.covariance, held_out, fit
+        fit.statistic, fit.pvalue, degree, fit.coef, fit.coef_covariance, held_out, fit
     )
 
 

@@ -26,7 +26,7 @@ from .._kernels._cluster_sums import (
     match_student_law,
     run_score_test,
 )
-from .._kernels._proportion import share_interval
+from .._kernels._proportion import compute_exact_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import check_indexes
@@ -352,7 +352,7 @@ class ClusterSample(PooledPredictions):
             rows = np.minimum(rows, total**2 / squares) * np.minimum(shorter, 1.0) ** 2
         ends: Any = np.full((2, n_bins), np.nan)
         kept = total > 0
-        ends[:, kept] = share_interval(share[kept] * rows[kept], rows[kept], level)
+        ends[:, kept] = compute_exact_interval(share[kept] * rows[kept], rows[kept], level)
         return ends[0], ends[1]
 
 

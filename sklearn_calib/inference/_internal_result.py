@@ -10,7 +10,7 @@ from scipy.special import entr
 
 from .._argument_checks import check_between, check_known, is_number, require, unknown_name
 from .._kernels._batch_measures import PredictionBatch
-from .._kernels._logistic import climb, log_likelihood
+from .._kernels._logistic import compute_log_likelihood, maximise_likelihood
 from .._kernels._probability_floor import estimate_floor
 from .._show import Section, Shown, Table
 from .._simplex_array import compute_log_odds
@@ -357,9 +357,11 @@ class InternalValidation(Shown):
         hit = (self.codes == self.positive).astype(np.float64)
         rate = self.weight @ hit / self.weight.sum()
         nothing = -self.weight.sum() * (entr(rate) + entr(1 - rate))
-        gain = 2 * (log_likelihood(z, hit, self.weight) - nothing)
+        gain = 2 * (compute_log_likelihood(z, hit, self.weight) - nothing)
         slope = (gain - n_parameters) / gain if gain > 0 else -np.inf
-        return climb(slope * z, np.ones_like(z), hit, self.weight)[0] if slope > 0 else 0.0, slope
+        return maximise_likelihood(slope * z, np.ones_like(z), hit, self.weight)[
+            0
+        ] if slope > 0 else 0.0, slope
 
     # -- as text -------------------------------------------------------------------------------
 

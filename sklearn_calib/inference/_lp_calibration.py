@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._argument_checks import check_between, check_count, check_level, is_number
-from .._kernels._level_sets import cell_tolerance, levels_for
+from .._kernels._level_sets import choose_n_levels, get_cell_tolerance
 from .._typing import ArrayLike
 from ..exceptions import invalid_input
 from ..metrics import lp_calibration_error, validate_predictions
@@ -157,7 +157,7 @@ def binning_sample_size(
         raise invalid_input(
             expected="method 'plugin' or 'paper'", got=repr(method), hint="Choose one of them"
         )
-    beta = cell_tolerance(p, epsilon)
+    beta = get_cell_tolerance(p, epsilon)
     if not beta > 1e-100:
         got = f"p={p}, epsilon={epsilon}"
         raise invalid_input(
@@ -174,7 +174,7 @@ def binning_sample_size(
 
 
 def _paper(beta, delta, k, bins):
-    n_levels = levels_for(beta)
+    n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
     first, accuracy = delta / 3, beta / 12
     log_sets = log_level_sets(n_levels, k)

@@ -62,10 +62,10 @@ def _largest_gaps(score, mass, events):
 
 
 def _smooth_errors(score, mass, events):
-    from .._kernels._smooth_calibration import smooth_of_sorted
+    from .._kernels._smooth_calibration import compute_smooth_error
 
     residuals = (events - mass * score) / mass.sum()
-    return np.array([smooth_of_sorted(score, residual) for residual in residuals])
+    return np.array([compute_smooth_error(score, residual) for residual in residuals])
 
 
 #: The measure with its default options for many draws of the labels of one two-class problem: a

@@ -159,7 +159,7 @@ def prior_shift_test(
     both_scores = np.vstack([source, target])
     unknown_codes = np.zeros(m, dtype=np.intp)
     both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
-    found = both.distance(np.arange(n), np.arange(n, n + m))
+    found = both.compute_distance(np.arange(n), np.arange(n, n + m))
     rng = generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
@@ -168,7 +168,7 @@ def prior_shift_test(
         labelled = _draw_rows(members, sizes, rng)
         target_sizes = rng.multinomial(m, found.prior)
         unlabelled = _draw_rows(members, target_sizes, rng)
-        null[number] = both.distance(labelled, unlabelled, rng).distance
+        null[number] = both.compute_distance(labelled, unlabelled, rng).distance
     pvalue = MonteCarloResult.of_draws(found.distance, null, "prior_shift_test").pvalue
     labels = classes.tolist()
     label = labels[found.column]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from .._argument_checks import check_between, check_level, number_or_nan, require
-from .._kernels._seen_errors import Errors
+from .._kernels._detectable_error import DetectableErrors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, DataFrame, FloatArray
 from .._validation import canonical_weight, check_indexes, read_proba
@@ -404,9 +404,9 @@ def _of_errors(law, error):
         check_between(
             "size", size, 0, 0.5, expected=rule, hint="Write 0.02 for 2 percentage points"
         )
-    errors = Errors(*_pooled(law))
+    errors = DetectableErrors(*_pooled(law))
     for size in map(float, sizes):
-        rows = errors.rows(size)
+        rows = errors.count_rows(size)
         if rows is None:
             rule = "an error that some 1e12 rows of such predictions would show"
             raise invalid_input(expected=rule, got=f"{size:g}", hint="Ask for a larger one")

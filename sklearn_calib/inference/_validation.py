@@ -13,8 +13,8 @@ from .._argument_checks import check_count, check_known, check_level, equals, re
 from .._kernels import _logistic as line
 from .._kernels._classical_tests import run_spiegelhalter_test
 from .._kernels._cluster_sums import compare_totals
-from .._kernels._log_odds import of_probability
-from .._kernels._proportion import share_interval
+from .._kernels._log_odds import compute_finite_log_odds
+from .._kernels._proportion import compute_exact_interval
 from .._show import Section, Shown, Table
 from .._simplex_array import compute_log_losses
 from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, RecalibratorLike
@@ -394,7 +394,7 @@ def _rates(problem, weight, level, groups=None):
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         kish = total**2 / (weight @ weight)
-        ends = share_interval(kish * observed / total, kish, level)
+        ends = compute_exact_interval(kish * observed / total, kish, level)
         low, high = (float(end * total / expected) for end in ends)
         variance = (weight**2) @ (p * (1 - p))
         # one certain prediction that is wrong is one event more, no proof
@@ -410,7 +410,7 @@ class _MovedLines:
     """logit P = a + b z: estimates, intervals and p-values of one problem."""
 
     def __init__(self, problem, weight, level, ci, groups=None):
-        self.z = of_probability(problem.score, 1 - problem.score)
+        self.z = compute_finite_log_odds(problem.score, 1 - problem.score)
         self.hit, self.weight, self.title, self.ci = problem.hit, weight, problem.title, ci
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
@@ -433,10 +433,10 @@ class _MovedLines:
             cure = "There is no slope, AUC or R2: take rows of both"
             warn_calibration(expected="both outcomes", got=got, hint=cure, estimator=self)
             return [missing] * 4
-        start = line.log_likelihood(self.z, self.hit, self.weight)
+        start = line.compute_log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
             return [missing, *self._both(start, 0.0, start)]  # any intercept fits as well
-        large, top = line.climb(self.z, self.one, self.hit, self.weight)
+        large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
         of_large = self._large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
@@ -453,9 +453,9 @@ class _MovedLines:
         if self.ci == "profile":
 
             def likelihood(a):
-                return line.log_likelihood(self.z + a, self.hit, self.weight)
+                return line.compute_log_likelihood(self.z + a, self.hit, self.weight)
 
-            ends = line.profile_interval(likelihood, estimate, top, error, self.drop)
+            ends = line.find_profile_interval(likelihood, estimate, top, error, self.drop)
         else:
             ends = self._wald(estimate, error)
         if self.ci == "sandwich":
@@ -474,7 +474,7 @@ class _MovedLines:
         covered, errors = self._errors(self.columns, a + b * self.z)
         if self.ci == "profile":
             ends = [
-                line.profile_interval(self._profile(held, other), own, top, error, self.drop)
+                line.find_profile_interval(self._profile(held, other), own, top, error, self.drop)
                 for held, own, other, error in ((0, a, b, errors[0]), (1, b, a, errors[1]))
             ]
         else:
@@ -500,7 +500,7 @@ class _MovedLines:
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
             profile = self._profile(1, 0.0)
-            ends = line.profile_interval(profile, sign * np.inf, top, step, self.drop)
+            ends = line.find_profile_interval(profile, sign * np.inf, top, step, self.drop)
         return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
     def _three(self, a, b, ends, ratios):
@@ -516,14 +516,16 @@ class _MovedLines:
         last = [start]
 
         def profile(c):
-            last[0], value = line.climb(c * given, free, self.hit, self.weight, last[0])
+            last[0], value = line.maximise_likelihood(
+                c * given, free, self.hit, self.weight, last[0]
+            )
             return value
 
         return profile
 
     def _errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        found = line.covariance(columns, eta, self.hit, self.weight, squares)
+        found = line.compute_covariance(columns, eta, self.hit, self.weight, squares)
         return found, np.sqrt(found.diagonal())
 
     def _wald(self, estimate, error):

@@ -18,8 +18,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
-from .._kernels._leverage import leverage_blocks, leverages
-from .._kernels._newton import damped_newton
+from .._kernels._leverage import compute_leverage_blocks, compute_leverages
+from .._kernels._newton import minimise_by_newton
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
 from .._validation import canonical_weight, check_indexes, read_labels, read_numbers
 from .._warnings import warn_calibration
@@ -342,7 +342,7 @@ def _minimise_newton(fit, objective, packed):
         step = -np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         return step, -gradient @ step
 
-    return damped_newton(objective, direction, packed, 0.0, max_iter=100).theta
+    return minimise_by_newton(objective, direction, packed, 0.0, max_iter=100).theta
 
 
 def _unpack_parameters(fit, packed):
@@ -418,7 +418,7 @@ def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, F
         X = X[:, np.flatnonzero(fit.coef)]
     _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
-        h, m = leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
+        h, m = compute_leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
         raise _singular_fit() from None
     if m[fit.weight > 0].min(initial=1.0) < 1e-9:
@@ -448,7 +448,7 @@ def _compute_multinomial_leave_one_out(fit):
     inner *= fit.weight[:, None, None]
     _check_size((k - 1) * min(fit.X.shape))
     try:
-        J = leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
+        J = compute_leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
         raise _singular_fit() from None
     rest = np.eye(k - 1) - J @ inner

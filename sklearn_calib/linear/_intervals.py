@@ -5,7 +5,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from .._argument_checks import check_level
-from .._kernels._logistic import logistic_covariance, standard_error
+from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._typing import ArrayLike, Estimator, Features, FloatArray
 from .._validation import canonical_weight, check_indexes, read_numbers
 from ..exceptions import invalid_input
@@ -91,7 +91,7 @@ def logistic_intervals(
     penalties = get_logistic_penalties(model)
     if penalties["l1"] == 0:
         ridge[: coef.shape[1]] = penalties["l2"]
-    error = standard_error(rows, logistic_covariance(train, weight, z, ridge))
+    error = compute_standard_error(rows, compute_model_covariance(train, weight, z, ridge))
     half = norm.ppf((1 + level) / 2) * error
     z = model.decision_function(X)
     return expit(np.column_stack([z - half, z + half]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._level_sets import find_cells, rounded
+from .._kernels._level_sets import find_cells, round_to_simplex
 from .._typing import FloatArray, IntArray
 from ._base import CalibrationMap, RowsOfScores
 from ._fields import Flag, Number, Numbers, invalid_field, schema_field
@@ -58,7 +58,7 @@ class Cells(CalibrationMap):
             out = proba.copy()
         else:
             levels = np.floor(proba * float(self.n_levels) + self.slack).astype(np.int64)
-            out = rounded(levels, self.n_levels)
+            out = round_to_simplex(levels, self.n_levels)
         if len(self.keys):
             cell = find_cells(proba, self.n_levels, self.keys, self.slack)
             is_inside = cell >= 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._ordinal import probabilities, thresholds
+from .._kernels._ordinal import compute_class_proba, compute_cumulative_log_odds
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length
 from ._fields import Number, Numbers, invalid_field, schema_field
@@ -33,7 +33,9 @@ class CumulativeAffine(CalibrationMap):
             raise invalid_field(f"{at}.shifts", expected="numbers that do not rise", got="others")
 
     def apply(self, rows: Any) -> Any:
-        return rows.with_proba(probabilities(thresholds(rows.log), self.slope, self.shifts))
+        return rows.with_proba(
+            compute_class_proba(compute_cumulative_log_odds(rows.log), self.slope, self.shifts)
+        )
 
     def lower(self, rows: Any) -> Any:
         eta = rows.thresholds() * float(self.slope) + self.shifts

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._log_odds import gap, invert_rounding, round_to_36_bits
+from .._kernels._log_odds import invert_rounding, round_to_36_bits, subtract_probabilities
 from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
@@ -107,7 +107,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         low, high = self.knots[:-1], self.knots[1:]
         if self.scale == "input":
             return low, high - low
-        return low, gap(low, high), log_expit(high), np.expm1(low - high)
+        return low, subtract_probabilities(low, high), log_expit(high), np.expm1(low - high)
 
     def _find_piece(self, x):
         """Return the piece of each number, t, and the length of the piece."""
@@ -216,7 +216,7 @@ class PiecewiseCubic(CurveBetweenKnots):
     def _widths(self):
         """Return the lengths of the pieces."""
         low, high = self.knots[:-1], self.knots[1:]
-        return high - low if self.scale == "input" else gap(low, high)
+        return high - low if self.scale == "input" else subtract_probabilities(low, high)
 
     @property
     def _goes_beyond(self):

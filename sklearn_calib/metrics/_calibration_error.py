@@ -168,9 +168,9 @@ def _uniform_sums(problem, n_bins):
     """Compute mass and summed residuals of equally wide bins, without sorting."""
     score, hit, weight = problem.score, problem.hit, problem.weight
     if len(score) >= MANY_ROWS:
-        from .._kernels._intervals import sums_of_equal_widths
+        from .._kernels._score_sums import sum_uniform_bins
 
-        return sums_of_equal_widths(score, hit, weight, n_bins)
+        return sum_uniform_bins(score, hit, weight, n_bins)
     bins = bin_distinct_values(score, None, n_bins, "uniform")
     return sum_bins(bins, n_bins, weight, weight * (hit - score))
 

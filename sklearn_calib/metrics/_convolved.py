@@ -105,11 +105,11 @@ def _smoother(problem):
     points misses of the integral of an absolute value is its kinks: between values a and -b, the
     part a b / (a + b) of the triangles, less (a + b) / 6, what the sum misses of the curve.
     """
-    from .._kernels._intervals import linear_bins
+    from .._kernels._score_sums import bin_linearly
 
     # sums over rows need neither an order nor cells
     residual = problem.weight * (problem.hit - problem.score)
-    spectrum = dct(linear_bins(problem.score, residual, GRID_CELLS) / problem.weight.sum())
+    spectrum = dct(bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum())
 
     def smoothed(bandwidth):
         points = min(GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))

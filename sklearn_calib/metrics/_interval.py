@@ -103,13 +103,15 @@ def interval_calibration_error(
 
 
 def _over_shifts(problem, width):
-    from .._kernels._intervals import shifted_intervals
+    from .._kernels._score_sums import average_shifted_intervals
 
     score, residual = problem.cells.score, problem.cells.residual
     kept = len(score) <= _KEPT_CELLS
     found = problem.derive_from_scores(_by_offset, width) if kept else _by_offset(score, width)
     order, offset, interval = found
-    return shifted_intervals(offset, interval, residual[order], int(interval.max()) + 1, width)
+    return average_shifted_intervals(
+        offset, interval, residual[order], int(interval.max()) + 1, width
+    )
 
 
 def _by_offset(score, width):

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._argument_checks import check_known
-from .._kernels._pairs_of_rows import (
-    kernel_of_neighbours,
-    kernel_of_pairs,
-    mean_of_neighbours,
-    mean_of_pairs,
-    median_bandwidth,
+from .._kernels._pairwise_kernel import (
+    average_neighbours,
+    average_pairs,
+    compute_median_bandwidth,
+    compute_neighbour_kernel,
+    compute_pair_kernel,
 )
 from ..exceptions import invalid_input
 from ._measure import JointOptions, binary_measure
@@ -58,12 +58,12 @@ def _canonical(
         sums = np.zeros_like(proba)
         np.add.at(sums, (place, predictions.codes), weight)
         weight = sums.sum(axis=1)
-        return mean_of_pairs(gram, sums / weight[:, None] - proba, weight, True)
+        return average_pairs(gram, sums / weight[:, None] - proba, weight, True)
     residual = -proba
     residual[np.arange(n), predictions.codes] += 1
     if estimator == "linear":
-        return mean_of_neighbours(gram, residual, weight)
-    return mean_of_pairs(gram, residual, weight, False)
+        return average_neighbours(gram, residual, weight)
+    return average_pairs(gram, residual, weight, False)
 
 
 def _distinct(proba):
@@ -72,7 +72,7 @@ def _distinct(proba):
 
 
 def _distinct_pairs(proba, bandwidth):
-    return kernel_of_pairs(_distinct(proba)[0], bandwidth)
+    return compute_pair_kernel(_distinct(proba)[0], bandwidth)
 
 
 def _median(proba, items):
@@ -80,15 +80,15 @@ def _median(proba, items):
     rows = slice(None)
     if items is not None:
         rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]
-    return median_bandwidth(np.asarray(proba)[rows])
+    return compute_median_bandwidth(np.asarray(proba)[rows])
 
 
 def _pairs(proba, bandwidth):
-    return kernel_of_pairs(np.asarray(proba), bandwidth)
+    return compute_pair_kernel(np.asarray(proba), bandwidth)
 
 
 def _neighbours(proba, bandwidth):
-    return kernel_of_neighbours(np.asarray(proba), bandwidth)
+    return compute_neighbour_kernel(np.asarray(proba), bandwidth)
 
 
 @binary_measure(range=(-2.0, 2.0), in_report=False, poolable=True, joint=_canonical)
@@ -168,7 +168,7 @@ def kernel_calibration_error(
     >>> kernel_calibration_error(y, proba, multiclass="canonical", bandwidth="median") > 0.01
     True
     """
-    from .._kernels._intervals import laplace_square
+    from .._kernels._score_sums import compute_laplace_square
 
     _check(kernel, estimator)
     if estimator not in ("auto", "biased"):
@@ -177,7 +177,7 @@ def kernel_calibration_error(
         raise invalid_input(expected=rule, got=repr(estimator), hint=cure)
     _check_bandwidth(bandwidth)
     cells = problem.cells
-    square = laplace_square(cells.score, cells.residual, float(bandwidth))
+    square = compute_laplace_square(cells.score, cells.residual, float(bandwidth))
     return min(np.sqrt(max(square, 0.0)), 1.0)
 
 

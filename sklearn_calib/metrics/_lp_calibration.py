@@ -207,7 +207,7 @@ def lp_calibration_test(
 
 def _error_of_labels(predictions, p, n_levels, estimator):
     """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
-    from .._kernels._level_sets_compiled import gap_powers
+    from .._kernels._level_sets_compiled import sum_gap_powers
 
     p = _check(p, n_levels, estimator)
     if estimator == "unbiased":
@@ -216,7 +216,7 @@ def _error_of_labels(predictions, p, n_levels, estimator):
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
     def error(codes):
-        total, own = gap_powers(table, codes, weight, order, starts, p)
+        total, own = sum_gap_powers(table, codes, weight, order, starts, p)
         if estimator == "plugin":
             return float(total ** (1 / p)) if np.isfinite(p) else float(total)
         # rows alone in their cell add to both sums alike

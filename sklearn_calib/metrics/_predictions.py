@@ -148,9 +148,11 @@ class BinaryProblem:
     @cached_property
     def cells(self) -> Cells:
         if self._no_order_needed():
-            from .._kernels._pooled import pooled_rows
+            from .._kernels._pool_by_score import pool_rows_by_score
 
-            pooled = pooled_rows(np.ascontiguousarray(self.score, dtype=np.float64), self.hit)
+            pooled = pool_rows_by_score(
+                np.ascontiguousarray(self.score, dtype=np.float64), self.hit
+            )
             if pooled is not None:
                 return Cells(*pooled)
         order, starts, score = self._score_order.sorted

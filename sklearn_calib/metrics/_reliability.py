@@ -17,10 +17,10 @@ from .._kernels._binning import (
     sweep_monotonic_bins,
 )
 from .._kernels._loess import Loess
-from .._kernels._log_odds import of_probability
-from .._kernels._picture_axes import histogram as log_odds_histogram
+from .._kernels._log_odds import compute_finite_log_odds
+from .._kernels._picture_axes import compute_histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
-from .._kernels._proportion import share_interval, wilson_interval
+from .._kernels._proportion import compute_exact_interval, compute_wilson_interval
 from .._random import generator, multiplicities
 from .._typing import (
     ArrayLike,
@@ -328,7 +328,7 @@ def curve_of(
             ]
         )
         rows_of_bin = mass**2 / squares
-        confidence = share_interval(observed * rows_of_bin, rows_of_bin, level)
+        confidence = compute_exact_interval(observed * rows_of_bin, rows_of_bin, level)
         if rows.share_intervals is not None:
             low, high = rows.share_intervals(row_bin, n_bins, level)
             confidence = low[filled], high[filled]
@@ -360,14 +360,16 @@ def _loess(rows, level):
     points = _spread(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
-    interval = wilson_interval(observed, loess.effective_rows(mass, squares)[points], level)
+    interval = compute_wilson_interval(
+        observed, loess.count_effective_rows(mass, squares)[points], level
+    )
     return values[points], observed, np.add.reduceat(mass, points), interval
 
 
 def _on_log_odds(rows, strategy, level):
     """Compute points, the fitted curve, the weight next to each, and its interval or belt."""
     kish = rows.weight.sum() / rows.squares.sum()
-    z = of_probability(rows.score, 1 - rows.score)
+    z = compute_finite_log_odds(rows.score, 1 - rows.score)
     fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
@@ -375,9 +377,9 @@ def _on_log_odds(rows, strategy, level):
         ends, np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1])
     )
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
-    z = of_probability(points, 1 - points)
+    z = compute_finite_log_odds(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
-    return points, fit.curve(z), mass, fit.belt(z, level)
+    return points, fit.predict_curve(z), mass, fit.compute_belt(z, level)
 
 
 def _spread(count):

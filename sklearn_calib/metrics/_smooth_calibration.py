@@ -123,10 +123,10 @@ def smooth_calibration_error(problem: "BinaryProblem", **shared: "Unpack[BinaryO
     >>> smooth_calibration_error(y, proba) > 0.03  # overconfident
     True
     """
-    from .._kernels._smooth_calibration import smooth_of_sorted
+    from .._kernels._smooth_calibration import compute_smooth_error
 
     cells = problem.cells
-    return min(max(smooth_of_sorted(cells.score, cells.residual), 0.0), 1.0)
+    return min(max(compute_smooth_error(cells.score, cells.residual), 0.0), 1.0)
 
 
 def calibration_witness(
@@ -170,12 +170,12 @@ def calibration_witness(
     >>> witness([0.3, 0.6]).round(2).tolist()
     [-1.0, -0.9]
     """
-    from .._kernels._smooth_calibration import witness_of_sorted
+    from .._kernels._smooth_calibration import compute_witness
 
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     witnesses = []
     for problem in predictions.problems(multiclass):
         cells = problem.cells
-        found = witness_of_sorted(cells.score, cells.residual)
+        found = compute_witness(cells.score, cells.residual)
         witnesses.append(CalibrationWitness(*found, problem.title))
     return witnesses[0] if len(witnesses) == 1 else witnesses

@@ -127,12 +127,14 @@ class Diagnosis(NamedTuple):
         return f", or {call}"
 
 
-def shift_region(found: cells.Atoms, level: float) -> ShiftRegion:
+def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows that were seen so far."""
-    centre, border = cells.region(found, level)
-    (shift, slope), _ = cells.fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
+    centre, border = cells.find_region(found, level)
+    (shift, slope), _ = (
+        cells.fit_line(found, np.full(2, 1e-4)) if len(found.log_odds) else (centre, None)
+    )
     low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
-    n, calibrated = round(float(found.n.sum())), cells.contains(found, level, 0.0, 1.0)
+    n, calibrated = round(float(found.rows.sum())), cells.is_in_region(found, level, 0.0, 1.0)
     return ShiftRegion(
         float(shift),
         float(slope),
@@ -156,13 +158,13 @@ def diagnose_record(record: Record, confidence: bool, *, forget: bool) -> Diagno
     blocks = record.blocks
     when = blocks[likely].when
     rows = record.from_block(likely)
-    offset, line, p_line, p_bent = cells.is_enough(rows, cells.COARSE_CELLS)
+    offset, line, p_line, p_bent = cells.find_smallest_repair(rows, cells.COARSE_CELLS)
     enough: Any = "offset"
     if p_bent < _TOO_MUCH or (line[1] <= 0 and p_line < _TOO_MUCH):
         enough = "refit"
     elif p_line < _TOO_MUCH:
         enough = "line"
-    n = float(rows.n.sum())
+    n = float(rows.rows.sum())
     shift, slope = (offset if enough == "offset" else line).tolist()
     found = Diagnosis(
         blocks[likely].first,
@@ -174,8 +176,8 @@ def diagnose_record(record: Record, confidence: bool, *, forget: bool) -> Diagno
         slope,
         p_line,
         p_bent,
-        float(rows.n @ expit(rows.z)) / n,
-        float(rows.k.sum()) / n,
+        float(rows.rows @ expit(rows.log_odds)) / n,
+        float(rows.events.sum()) / n,
         _compute_rates(record.labels_from(likely)),
         confidence,
     )

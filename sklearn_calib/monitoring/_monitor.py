@@ -146,8 +146,8 @@ class CalibrationMonitor:
     probabilities are too extreme (slope 0.54, shift +0.09)
     """
 
-    slopes_: FloatArray = np.unique(grid.COARSE.slope)
-    shifts_: FloatArray = np.unique(grid.COARSE.shift)
+    slopes_: FloatArray = np.unique(grid.COARSE_GRID.slope)
+    shifts_: FloatArray = np.unique(grid.COARSE_GRID.shift)
     _total: FloatArray  # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
     _detector: FloatArray  # of the same shape
     _impossible: AnyArray  # of shape (n_groups, n_parallel)
@@ -376,7 +376,7 @@ class CalibrationMonitor:
 
     @property
     def log_detector_(self) -> float:
-        total = float((self._detector @ np.exp(grid.COARSE.log_prior)).mean(axis=1).sum())
+        total = float((self._detector @ np.exp(grid.COARSE_GRID.log_prior)).mean(axis=1).sum())
         return math.log(total) if total > 0 else -math.inf
 
     @property
@@ -402,12 +402,12 @@ class CalibrationMonitor:
     @property
     def posterior_(self) -> FloatArray:
         if self.alarm == "test":
-            log = self._total + grid.COARSE.log_prior
+            log = self._total + grid.COARSE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * np.exp(grid.COARSE.log_prior)).sum(axis=(0, 1))
+            weight = (self._detector * np.exp(grid.COARSE_GRID.log_prior)).sum(axis=(0, 1))
         if not weight.sum() > 0:  # the detector has just begun
-            weight = np.exp(grid.COARSE.log_prior)
+            weight = np.exp(grid.COARSE_GRID.log_prior)
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
 
     @property
@@ -566,7 +566,9 @@ class CalibrationMonitor:
 
     def _log_e_values(self):
         """Compute the log e-value of each group and each problem."""
-        return np.where(self._impossible > 0, np.inf, grid.log_mixture(self._total, grid.COARSE))
+        return np.where(
+            self._impossible > 0, np.inf, grid.compute_log_mixture(self._total, grid.COARSE_GRID)
+        )
 
     # -- files --------------------------------------------------------------------------------
 
@@ -623,7 +625,7 @@ class CalibrationMonitor:
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
-        self._total = np.zeros((*shape, len(grid.COARSE.slope)))
+        self._total = np.zeros((*shape, len(grid.COARSE_GRID.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
         self._records = [Record(n_classes) for _ in range(shape[0] * shape[1])]
@@ -640,18 +642,18 @@ class CalibrationMonitor:
 
     def _add_rows(self, rows):
         n, parallel = rows.hit.shape
-        ratios = grid.log_ratios if rows.hit.dtype == bool else grid.log_ratios_of_shares
-        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE)
+        ratios = grid.compute_log_ratios if rows.hit.dtype == bool else grid.compute_soft_log_ratios
+        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
         self._rows, self._taken = rows, 0
         certain, first = impossible.any(axis=1), 0
         while first < n:  # an alarm is raised when no later row has been added
-            row, statistic = grid.detect(
+            row, statistic = grid.detect_change(
                 self._detector,
                 gain,
                 certain,
                 rows.group,
-                grid.COARSE,
+                grid.COARSE_GRID,
                 self.average_run_length,
                 first,
             )
@@ -681,7 +683,7 @@ class CalibrationMonitor:
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
         hit, code, group = rows.hit[new], rows.label[new], rows.group[new]
         if hit.dtype != bool:  # of shares one label each
-            hit, code = grid.label_drawn(hit, number), grid.class_drawn(code, number)
+            hit, code = grid.draw_label(hit, number), grid.draw_class(code, number)
         n_groups, n_columns = self._impossible.shape
         for place in np.unique(group).tolist() if n_groups > 1 else (0,):
             own = group == place if n_groups > 1 else slice(None)
@@ -717,7 +719,7 @@ class CalibrationMonitor:
             rows = np.flatnonzero(group == place)
             total = self._total[place] + np.cumsum(gain[rows], axis=0)
             count = self._impossible[place] + np.cumsum(impossible[rows], axis=0)
-            log = np.where(count > 0, np.inf, grid.log_mixture(total, grid.COARSE))
+            log = np.where(count > 0, np.inf, grid.compute_log_mixture(total, grid.COARSE_GRID))
             self._total[place], self._impossible[place] = total[-1], count[-1]
             known = np.searchsorted(rows, np.arange(len(gain)), side="right")
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
@@ -735,7 +737,7 @@ class CalibrationMonitor:
     def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
-                parts = np.log(self._detector @ np.exp(grid.COARSE.log_prior))
+                parts = np.log(self._detector @ np.exp(grid.COARSE_GRID.log_prior))
             self._raise_alarms(log_statistic, n_samples, when, written, parts)
             self._course.add(self._make_moment(n_samples, log_statistic, when))
         self._detector[:] = 0.0

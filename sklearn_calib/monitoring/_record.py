@@ -4,8 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._log_odds_cells import COARSE_CELLS, FINE, Atoms, atoms, onset, pair_gains
-from .._kernels._logistic_grid import COARSE
+from .._kernels._log_odds_cells import (
+    COARSE_CELLS,
+    FINE_CELLS,
+    BinnedCounts,
+    bin_counts,
+    compute_pair_gains,
+    locate_onset,
+)
+from .._kernels._logistic_grid import COARSE_GRID
 from .._typing import AnyArray, FloatArray, IntArray
 from ._rows import time_from_json, time_to_json
 
@@ -46,7 +53,7 @@ class Stretch:
     def gains(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
-            self._gains = pair_gains(atoms(self.counts, COARSE_CELLS), COARSE)
+            self._gains = compute_pair_gains(bin_counts(self.counts, COARSE_CELLS), COARSE_GRID)
         return self._gains
 
     def add(self, counts: IntArray, labels: IntArray, last: int) -> None:
@@ -94,7 +101,7 @@ class Record:
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-        self.every = np.zeros((5, FINE.n), dtype=np.int64)
+        self.every = np.zeros((5, FINE_CELLS.n_cells), dtype=np.int64)
         self.fresh = np.zeros_like(self.every)
         self.blocks: list[Stretch] = []
         self.rows = self.behind = self.kept = self.judged = 0
@@ -136,7 +143,7 @@ class Record:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead
             if not len(z):
                 continue
-            old, new = FINE.count(z, hit, (number > self.behind).astype(np.intp), 2)
+            old, new = FINE_CELLS.count_rows(z, hit, (number > self.behind).astype(np.intp), 2)
             self.every += old + new
             self.fresh += new
             room = 0
@@ -145,7 +152,7 @@ class Record:
             part = (np.arange(len(z)) - room) // NEWEST_BLOCK_ROWS + 1
             starts = np.unique(part, return_index=True)[1]
             n_parts = int(part[-1]) + 1
-            parts = COARSE_CELLS.count(z, hit, part, n_parts)
+            parts = COARSE_CELLS.count_rows(z, hit, part, n_parts)
             place = part[block[block >= 0]] * self.n_classes + code[block >= 0]
             labels = np.bincount(place, minlength=n_parts * self.n_classes)
             labels = labels.reshape(n_parts, self.n_classes)
@@ -189,21 +196,21 @@ class Record:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def since(self, alarm: bool) -> Atoms:
+    def since(self, alarm: bool) -> BinnedCounts:
         """Return the cells of all rows, or of those since the last alarm."""
         self.settle()
-        return atoms(self.fresh if alarm else self.every, FINE)
+        return bin_counts(self.fresh if alarm else self.every, FINE_CELLS)
 
     def onset(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
         gains = np.array([block.gains() for block in self.settle().blocks])
         rows = np.array([block.rows for block in self.blocks])
-        return onset(gains, rows, COARSE.log_prior, _LEVEL)
+        return locate_onset(gains, rows, COARSE_GRID.log_prior, _LEVEL)
 
-    def from_block(self, place: int) -> Atoms:
+    def from_block(self, place: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
-        return atoms(counts, COARSE_CELLS)
+        return bin_counts(counts, COARSE_CELLS)
 
     def labels_from(self, place: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""
@@ -264,14 +271,16 @@ class Record:
     def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
         """Restore a record from the dict that `to_dict` returned."""
         record = cls(n_classes)
-        record.every, record.fresh = (_to_dense(found[key], FINE.n) for key in ("every", "fresh"))
+        record.every, record.fresh = (
+            _to_dense(found[key], FINE_CELLS.n_cells) for key in ("every", "fresh")
+        )
         record.blocks = [
             Stretch(
                 int(level),
                 int(first),
                 int(last),
                 time_from_json(when),
-                _to_dense(counts, COARSE_CELLS.n),
+                _to_dense(counts, COARSE_CELLS.n_cells),
                 _to_dense(labels, n_classes, 1)[0],
             )
             for level, first, last, when, counts, labels in found["blocks"]

@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import pool_equal_scores
-from .._kernels._log_odds import compute_rank_score, interpolated
-from .._kernels._logistic import logistic_covariance, standard_error
+from .._kernels._log_odds import compute_rank_score, interpolate_probability
+from .._kernels._logistic import compute_model_covariance, compute_standard_error
 from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
 from .._validation import check_indexes, get_rows_per_weight
@@ -211,7 +211,7 @@ class AdaptiveCalibration(Recalibrator):
             )
         check_indexes(X, intervals)
         ends = _given_ends(_checked_intervals(intervals, len(proba)))
-        return two_columns(self._cells.share(compute_rank_score(proba), *ends))
+        return two_columns(self._cells.estimate_window(compute_rank_score(proba), *ends))
 
     @property
     def knots_(self) -> FloatArray:
@@ -253,22 +253,22 @@ class AdaptiveCalibration(Recalibrator):
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
-            return two_columns(self._cells.share_of_nearest(score))
-        return two_columns(self._cells.share(score, *self._ends(score)))
+            return two_columns(self._cells.estimate_nearest(score))
+        return two_columns(self._cells.estimate_window(score, *self._ends(score)))
 
     def _ends(self, score):
         if self._wald is not None:
             return self._wald.ends(score)
-        ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
+        ends = (interpolate_probability(score, self.log_odds_, end) for end in self.intervals_.T)
         return _given_ends(np.column_stack(list(ends)))
 
     def _make_map(self):
         if self.neighborhood == "nearest":
-            return self._curve(self.log_odds_, self._cells.nearest)
+            return self._curve(self.log_odds_, self._cells.find_nearest)
         points = self.log_odds_
         if self._wald is not None:  # its intervals need not move in one direction
             points = np.append(points, self._wald.crossings(points))
-        return self._curve(points, lambda score: self._cells.between(*self._ends(score)))
+        return self._curve(points, lambda score: self._cells.find_window(*self._ends(score)))
 
     def _curve(self, points, window):
         def piece(score):
@@ -292,12 +292,14 @@ class _Wald:
         platt = PlattScaling()
         platt._fit(proba, codes, weight)
         z = platt.slope_ * compute_log_odds(proba) + platt.intercept_
-        self.covariance = logistic_covariance(_with_one(compute_log_odds(proba)), weight, z, 0.0)
+        self.covariance = compute_model_covariance(
+            _with_one(compute_log_odds(proba)), weight, z, 0.0
+        )
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def ends(self, at):
         """Compute log-odds of the lower and upper ends at these log-odds."""
-        half = self.factor * standard_error(_with_one(at), self.covariance)
+        half = self.factor * compute_standard_error(_with_one(at), self.covariance)
         return at - half, at + half
 
     def crossings(self, at):

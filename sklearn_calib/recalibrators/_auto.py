@@ -390,7 +390,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         )
 
     def _weigh(self, names, outside, per_weight):
-        from .._kernels._mixture_proportions import mixture_weights
+        from .._kernels._mixture_proportions import fit_mixture_weights
 
         prior = prior_rows(names)
         self.cv_losses_ = {}
@@ -404,7 +404,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
-            prior = mixture_weights(table, mass, self.alpha * prior)
+            prior = fit_mixture_weights(table, mass, self.alpha * prior)
         weights = prior / prior.sum()
         weights[weights < _SMALLEST_WEIGHT] = 0.0
         self.weights_ = dict(zip(names, (weights / weights.sum()).tolist(), strict=True))

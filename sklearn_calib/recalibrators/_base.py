@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
 from .._blas_threads import MAX_UNSHARED_ENTRIES, limit_blas_threads
-from .._kernels._logistic import smoothed_targets
+from .._kernels._logistic import compute_platt_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import get_absent_mask
@@ -774,7 +774,7 @@ def likelihood_targets(
         hint="Platt's smoothed targets are used; pass more rows to do without",
         estimator=method,
     )
-    return smoothed_targets(codes, weight)
+    return compute_platt_targets(codes, weight)
 
 
 def check_converged(method: str, gap: float, loss: float) -> None:

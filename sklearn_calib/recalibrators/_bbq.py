@@ -134,7 +134,7 @@ class _Sorted:
         cuts = (before + after) / 2
         # the mean of neighbouring floats is one of them
         cuts = np.where(cuts > before, cuts, after)
-        zeros, ones, scores = self._sums.of_runs(starts)
+        zeros, ones, scores = self._sums.sum_runs(starts)
         n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2
         if prior == "bdeu2":

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._shrunk_lines import shrunk_lines
+from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import MOST_BINS, ColumnBinner, assign_bins, compute_bin_edges
 
@@ -139,7 +139,7 @@ class Correction:
         followers: Sequence[_Track] = (),
     ) -> None:
         """Grow one more step on the training rows, with leaves of at least `least`."""
-        from .._kernels._offset_trees import boost
+        from .._kernels._offset_trees import boost_trees
 
         s, rows = options, track.rows
         n_steps, n_trees = s._steps()
@@ -150,7 +150,7 @@ class Correction:
             self.rounds.append(Round(edges, [], []))
             for one in (track, *followers):
                 one.begin(edges)
-        block, track.raised, gains = boost(
+        block, track.raised, gains = boost_trees(
             track.codes,
             rows.target,
             rows.weight,
@@ -159,7 +159,7 @@ class Correction:
             n_trees=n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,
-            least=least,
+            min_weight=least,
             l2=s.l2,
             min_gain=s.min_gain,
             rising=track.codes.shape[1] - 1 if s.monotone else -1,
@@ -203,7 +203,9 @@ def _line(score, rows, options):
     spread = weighted_deviation(score, rows.weight)
 
     def fitted(z):
-        return shrunk_lines(z, rows.target, rows.weight, one, 1, (0.0, 1.0), options.l2, spread)[0]
+        return fit_shrunken_lines(
+            z, rows.target, rows.weight, one, 1, (0.0, 1.0), options.l2, spread
+        )[0]
 
     intercept, slope = fitted(score)
     if options.monotone and slope < 0:

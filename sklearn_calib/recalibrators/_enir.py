@@ -85,20 +85,20 @@ class ENIR(OnLogOdds):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._near_isotonic import Path, breakpoints
+        from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
         from .._kernels._range_sums import RangeSums
 
         rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         mass = mass * rows
-        path, scores = Path(share, mass), RangeSums(mass * self.knots_)
-        lams = thin_values(np.append(0.0, breakpoints(path.merges)), MAX_PENALTIES)
+        path, scores = PenaltyPath(share, mass), RangeSums(mass * self.knots_)
+        lams = thin_values(np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES)
         price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
             starts, value = find_run_starts(path, lam, 6)
             loss, total, ones = compute_group_losses(starts, value, path)
-            [score] = scores.of_runs(starts)
+            [score] = scores.sum_runs(starts)
             g = 1 - np.abs(ones - score) / total
             shrunk = (value * total + score / total * g) / (total + g)
             models.append((lam, loss + price * len(starts), starts, shrunk))

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
-from .._kernels._shrunk_lines import shrunk_lines
+from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._simplex_array import apply_sigmoid, compute_log_odds
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._warnings import warn_calibration
@@ -171,7 +171,7 @@ class GroupRecalibration(ByGroup):
         self.floor_ = estimate_floor(base)
         z, group = self._score(base), self._group(keys)
         target, number = data.y_encoded.astype(float), len(self.groups_)
-        lines = shrunk_lines(
+        lines = fit_shrunken_lines(
             z, target, data.weight, group, number, line, self.strength,
             weighted_deviation(z, data.weight),
         )  # fmt: skip

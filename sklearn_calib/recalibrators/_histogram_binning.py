@@ -18,7 +18,7 @@ from .._kernels._binning import (
     pool_equal_scores,
     sum_bins,
 )
-from .._kernels._log_odds import compute_rank_score, middle
+from .._kernels._log_odds import average_probabilities, compute_rank_score
 from .._typing import FloatArray, Strategy
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -159,7 +159,8 @@ def _equal_mass_cuts(score, weight, n_bins):
     )
     left = starts[(starts > 0) & (starts < len(values))] - 1
     return np.minimum(
-        middle(values[left], values[left + 1]), np.nextafter(values[left + 1], -np.inf)
+        average_probabilities(values[left], values[left + 1]),
+        np.nextafter(values[left + 1], -np.inf),
     )
 
 
@@ -193,6 +194,6 @@ def _best_number(score, codes, weight, strategy):
             cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
         else:
             cuts = _starts(knots, place, n_bins)
-        zeros, ones = sums.between(np.append(0, cuts), np.append(cuts, len(knots)))
+        zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
         evidence.append(compute_log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

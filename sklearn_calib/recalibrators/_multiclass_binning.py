@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._level_merging import OnePool, Pools, Rule, calibrate_cells
+from .._kernels._level_merging import MergeRule, SinglePool, SplitPools, calibrate_cells
 from .._kernels._level_sets import (
     MAX_LEVELS,
-    cell_tolerance,
+    choose_n_levels,
+    compute_levels,
     find_cells,
+    get_cell_tolerance,
+    get_snap_width,
     group_rows,
-    levels,
-    levels_for,
-    rounded,
-    snap,
+    round_to_simplex,
 )
 from .._random import legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
@@ -252,11 +252,11 @@ class MulticlassBinning(Recalibrator):
         ]
         labels, first, size = sums[0]
         if not self.keep:
-            first = rounded(heavy, self.n_levels_)
+            first = round_to_simplex(heavy, self.n_levels_)
         least = max(self.beta_, 1e-12)
         proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / least)) / least**2
         most = int(min(proved, 100_000) if self.max_iter is None else self.max_iter)
-        rule = Rule(
+        rule = MergeRule(
             self.n_levels_,
             self.tol_,
             size,
@@ -277,9 +277,9 @@ class MulticlassBinning(Recalibrator):
         self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
 
     def _set_scale(self):
-        self.beta_ = cell_tolerance(float(self.p), self.epsilon)
+        self.beta_ = get_cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
-        self.n_levels_ = levels_for(self.beta_) if self.n_levels is None else self.n_levels
+        self.n_levels_ = choose_n_levels(self.beta_) if self.n_levels is None else self.n_levels
         if self.n_levels_ > MAX_LEVELS:
             raise invalid_input(
                 "p",
@@ -312,7 +312,7 @@ class MulticlassBinning(Recalibrator):
         total = weight.sum()
         least = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
         kept = np.flatnonzero(counts >= least)
-        found = levels(proba[order[starts[kept]]], self.n_levels_)
+        found = compute_levels(proba[order[starts[kept]]], self.n_levels_)
         found = found[np.lexsort(found.T[::-1])].reshape(-1, proba.shape[1])
         return found, float(counts[kept].sum() / total)
 
@@ -331,19 +331,19 @@ class MulticlassBinning(Recalibrator):
             first[:, j] = np.bincount(cell[inside], (weight * proba[:, j])[inside], minlength=b)
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
-        first[mass == 0] = rounded(self.bins_[mass == 0], self.n_levels_)
+        first[mass == 0] = round_to_simplex(self.bins_[mass == 0], self.n_levels_)
         return labels, first, size
 
     def _estimates(self, sums, k, rng):
         if self.pools is None:
-            return OnePool(sums[0][0])
+            return SinglePool(sums[0][0])
         noise = None
         if self.noise == "laplace":
             b, size = max(len(self.bins_), 1), sums[0][2]
             failure = self.delta / (3 * len(sums))
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
             noise = partial(rng.laplace, 0, scale)
-        return Pools([labels for labels, _, _ in sums], noise)
+        return SplitPools([labels for labels, _, _ in sums], noise)
 
     def _cell_of(self, proba):
         """Return the heavy cell of each row, or -1."""
@@ -404,7 +404,7 @@ class MulticlassBinning(Recalibrator):
         kept = np.flatnonzero(self._touched[self._group]) if self.keep else slice(None)
         return maps.Cells(
             n_levels=self.n_levels_,
-            slack=snap(self.n_levels_),
+            slack=get_snap_width(self.n_levels_),
             keys=self.bins_[kept],
             rows=self._prediction[self._group][kept],
             keep=self.keep,

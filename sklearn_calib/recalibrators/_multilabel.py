@@ -12,7 +12,12 @@ from .._atomic import atomic_fit
 from .._count_weights import are_counts
 from .._kernels._log_odds import compute_map_input
 from .._kernels._probability_floor import clip_to_floor
-from .._kernels._shrunk_lines import COMMON, PENALTIES, LabelColumns, fit_shrunken
+from .._kernels._ridge_logistic_groups import (
+    COMMON_LINE_PENALTY,
+    DEFAULT_PENALTIES,
+    LabelColumns,
+    choose_shrunken_lines,
+)
 from .._simplex_array import stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
@@ -270,16 +275,16 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         method.set_params(smooth_targets=False)
         self._fit_all(data, method)
         tau = self.shrinkage
-        if isinstance(self.pooled_, Identity) or tau == COMMON:
-            self.shrinkage_ = COMMON
+        if isinstance(self.pooled_, Identity) or tau == COMMON_LINE_PENALTY:
+            self.shrinkage_ = COMMON_LINE_PENALTY
         elif tau == 0:
             self.shrinkage_ = 0.0
             self._fit_each(data, method)
         else:
-            fit = fit_shrunken(
+            fit = choose_shrunken_lines(
                 data.make_label_columns(self.pooled_),
                 [self.pooled_.intercept_, self.pooled_.slope_],
-                PENALTIES if tau == "auto" else [float(tau)],
+                DEFAULT_PENALTIES if tau == "auto" else [float(tau)],
             )
             self.shrinkage_ = fit.penalty
             if tau == "auto":

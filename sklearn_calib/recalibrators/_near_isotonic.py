@@ -113,12 +113,12 @@ class NearIsotonicCalibration(OnLogOdds):
         self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._near_isotonic import Path, breakpoints
+        from .._kernels._near_isotonic import PenaltyPath, find_breakpoints
 
         rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
-        path = Path(share, mass * rows)
-        found = breakpoints(path.merges)
+        path = PenaltyPath(share, mass * rows)
+        found = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):
             tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._cost(path, lam) for lam in tried])
@@ -127,7 +127,7 @@ class NearIsotonicCalibration(OnLogOdds):
         else:
             best = self.penalty * rows
         self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
-        self.values_ = np.clip(path.solution(best), 0.0, 1.0)
+        self.values_ = np.clip(path.expand_solution(best), 0.0, 1.0)
 
     def _cost(self, path, lam):
         bic = self.penalty == "bic"

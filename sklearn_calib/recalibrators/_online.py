@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from .. import maps
 from .._atomic import restore_if_raised
-from .._kernels._logistic_grid import FINE, fixed_share, pair_proba
+from .._kernels._logistic_grid import FINE_GRID, compute_pair_proba, update_weights
 from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import compute_log_odds, iter_row_blocks
 from .._typing import ArrayLike, FloatArray, Self
@@ -154,15 +154,15 @@ class OnlineCalibration(Recalibrator):
 
     @property
     def slope_(self) -> float:
-        return float(np.exp(np.exp(self.log_weights_) @ np.log(FINE.slope)))
+        return float(np.exp(np.exp(self.log_weights_) @ np.log(FINE_GRID.slope)))
 
     @property
     def shift_(self) -> float:
-        return float(np.exp(self.log_weights_) @ FINE.shift)
+        return float(np.exp(self.log_weights_) @ FINE_GRID.shift)
 
     def _begin(self, n_classes):
         if n_classes == 2:
-            self.log_weights_ = FINE.log_prior.copy()
+            self.log_weights_ = FINE_GRID.log_prior.copy()
             return
         self.one_vs_rest_ = [type(self)(self.share) for _ in range(n_classes)]
         for part in self.one_vs_rest_:
@@ -179,9 +179,9 @@ class OnlineCalibration(Recalibrator):
         equal = bool((weight == 1).all())
         for start in range(0, len(z), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            likelihood = pair_proba(towards[rows], z[rows], FINE)
+            likelihood = compute_pair_proba(towards[rows], z[rows], FINE_GRID)
             power = None if equal else weight[rows]
-            log_weight = fixed_share(log_weight, likelihood, power, FINE, self.share)
+            log_weight = update_weights(log_weight, likelihood, power, FINE_GRID, self.share)
         self.log_weights_ = log_weight
 
     def _predict_proba(self, proba):
@@ -191,12 +191,12 @@ class OnlineCalibration(Recalibrator):
         )
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
-            out[rows] = pair_proba(1.0, z[rows], FINE) @ weight
+            out[rows] = compute_pair_proba(1.0, z[rows], FINE_GRID) @ weight
         return two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
     def _make_map(self):
         parts = []
-        for slope, shift in zip(FINE.slope, FINE.shift, strict=True):
+        for slope, shift in zip(FINE_GRID.slope, FINE_GRID.shift, strict=True):
             part = maps.SoftmaxAffine(
                 coef=slope, intercept=[0.0, shift], centred=True, least=-MAX_ABS_LOG_ODDS
             )

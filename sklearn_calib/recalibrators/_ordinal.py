@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
-from .._kernels._ordinal import fit_ordinal, thresholds
+from .._kernels._ordinal import compute_cumulative_log_odds, fit_ordinal
 from .._simplex_array import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import find_likely_order, has_own_order, order_scale_columns
@@ -167,7 +167,7 @@ class OrdinalCalibration(Recalibrator):
         share = weight / weight.sum()
         target = np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
         target[np.arange(len(codes)), codes] += share
-        fit = fit_ordinal(thresholds(log_proba(proba)), target)
+        fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
         check_converged("OrdinalCalibration", fit.gap, fit.loss)
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 

@@ -34,7 +34,7 @@ def number_runs(values: AnyArray) -> IntArray:
 
 def find_run_starts(path: Any, lam: float, digits: int) -> tuple[IntArray, FloatArray]:
     """Return the starts and values, within [0, 1], of runs that agree to some digits."""
-    starts, values = path.groups(lam)
+    starts, values = path.find_groups(lam)
     values = np.clip(np.round(values, digits), 0.0, 1.0)
     first = np.append(True, np.diff(values) != 0)
     return starts[first], values[first]
@@ -44,7 +44,7 @@ def compute_group_losses(
     starts: IntArray, value: FloatArray, path: Any
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute -2 log-likelihood of values on groups, and the groups' rows and positives."""
-    zeros, ones = path.sums(starts)
+    zeros, ones = path.sum_groups(starts)
     return -2 * (xlogy(ones, value) + xlogy(zeros, 1 - value)).sum(), zeros + ones, ones
 
 

@@ -9,9 +9,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import maps
 from .._kernels._log_odds import compute_map_input
 from .._kernels._logistic import (
+    compute_platt_targets,
     fit_logistic,
-    invented_log_odds,
-    smoothed_targets,
+    get_pseudo_log_odds,
     threshold_separates,
 )
 from .._simplex_array import compute_log_odds, convert_log_odds
@@ -105,13 +105,13 @@ class PlattScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         score = compute_map_input(proba, self.scale)
         if self.prior_weight > 0:
-            z = invented_log_odds(compute_log_odds(proba), weight)
+            z = get_pseudo_log_odds(compute_log_odds(proba), weight)
             right = convert_log_odds(z)
             score = np.append(score, compute_map_input(right, self.scale))
             target = np.append(codes.astype(float), np.asarray(right)[:, 1])
             weight = np.append(weight, np.full(2, self.prior_weight))
         elif self.smooth_targets:
-            target = smoothed_targets(codes, weight)
+            target = compute_platt_targets(codes, weight)
         else:
             separates = "a threshold" if threshold_separates(score, codes) else ""
             target = likelihood_targets("PlattScaling", separates, codes, weight)

@@ -21,8 +21,8 @@ from .._kernels._label_shift import (
     select_predictions,
     shift_posterior,
 )
-from .._kernels._mean_offset import mean_offset, reachable_means
-from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
+from .._kernels._mean_offset import find_reachable_means, fit_mean_offset
+from .._kernels._mixture_proportions import compute_uncertainty, fit_proportions
 from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import (
@@ -118,7 +118,7 @@ def offset_to_mean(
         raise invalid_input(
             expected="a mean above 0 and below 1", got=f"{float(mean):g}", hint=cure
         )
-    target, ranges = class_frequencies(mean, classes, "mean"), reachable_means(proba, weight)
+    target, ranges = class_frequencies(mean, classes, "mean"), find_reachable_means(proba, weight)
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
         low, high = ranges[column]
@@ -130,7 +130,7 @@ def offset_to_mean(
             raise invalid_input(
                 expected=f"{rule} (rows of exactly 0 and 1 cannot move)", got=got, hint=cure
             )
-    found = mean_offset(proba, weight, target)
+    found = fit_mean_offset(proba, weight, target)
     if not (np.abs(found.means / target - 1) <= MEAN_TOLERANCE).all():
         rule = f"means that these rows can have, not {np.round(target, 6).tolist()}"
         got = f"{np.round(found.means, 6).tolist()} as the nearest"
@@ -526,7 +526,7 @@ class PriorShift(Recalibrator):
                 estimator=self,
             )
         self.prior_ = fit.prior
-        self.prior_se_, self.prior_interval_ = proportions_uncertainty(
+        self.prior_se_, self.prior_interval_ = compute_uncertainty(
             ratio, weight, fit.prior, source, self._source_rows, level
         )
 

@@ -194,7 +194,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._monotone_program import moments
+        from .._kernels._monotone_program import compute_moments
 
         score = self._score(proba)
         knots, _, mass, share = pool_equal_scores(score, codes, weight)
@@ -212,7 +212,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             self.degree_, bound = self._choose(x, share, mass, degrees, bounds, own)
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # y^2 of 0/1 labels is y: the pooled rows keep the spread within ties
-        mean_t, mean_y, _ = moments(x, share, mass, self.degree_)
+        mean_t, mean_y, _ = compute_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
         [[fit]] = self._solve(data, self.degree_, [bound], own)
         if fit is None:
@@ -294,9 +294,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         None if constraints cannot be satisfied.
         """
         if own is None and self.solver in ("auto", "ipm"):
-            from .._kernels._monotone_program import fit_many
+            from .._kernels._monotone_program import fit_polynomials
 
-            return fit_many(data, degree, bounds, tol)
+            return fit_polynomials(data, degree, bounds, tol)
         from .._kernels._monotone_program import fit_program
 
         name = None if self.solver == "cvxpy" else "CLARABEL"
@@ -304,7 +304,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _choose(self, x, share, mass, degrees, bounds, own):
         """Choose the degree and the bound with the smallest held-out error."""
-        from .._kernels._monotone_program import moments
+        from .._kernels._monotone_program import compute_moments
 
         fold = np.arange(len(x)) % self.cv
         smallest = len(x) - -(-len(x) // self.cv) - 1  # the first fold is the largest
@@ -314,7 +314,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         sums = []
         for f in range(self.cv):
             rows = fold == f
-            mean_t, mean_y, _ = moments(x[rows], share[rows], mass[rows], degrees[-1])
+            mean_t, mean_y, _ = compute_moments(x[rows], share[rows], mass[rows], degrees[-1])
             total = mass[rows].sum()
             sums.append((total * mean_t, total * mean_y, total))
         whole = [sum(parts) for parts in zip(*sums, strict=True)]
@@ -341,10 +341,10 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _smallest_degree(self, x, share, mass, bound, own):
         """Return the smallest degree that satisfies the constraints; 1 without any."""
-        from .._kernels._monotone_program import moments
+        from .._kernels._monotone_program import compute_moments
 
         for degree in range(1, 1 if own is None else len(x) + len(own.x)):
-            data = [moments(x, share, mass, degree)]
+            data = [compute_moments(x, share, mass, degree)]
             if self._solve(data, degree, [bound], own)[0][0] is not None:
                 return degree
         return 1
@@ -397,7 +397,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _missed(self, known, own):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
-        reached = own.matrix(self.degree_) @ self.coef_ * pace
+        reached = own.make_matrix(self.degree_) @ self.coef_ * pace
         return float(np.maximum(known.low - reached, reached - known.high).max(initial=0.0))
 
     def _impossible_constraints(self, known, what):
@@ -449,10 +449,10 @@ def _parsed(entry, scale):
 
 def _squared_error(coef, held):
     """sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
-    from .._kernels._monotone_program import gram
+    from .._kernels._monotone_program import compute_gram
 
     sum_t, sum_y, _ = held
-    return coef @ gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
+    return coef @ compute_gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
 
 
 def _largest_error(coef, x, share, mass):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
-from .._kernels._passes import SMALLEST_INPUT, scaled_inputs
+from .._kernels._block_passes import MIN_INPUT, scale_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex_array import log_proba
@@ -71,14 +71,14 @@ class SoftmaxRegression(FittedSoftmax):
             step = self.temperature_scaling_
             beta, share = step.inverse_temperature_, 1.0 / (step.n_samples_ + 1.0)
             return log_proba(mix_with_uniform(scale_proba(log_proba(proba), beta), share))
-        return scaled_inputs(log_proba(proba), self.temperature_scaling_.inverse_temperature_)
+        return scale_inputs(log_proba(proba), self.temperature_scaling_.inverse_temperature_)
 
     def _make_map(self):
         affine = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
         if self._laplace:
             return maps.make_chain(self.temperature_scaling_._make_map(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
-        return replace(affine, coef=beta * self.coef_, centred=True, least=SMALLEST_INPUT / beta)
+        return replace(affine, coef=beta * self.coef_, centred=True, least=MIN_INPUT / beta)
 
 
 class StructuredScaling(SoftmaxRegression):

@@ -140,16 +140,16 @@ class SplineCalibration(Recalibrator):
         self.domain_ = np.array([score.min(), score.max()])
         score = round_to_36_bits(score, 0)  # equal rows are ties
         spread = np.average((score - np.average(score, weights=weight)) ** 2, weights=weight)
-        cells = kernel.coarser(kernel.cells_of(score, codes, weight), MAX_CELLS)
-        few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
-        same, cells = few is cells, kernel.with_prior(cells, self.prior)
-        few = cells if same else kernel.with_prior(few, self.prior)
-        knots = kernel.spread_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
+        cells = kernel.coarsen_cells(kernel.make_cells(score, codes, weight), MAX_CELLS)
+        few = kernel.coarsen_cells(cells, _CELLS_FOR_PENALTY)
+        same, cells = few is cells, kernel.add_prior_points(cells, self.prior)
+        few = cells if same else kernel.add_prior_points(few, self.prior)
+        knots = kernel.choose_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
         pull = np.array([1.0, min(1.0, spread)])
-        fit = kernel.fit_spline(cells, knots, pull=pull, few=few)
+        fit = kernel.fit_spline(cells, knots, pull=pull, coarse_cells=few)
         curve = fit.curve
         if self.monotone:
-            curve = kernel.rising(curve, cells, isotonic_regression)
+            curve = kernel.make_increasing(curve, cells, isotonic_regression)
         self.knots_, self.values_, self.slopes_ = curve
         self.penalty_, self.edf_, self.loo_ = fit.penalty, fit.edf, fit.loo
 

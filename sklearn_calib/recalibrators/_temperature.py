@@ -10,11 +10,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from .. import maps
 from .._atomic import atomic_fit
-from .._kernels._passes import fit_temperature_passes, temperature_pass
+from .._kernels._block_passes import fit_temperature_passes, run_temperature_pass
 from .._kernels._temperature import (
     fit_expected_accuracy,
     fit_temperature,
-    fit_temperature_of_options,
+    fit_temperature_by_options,
 )
 from .._simplex_array import compute_masked_log_proba, get_absent_mask
 from .._typing import ArrayLike, Self
@@ -271,7 +271,7 @@ class TemperatureScaling(Recalibrator):
             start = fit.beta if fit.status == "inside" else 1.0
 
         def run(beta):
-            return blocks.read(partial(temperature_pass, beta=beta))
+            return blocks.read(partial(run_temperature_pass, beta=beta))
 
         self._settle(partial(fit_temperature_passes, run, start, sample=sample))
         self.classes_ = np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
@@ -291,7 +291,7 @@ class TemperatureScaling(Recalibrator):
 
         def solve(smoothing):
             if options:
-                return fit_temperature_of_options(z, codes, weight, smoothing), total
+                return fit_temperature_by_options(z, codes, weight, smoothing), total
             if self.criterion != "log_loss":
                 return fit_expected_accuracy(z, codes, weight, smoothing), total
             near = None if smoothing else start

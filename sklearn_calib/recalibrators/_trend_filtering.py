@@ -157,18 +157,18 @@ def lines(
 
     One if all scores agree.
     """
-    from .._kernels._trend_filter import largest_penalty, trend_filter
+    from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
     x, y, mass = _points(round_second_column(proba), codes, weight)
     rows = mass * get_rows_per_weight(weight)
-    top = largest_penalty(x, y, mass)
+    top = find_largest_penalty(x, y, mass)
     if lam is None:
         bent = top > ROUNDING_PENALTY * mass.sum()
         lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if bent else [0.0]
     else:
         lams = [lam]
     for one in lams:
-        fit = trend_filter(x, y, mass, one)
+        fit = fit_trend_filter(x, y, mass, one)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
         price = _criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)

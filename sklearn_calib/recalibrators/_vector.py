@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._atomic import atomic_fit
-from .._kernels._passes import fit_vector_passes, vector_pass
+from .._kernels._block_passes import fit_vector_passes, run_vector_pass
 from .._typing import ArrayLike, Self
 from ..exceptions import invalid_input
 from ._blocks import Blocks, Kind
@@ -136,7 +136,7 @@ class VectorScaling(SoftmaxRegression):
         self.temperature_scaling_, beta = temperature, temperature.inverse_temperature_
 
         def run(coef, intercept):
-            return blocks.read(partial(vector_pass, beta=beta, coef=coef, intercept=intercept))
+            return blocks.read(partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept))
 
         self._keep(fit_vector_passes(run, blocks.sample(), beta, float(self.penalty), tol))
         for name in ("classes_", "n_features_in_", "floor_"):

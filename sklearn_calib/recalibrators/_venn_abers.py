@@ -86,12 +86,12 @@ class VennAbers(Recalibrator):
         return np.stack([part._interval(pair) for part, pair in parts], axis=1)
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._venn_abers import venn_abers_table
+        from .._kernels._venn_abers import compute_venn_abers_table
 
         self.scores_, row_score = find_distinct(compute_rank_score(proba))
         mass = np.bincount(row_score, weights=weight)
         positive = np.bincount(row_score, weights=weight * codes)
-        self.table_ = np.clip(venn_abers_table(mass, positive), 0.0, 1.0)
+        self.table_ = np.clip(compute_venn_abers_table(mass, positive), 0.0, 1.0)
 
     def _make_map(self):
         lower, upper = self.table_.T

@@ -8,9 +8,9 @@ from scipy.special import ndtri, stdtrit
 from .._argument_checks import check_level
 from .._kernels._binning import bin_distinct_values, sum_bins
 from .._kernels._cluster_sums import compute_jackknife
-from .._kernels._logistic import covariance, fit_line, threshold_separates
-from .._kernels._proportion import share_interval
-from .._kernels._seen_errors import BANDWIDTH, Errors
+from .._kernels._detectable_error import KERNEL_BANDWIDTH, DetectableErrors
+from .._kernels._logistic import compute_covariance, fit_line, threshold_separates
+from .._kernels._proportion import compute_exact_interval
 from .._simplex_array import compute_log_odds
 from ..inference import ClusterSample
 
@@ -151,8 +151,8 @@ def evidence_of(
         line_of(sample),
         bins,
         *outside_of_band(bins),
-        *smallest_seen(coarse, BANDWIDTH, critical, inflation),
-        float(share_interval(0, sample.rows_alike(), level)[1]) if separated else 0.0,
+        *smallest_seen(coarse, KERNEL_BANDWIDTH, critical, inflation),
+        float(compute_exact_interval(0, sample.rows_alike(), level)[1]) if separated else 0.0,
     )
 
 
@@ -251,7 +251,7 @@ def line_of(sample: "Cells") -> Line | None:
     else:
         columns = np.column_stack([np.ones_like(both), both])
         predicted = intercept + slope * both
-        errors = np.sqrt(covariance(columns, predicted, hit, weight, squares).diagonal())
+        errors = np.sqrt(compute_covariance(columns, predicted, hit, weight, squares).diagonal())
     intercept_error, slope_error = map(float, errors)
     return Line(float(slope), float(intercept), slope_error, intercept_error, n_clusters, freedom)
 
@@ -296,5 +296,5 @@ def smallest_seen(
     if not critical > 0:
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
-    errors = Errors(score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth)
-    return errors.smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
+    errors = DetectableErrors(score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth)
+    return errors.find_smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)

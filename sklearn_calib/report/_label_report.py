@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._argument_checks import require
-from .._kernels._seen_errors import SIGNIFICANCE
-from .._kernels._tilted_draws import skewed_ends, tail_of_range
+from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
+from .._kernels._importance_sampling import compute_range_p_value, compute_skewed_interval
 from .._random import generator
 from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
@@ -95,10 +95,12 @@ def _audited(model, n_labels, level, rng):
     seeds = rng.integers(2**63, size=2)
     row = _drawn(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
     bound = chernoff_bound(model.predictions) / _BOUND_SHARE
-    enough = SIGNIFICANCE / _DRAWS_OF_LEVEL / n_labels  # of this label, for its adjusted p-value
+    enough = (
+        SIGNIFICANCE_LEVEL / _DRAWS_OF_LEVEL / n_labels
+    )  # of this label, for its adjusted p-value
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
-        p = tail_of_range(*_path(model), _DRAWS, np.random.default_rng(seeds[1]))
+        p = compute_range_p_value(*_path(model), _DRAWS, np.random.default_rng(seeds[1]))
     return row._replace(p_value=min(p / (1 - _BOUND_SHARE), bound, 1.0))
 
 
@@ -201,7 +203,7 @@ class _LabelTable(NamedTuple):
             second += float((proba * either**2).sum())
             third += float((proba * either**3).sum())
         kept = moved[self.known.any(axis=1) & (self.weight > 0)]
-        return np.array(skewed_ends(kept, third / second if second > 0 else 0.0, level))
+        return np.array(compute_skewed_interval(kept, third / second if second > 0 else 0.0, level))
 
 
 def _averages(functions, rows, models, pooled, table, level):

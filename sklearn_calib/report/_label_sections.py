@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._kernels._seen_errors import SIGNIFICANCE
+from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import Cell, Section, Table, join_truncated, plain, quoted
 from ._pictures import gallery_of_labels
 from ._sections import described, origin
@@ -42,7 +42,7 @@ def finding(row: "GroupRow") -> str:
         words.append("no positive row")
     elif row.events >= row.weight:
         words.append("no negative row")
-    if row.adjusted_p_value > SIGNIFICANCE:
+    if row.adjusted_p_value > SIGNIFICANCE_LEVEL:
         few = min(row.events, row.weight - row.events) * row.n_rows / row.weight < _FEW
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
     sides = {
@@ -58,7 +58,7 @@ def finding(row: "GroupRow") -> str:
 def _sentences(report):
     """The joint test, which labels are wrong, and which have too little to say."""
     count = len(report.labels)
-    wrong = [row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE]
+    wrong = [row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL]
     together = (
         f"p = {report.p_value:.2g} for all {count} labels together, however they depend on each "
         "other."
@@ -127,7 +127,7 @@ def _lines(report):
             _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
             _estimate(row.slope, row.slope_low, row.slope_high),
             *(f"{values[row.group, name].value:.4f}" for name in measured),
-            Cell(p) if row.adjusted_p_value <= SIGNIFICANCE else p,
+            Cell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
 
     def shown(most):
@@ -179,7 +179,7 @@ def _measures(report):
 
 
 def _repair(report):
-    if report.p_value > SIGNIFICANCE:
+    if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()
     said = "One line for each label, rare labels drawn towards the others, from rows of their own:"
     return Section("To repair it", sentences=[said], code=_CODE, only="html markdown terminal")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import MEDIAN_OF_RARE, LogitAxis, Plane, round_numbers
+from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis, LossPlane, choose_round_numbers
 from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
@@ -123,7 +123,7 @@ def rare(report: Any) -> bool:
             return False
         (sample,) = model.summary.samples()
         score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
-        if mass[score < MEDIAN_OF_RARE].sum() < 0.5 * mass.sum():
+        if mass[score < MAX_RARE_MEDIAN].sum() < 0.5 * mass.sum():
             return False
     return True
 
@@ -260,17 +260,17 @@ def _plane(report):
     parts = report.decomposition
     x = np.array([one.calibration for one in parts.values()])
     y = np.array([one.uncertainty - one.refinement for one in parts.values()])
-    plane = Plane.around(x, y, next(iter(parts.values())).uncertainty)
+    plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
     drawn, losses = [], []
-    for loss, ends in plane.lines():
-        points = [_point(*plane.share(a, b)) for a, b in zip(*ends, strict=True)]
+    for loss, ends in plane.iter_loss_lines():
+        points = [_point(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)]
         drawn.append(f'<path class="margin" d="M{_at(points[0])}L{_at(points[1])}"/>')
         at_top = points[1][1] <= _TOP + 0.5
         (across, up), kind = points[1], "middle" if at_top else "end"
         across, up = (across, up - 5) if at_top else (across - 3, up - 4)
         drawn.append(f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>')
     for number, (name, one) in enumerate(parts.items(), 1):
-        across, up = _point(*plane.share(x[number - 1], y[number - 1]))
+        across, up = _point(*plane.locate_fraction(x[number - 1], y[number - 1]))
         losses.append(f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}")
         side = -9 if across > _RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
@@ -305,7 +305,7 @@ def _difference(report, one, other):
     """Elementary scores of the second model less the first's; where events are rare, the axis."""
     axis = table = None
     if rare(report):
-        axis = LogitAxis.around([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
+        axis = LogitAxis.from_values([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
         table = expit(np.linspace(axis.low, axis.high, 99))
     found = decision_difference(
         one.hit.astype(int),
@@ -329,8 +329,11 @@ def _murphy(report, found, axis):
     limits = low - pad, high + pad
     share, ticks = np.asarray, None
     if axis is not None:
-        share = axis.share
-        ticks = [(axis.share(p), text) for p, text in axis.ticks((_RIGHT - _LEFT) / _LETTER)]
+        share = axis.locate_fraction
+        ticks = [
+            (axis.locate_fraction(p), text)
+            for p, text in axis.place_ticks((_RIGHT - _LEFT) / _LETTER)
+        ]
     x, zero = share(found.threshold), -limits[0] / (limits[1] - limits[0])
     middle, below, above = (
         [_point(a, b) for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)]
@@ -405,4 +408,6 @@ def _axes(x_limits, y_limits, across, up, x_ticks=None):
 
 def _texts(low, high):
     """Round numbers between two ends, with their texts."""
-    return [(value, f"{value:g}".replace("-", "\u2212")) for value in round_numbers(low, high)]
+    return [
+        (value, f"{value:g}".replace("-", "\u2212")) for value in choose_round_numbers(low, high)
+    ]

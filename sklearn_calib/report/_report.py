@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import check_count, require, unknown_name
-from .._kernels._seen_errors import SIGNIFICANCE
+from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import escape_html, join_truncated, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
@@ -194,7 +194,7 @@ class CalibrationReport(WrittenReport):
         """
         rows = self._require_rows("by", "Pass y_proba, or summarise with by=")
         self.groups = {
-            name: audit_predictions(predictions, by, depth=2, level=1 - SIGNIFICANCE)
+            name: audit_predictions(predictions, by, depth=2, level=1 - SIGNIFICANCE_LEVEL)
             for name, predictions in rows.items()
         }
         self._discard_verdicts()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import EDGES, LogitAxis
-from .._kernels._picture_axes import number as probability
+from .._kernels._picture_axes import HISTOGRAM_EDGES, LogitAxis
+from .._kernels._picture_axes import format_probability as probability
 from .._show import escape_html
 from .._typing import FloatArray
 
@@ -73,12 +73,12 @@ class Frame(NamedTuple):
         return self.top + self.side * (1 - self._share(value))
 
     def _share(self, value):
-        return value if self.axis is None else np.clip(self.axis.share(value), 0, 1)
+        return value if self.axis is None else np.clip(self.axis.locate_fraction(value), 0, 1)
 
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
         """The frame whose axes are on log-odds, with room for the curves."""
-        axis = LogitAxis.of_curves(curves)
-        ticks = axis.ticks(self.side / _LETTER)
+        axis = LogitAxis.from_curves(curves)
+        ticks = axis.place_ticks(self.side / _LETTER)
         left, width = self.left + _MORE, self.width + _MORE
         return self._replace(left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks))
 
@@ -167,12 +167,12 @@ def _axes(frame, confidence):
 
 def _margins(frame):
     """Dotted lines behind which exact zeros and ones lie."""
-    if frame.axis is None or not frame.axis.borders:
+    if frame.axis is None or not frame.axis.margin_borders:
         return ""
     right, bottom = frame.left + frame.side, frame.top + frame.side
     lines = "".join(
         f"M{_number(frame.x(p))} {frame.top}V{bottom}M{frame.left} {_number(frame.y(p))}H{right}"
-        for p in frame.axis.borders
+        for p in frame.axis.margin_borders
     )
     return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
 
@@ -279,8 +279,8 @@ def _shares(frame, curve):
     if frame.axis is None:
         shares = curve.histogram
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
-    (zeros, *inside, ones), edges = curve.log_odds_histogram, expit(EDGES)
-    shown = frame.axis.shows(edges[1:]) | frame.axis.shows(edges[:-1])
+    (zeros, *inside, ones), edges = curve.log_odds_histogram, expit(HISTOGRAM_EDGES)
+    shown = frame.axis.is_inside(edges[1:]) | frame.axis.is_inside(edges[:-1])
     edges = edges[np.append(shown, False) | np.append(False, shown)]
     return np.array(inside)[shown], edges, (zeros, ones)
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._kernels._seen_errors import BANDWIDTH, SEEN, SIGNIFICANCE
+from .._kernels._detectable_error import KERNEL_BANDWIDTH, SIGNIFICANCE_LEVEL, TARGET_POWER
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
@@ -137,7 +137,7 @@ class _Findings:
         self.test = _test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *of_certain(whole, items), len(whole.proba)
-        critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE))
+        critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL))
         inflation = _inflation(model, tested, self.test)
         coarse = model.cells(_POWER_CELLS)
         of = self.evidence = evidence_of(whole, coarse, self.level, critical, inflation)
@@ -146,7 +146,7 @@ class _Findings:
             low = max(min(low, self.error.value - of.unseen), 0.0)
         self.ends = low, min(max(high, of.unseen), 1.0)
         self.tolerable = _tolerable(of.observed)
-        self.rejected = self.test.pvalue <= SIGNIFICANCE
+        self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
         known = of.smallest_seen is not None  # or nothing could have been seen
         self.calibrated = True if known and self.ends[1] < self.tolerable else None
         if self.rejected:
@@ -187,7 +187,7 @@ def _inflation(model, sample, test):
 def _test(sample, seed):
     """`calibration_test` by the kernel calibration error, all draws at once."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
-    kernel = np.exp(-np.abs(score[:, None] - score) / BANDWIDTH)
+    kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
     drawn = sample.events(_DRAWS, np.random.default_rng(seed))
     residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)
@@ -221,8 +221,12 @@ def _between(findings, ends, show):
 
 def _calibrated(findings):
     p, rows = findings.test.pvalue, findings.rows
-    numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE}
-    numbers |= {"test": findings.test.name, "bandwidth": BANDWIDTH, "tolerable": findings.tolerable}
+    numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE_LEVEL}
+    numbers |= {
+        "test": findings.test.name,
+        "bandwidth": KERNEL_BANDWIDTH,
+        "tolerable": findings.tolerable,
+    }
     if findings.rejected:
         more = round(p * (_DRAWS + 1)) - 1
         text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
@@ -379,7 +383,7 @@ def _groups(findings):
 
 def _power(findings):
     seen, blind = findings.evidence.smallest_seen, findings.evidence.blind
-    numbers = {"smallest_error": seen, "probability": SEEN, "blind": blind}
+    numbers = {"smallest_error": seen, "probability": TARGET_POWER, "blind": blind}
     if seen is None:
         text = f"With {findings.rows} like these no error could be seen."
     else:

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from .._kernels._binning import sum_bins
 from .._kernels._cells import N0, compute_mean_scores, get_label_sums
-from .._kernels._proportion import share_interval
+from .._kernels._proportion import compute_exact_interval
 from .._random import CellBinomialSampler, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import FARTHER, Ranks, are_ranked_well
@@ -139,7 +139,7 @@ class CellSample(PooledPredictions):
         filled = mass > 0
         rows = mass[filled] ** 2 / squares[filled]
         share = np.minimum(events[filled] / mass[filled], 1.0)
-        low[filled], high[filled] = share_interval(share * rows, rows, level)
+        low[filled], high[filled] = compute_exact_interval(share * rows, rows, level)
         return low, high
 
     def redrawn(self, rng: np.random.Generator) -> Predictions:

@@ -5,7 +5,7 @@ import pytest
 from golden_sets import golden_set
 
 from sklearn_calib._kernels import _loess
-from sklearn_calib._kernels._loess import Loess, repeated_quantile
+from sklearn_calib._kernels._loess import Loess, compute_weighted_quantile
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
     calibration_indices,
@@ -131,11 +131,11 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     y = (rng.random(len(p)) < 0.2 + 0.3 * p + 0.3 * np.sin(6 * p) * p).astype(float)
     score, mass, events = cells_of(p, y)
     found = Loess(score)(mass, events)
-    assert len(Loess(score)._score) > _loess.MOST_CELLS
-    monkeypatch.setattr(_loess, "MOST_CELLS", len(score))
+    assert len(Loess(score)._score) > _loess.MAX_CELLS
+    monkeypatch.setattr(_loess, "MAX_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
-    widths = _loess._widths(score, np.append(0.0, np.cumsum(mass)), some, True)
-    rows = _loess._rows(score, mass, score[some][:, None], widths[:, None])
+    widths = _loess._find_window_widths(score, np.append(0.0, np.cumsum(mass)), some, True)
+    rows = _loess._compute_rows(score, mass, score[some][:, None], widths[:, None])
     exact = np.clip(rows @ events, 0, 1)
     assert np.abs(found[some] - exact).max() < of_curve
     gaps = np.abs(found[some] - score[some]).mean(), np.abs(exact - score[some]).mean()
@@ -160,9 +160,11 @@ def test_quantile_of_repeated_numbers(q):
     rng = np.random.default_rng(2)
     values, mass = rng.random(30), rng.integers(1, 6, 30)
     expected = np.quantile(np.repeat(values, mass), q)
-    assert repeated_quantile(values, mass.astype(float), q) == pytest.approx(expected, abs=1e-15)
+    assert compute_weighted_quantile(values, mass.astype(float), q) == pytest.approx(
+        expected, abs=1e-15
+    )
     expected = np.quantile(np.repeat(values, mass), q, method="inverted_cdf")
-    assert repeated_quantile(values, mass / 7, q) == pytest.approx(expected, abs=1e-15)
+    assert compute_weighted_quantile(values, mass / 7, q) == pytest.approx(expected, abs=1e-15)
 
 
 def test_of_several_problems_the_mean():
@@ -228,7 +230,9 @@ def test_three_scores_near_zero():
 
 def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
     """No interval is worth another support point, and the loop looks for some."""
-    monkeypatch.setattr(_loess, "_rows", lambda x, mass, x0, width: np.zeros((len(x0), len(x))))
+    monkeypatch.setattr(
+        _loess, "_compute_rows", lambda x, mass, x0, width: np.zeros((len(x0), len(x)))
+    )
     assert (Loess(np.linspace(0, 1, 2000))(np.ones(2000), np.ones(2000)) == 0).all()
 
 

@@ -8,7 +8,12 @@ import pytest
 from refused import refuses
 from scipy.special import expit
 
-from sklearn_calib._kernels._picture_axes import EDGES, LogitAxis, histogram, number
+from sklearn_calib._kernels._picture_axes import (
+    HISTOGRAM_EDGES,
+    LogitAxis,
+    compute_histogram,
+    format_probability,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import DecisionCurveDisplay, ReliabilityDisplay
 from sklearn_calib.metrics import reliability_curve
@@ -41,15 +46,21 @@ def place(axis, p):
 
 
 def test_places_are_log_odds_and_the_ends_lie_in_margins():
-    axis = LogitAxis.around([[0.0, 1e-4, 0.2]])
+    axis = LogitAxis.from_values([[0.0, 1e-4, 0.2]])
     p = expit(np.linspace(-9, -2, 8))
     np.testing.assert_allclose(np.diff(axis(p)), 1)
-    np.testing.assert_allclose(axis.inverse(axis(p)), p)
-    np.testing.assert_allclose(axis.inverse(axis(np.array([-0.02, 0.0]))), [-0.02, 0], atol=1e-12)
-    assert axis.share(0.0) == pytest.approx(0.04 / (1.13), abs=1e-12)
-    assert axis.limits[0] == -0.04 and axis.limits[1] < 1 and len(axis.borders) == 1
-    assert axis.with_other(LogitAxis.around([[0.9999, 1.0]])).limits == (-0.04, 1.04)
-    assert axis.share(1e-30) == axis.share(expit(axis.low))  # never among the zeros
+    np.testing.assert_allclose(axis.invert_position(axis(p)), p)
+    np.testing.assert_allclose(
+        axis.invert_position(axis(np.array([-0.02, 0.0]))), [-0.02, 0], atol=1e-12
+    )
+    assert axis.locate_fraction(0.0) == pytest.approx(0.04 / (1.13), abs=1e-12)
+    assert (
+        axis.axis_limits[0] == -0.04 and axis.axis_limits[1] < 1 and len(axis.margin_borders) == 1
+    )
+    assert axis.merge_axes(LogitAxis.from_values([[0.9999, 1.0]])).axis_limits == (-0.04, 1.04)
+    assert axis.locate_fraction(1e-30) == axis.locate_fraction(
+        expit(axis.low)
+    )  # never among the zeros
 
 
 @pytest.mark.parametrize(
@@ -57,27 +68,30 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
 )
 @pytest.mark.parametrize("room", [8, 30, 80])
 def test_numbers_of_the_ticks_do_not_touch(values, room):
-    axis = LogitAxis.around([values])
-    ticks = axis.ticks(room)
-    assert len(ticks) >= 1 and all(text == number(p) for p, text in ticks)
+    axis = LogitAxis.from_values([values])
+    ticks = axis.place_ticks(room)
+    assert len(ticks) >= 1 and all(text == format_probability(p) for p, text in ticks)
     for (left, a), (right, b) in pairwise(ticks):
-        assert room * (axis.share(right) - axis.share(left)) > (len(a) + len(b)) / 2 + 1
+        assert (
+            room * (axis.locate_fraction(right) - axis.locate_fraction(left))
+            > (len(a) + len(b)) / 2 + 1
+        )
     assert ({0.0, 1.0} & set(values)) <= {p for p, _ in ticks}
 
 
 def test_numbers_are_probabilities():
     given = [0, 1e-5, 1e-4, 0.02, 0.5, 0.98, 1 - 1e-4, 1 - 1e-5, 1]
     said = ["0", "1e-5", "0.0001", "0.02", "0.5", "0.98", "0.9999", "1-1e-5", "1"]
-    assert [number(p) for p in given] == said
+    assert [format_probability(p) for p in given] == said
 
 
 def test_the_histogram_counts_on_log_odds():
     rng = np.random.default_rng(1)
     z = rng.normal(0, 4, 500)
     score, weight = np.r_[expit(z), 0, 0, 1, 1e-80], np.r_[rng.random(500), 1, 2, 4, 8]
-    inner = np.histogram(np.r_[z, -16], EDGES, weights=np.r_[weight[:500], 8])[0]
+    inner = np.histogram(np.r_[z, -16], HISTOGRAM_EDGES, weights=np.r_[weight[:500], 8])[0]
     expected = np.r_[3, inner, 4] / weight.sum()
-    np.testing.assert_allclose(histogram(score, weight), expected, atol=1e-12)
+    np.testing.assert_allclose(compute_histogram(score, weight), expected, atol=1e-12)
     (curve,) = reliability_curve([0, 1] * 252, score, sample_weight=weight, n_resamples=0)
     np.testing.assert_allclose(curve.log_odds_histogram, expected, atol=1e-12)
 
@@ -88,8 +102,8 @@ def test_an_axis_has_room_for_each_bin_and_no_more(first, last):
     """The bins of a histogram that are not rare: their outer edges, and .04 of that around."""
     share = np.zeros(66)
     share[[first, last]] = 0.5
-    axis = LogitAxis.around([], [share])
-    low, high = EDGES[first - 1], EDGES[last]
+    axis = LogitAxis.from_values([], [share])
+    low, high = HISTOGRAM_EDGES[first - 1], HISTOGRAM_EDGES[last]
     pad = max(high - low, 3) * 0.04 + max(3 - (high - low), 0) / 2
     assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
     assert not axis.zeros and not axis.ones
@@ -100,8 +114,8 @@ def test_rare_rows_do_not_widen_an_axis():
     share = np.zeros(66)
     share[[0, 8, 10, 55, 57, 65]] = 0.1, 0.004, 0.002, 0.002, 0.004, 0.1
     share[[20, 40]] = 0.394
-    axis = LogitAxis.around([], [share])
-    low, high = EDGES[9], EDGES[55]
+    axis = LogitAxis.from_values([], [share])
+    low, high = HISTOGRAM_EDGES[9], HISTOGRAM_EDGES[55]
     pad = (high - low) * 0.04
     assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
     assert axis.zeros and axis.ones

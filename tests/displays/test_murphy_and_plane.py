@@ -6,7 +6,7 @@ import pytest
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._picture_axes import Plane, label_places
+from sklearn_calib._kernels._picture_axes import LossPlane, place_labels
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.decomposition import decompose_loss
@@ -175,10 +175,10 @@ def test_models_in_the_plane(rows):
     ],
 )
 def test_limits_of_the_plane(x, y, uncertainty):
-    plane = Plane.around(np.array(x, float), np.array(y, float), uncertainty)
-    across, up = plane.share(np.array(x), np.array(y))
+    plane = LossPlane.from_points(np.array(x, float), np.array(y, float), uncertainty)
+    across, up = plane.locate_fraction(np.array(x), np.array(y))
     assert ((across >= 0) & (across <= 1) & (up > 0) & (up < 1)).all()
-    lines = [*plane.lines()]
+    lines = [*plane.iter_loss_lines()]
     assert 2 <= len(lines) <= 12
     for loss, (left, low) in lines:
         np.testing.assert_allclose(np.subtract(low, left), uncertainty - loss, atol=1e-9)
@@ -187,7 +187,7 @@ def test_limits_of_the_plane(x, y, uncertainty):
 def test_labels_do_not_overlap():
     points = [(0.5, 0.5), (0.5, 0.5), (0.52, 0.5), (0.98, 0.98), (0.01, 0.02)]
     sizes = [(0.2, 0.05)] * 5
-    boxes = [(x, y, x + 0.2, y + 0.05) for x, y in label_places(points, sizes, (0.01, 0.01))]
+    boxes = [(x, y, x + 0.2, y + 0.05) for x, y in place_labels(points, sizes, (0.01, 0.01))]
     for at, a in enumerate(boxes):
         assert min(a) >= 0 and max(a) <= 1
         for b in boxes[:at]:

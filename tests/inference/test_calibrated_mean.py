@@ -10,7 +10,11 @@ from scipy.special import expit, logit, ndtr, stdtrit
 from scipy.stats import beta, binom
 from scipy.stats import t as student
 
-from sklearn_calib._kernels._tuned_mean import best_power, no_wider, share_intervals
+from sklearn_calib._kernels._prediction_powered_mean import (
+    choose_power,
+    compute_fraction_intervals,
+    limit_width,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import CalibratedMean, calibrated_mean
 from sklearn_calib.recalibrators import PlattScaling
@@ -57,13 +61,13 @@ def test_the_best_power():
     grid = np.linspace(0, 1, 101)
     for sign in (1, -1):
         for target in (own, own + 3 * gains[:, 0] * sign, own + gains @ [0.4, 0.7]):
-            best = best_power(target, gains)
+            best = choose_power(target, gains)
             least = min(
                 ((target - gains @ np.array([a, b])) ** 2).sum() for a in grid for b in grid[::5]
             )
             assert ((best >= 0) & (best <= 1)).all()
             assert ((target - gains @ best) ** 2).sum() <= least + 1e-12
-            one = best_power(target, gains[:, :1])[0]
+            one = choose_power(target, gains[:, :1])[0]
             assert ((target - one * gains[:, 0]) ** 2).sum() <= min(
                 ((target - a * gains[:, 0]) ** 2).sum() for a in grid
             ) + 1e-12
@@ -75,7 +79,7 @@ def test_shares_of_labels_against_binomial_tails():
         events, t = np.arange(n + 1), stdtrit(n - 1, 0.975)
         spread = events * (n - events) / n**3
         ends = [
-            share_intervals(k / n, k / n, (v, v), float(n), 0.95, t)[0]
+            compute_fraction_intervals(k / n, k / n, (v, v), float(n), 0.95, t)[0]
             for k, v in zip(events.tolist(), spread.tolist(), strict=True)
         ]
         low, high = np.array(ends).T
@@ -83,13 +87,13 @@ def test_shares_of_labels_against_binomial_tails():
         assert chance[rate < low].sum() <= 0.025
         assert chance[rate > high].sum() <= 0.025
     k = 1.96**2 / t**2 * 100  # fewer rows by Student's law, here of 100 ones
-    found = share_intervals(0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t)[0]
+    found = compute_fraction_intervals(0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t)[0]
     assert found[0] == pytest.approx(beta.ppf(ndtr(-1.96), 0.1 * k, 0.9 * k + 1), rel=1e-9)
     assert found[1] == pytest.approx(beta.ppf(ndtr(1.96), 0.1 * k + 1, 0.9 * k), rel=1e-9)
 
 
 def test_an_interval_is_drawn_together_around_its_middle():
-    assert no_wider(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
+    assert limit_width(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
 
 
 @pytest.mark.parametrize("judge", ["useless", "perfect", "reversed", "rare", "numbers"])

@@ -6,7 +6,7 @@ from golden_sets import golden_set
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib._kernels._spline import natural_basis
+from sklearn_calib._kernels._spline import make_natural_basis
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import calibration_indices
 from sklearn_calib.displays import ReliabilityDisplay
@@ -27,7 +27,7 @@ def test_the_loess_is_that_of_the_integrated_index():
 def test_the_spline_is_a_logistic_regression_on_the_basis():
     y, p = golden_set()
     z = logit(p)
-    basis = natural_basis(np.quantile(z, [0.1, 0.3, 0.5, 0.7, 0.9]))
+    basis = make_natural_basis(np.quantile(z, [0.1, 0.3, 0.5, 0.7, 0.9]))
     model = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000, fit_intercept=False)
     wanted = model.fit(basis(z), y).predict_proba(basis(z))[:, 1]
     curve = reliability_curve(y, p, strategy="spline")

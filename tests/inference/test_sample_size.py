@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
-from sklearn_calib._kernels._seen_errors import Errors
+from sklearn_calib._kernels._detectable_error import DetectableErrors
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import validation_sample_size
 from sklearn_calib.report import calibration_report
@@ -114,13 +114,13 @@ def test_rows_and_errors_are_inverse():
     """With the rows of an error the smallest error seen is that error, as the verdict counts."""
     score = np.linspace(0.02, 0.6, 100)
     share, z = np.full(100, 1 / 100), np.log(score / (1 - score))
-    errors = Errors(score, share, z)
+    errors = DetectableErrors(score, share, z)
     for size in (0.01, 0.02, 0.05):
-        n = errors.rows(size)
-        critical = errors._critical_of_one_row() / np.sqrt(n)
-        assert errors.smallest(share / n, critical)[0] == pytest.approx(size, rel=0.02)
-    assert errors.rows(0.01) > 3 * errors.rows(0.02) > 9 * errors.rows(0.05)
-    assert errors.rows(0.9) is None
+        n = errors.count_rows(size)
+        critical = errors._draw_critical_value() / np.sqrt(n)
+        assert errors.find_smallest(share / n, critical)[0] == pytest.approx(size, rel=0.02)
+    assert errors.count_rows(0.01) > 3 * errors.count_rows(0.02) > 9 * errors.count_rows(0.05)
+    assert errors.count_rows(0.9) is None
 
 
 def test_the_verdict_says_the_same():

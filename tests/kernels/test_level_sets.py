@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 
 from sklearn_calib._kernels import _level_sets_compiled
 from sklearn_calib._kernels._level_sets import (
+    compute_levels,
     find_cells,
     group_rows,
-    levels,
-    projected,
-    rounded,
+    project_to_simplex,
+    round_to_simplex,
 )
 
 
@@ -20,10 +20,12 @@ def test_oracle(oracle):
     case = oracle("multiclass_binning.json")["case1_levels_rho_projection"]
     for part in case["level_cases"]:
         for dtype in (np.float64, np.float32):
-            assert levels(np.array(part["P"], dtype), part["lam"]).tolist() == part["levels"]
-        assert_allclose(rounded(part["levels"], part["lam"]), part["rho"], atol=1e-15)
+            assert (
+                compute_levels(np.array(part["P"], dtype), part["lam"]).tolist() == part["levels"]
+            )
+        assert_allclose(round_to_simplex(part["levels"], part["lam"]), part["rho"], atol=1e-15)
     for part in case["projection_cases"]:
-        assert_allclose(projected(part["z"]), part["pi"], atol=1e-15)
+        assert_allclose(project_to_simplex(part["z"]), part["pi"], atol=1e-15)
 
 
 @given(st.integers(1, 1000), st.integers(2, 12), st.integers(0, 2**32 - 1))
@@ -34,10 +36,10 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
     level = rng.multinomial(n_levels, rng.dirichlet(np.ones(k)))
     rest = min(rng.integers(0, k), level.max())  # at most k - 1 are missing
     level[level.argmax()] -= rest
-    v = rounded(level, n_levels)
+    v = round_to_simplex(level, n_levels)
     assert_allclose(v.sum(), 1)
-    assert levels(v, n_levels).tolist() == level.tolist()
-    assert levels(v.astype(np.float32), n_levels).tolist() == level.tolist()
+    assert compute_levels(v, n_levels).tolist() == level.tolist()
+    assert compute_levels(v.astype(np.float32), n_levels).tolist() == level.tolist()
 
 
 @given(st.lists(st.floats(-1, 2), min_size=1, max_size=8))
@@ -45,7 +47,7 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
 def test_projection_is_the_nearest_point(z):
     """Characterised: u on the simplex with (z - u)'(v - u) <= 0 for every corner v."""
     z = np.array(z)
-    u = projected(z)
+    u = project_to_simplex(z)
     assert u.min() >= -1e-15 and abs(u.sum() - 1) < 1e-12
     assert ((z - u) - (z - u) @ u).max() < 1e-10
 
@@ -56,7 +58,9 @@ def test_grouping(dtype):
     table = rng.dirichlet(np.ones(3), 3000).astype(dtype)
     table[::7] = table[0]
     order, starts = group_rows(table, 10)
-    expected = np.unique(levels(table.astype(float), 10), axis=0, return_inverse=True)[1].ravel()
+    expected = np.unique(compute_levels(table.astype(float), 10), axis=0, return_inverse=True)[
+        1
+    ].ravel()
     found = np.empty(3000, dtype=int)
     found[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=3000))
     pairs = set(zip(found.tolist(), expected.tolist(), strict=True))
@@ -65,14 +69,14 @@ def test_grouping(dtype):
 
 def test_a_collision_of_hashes_starts_anew(monkeypatch):
     table = np.random.default_rng(0).dirichlet(np.ones(4), 500)
-    plain, calls = _level_sets_compiled.hashes, []
+    plain, calls = _level_sets_compiled.hash_rows, []
 
     def colliding(*args):
         calls.append(1)
         keys = plain(*args)
         return keys % np.uint64(8) if len(calls) == 1 else keys
 
-    monkeypatch.setattr(_level_sets_compiled, "hashes", colliding)
+    monkeypatch.setattr(_level_sets_compiled, "hash_rows", colliding)
     starts = group_rows(table, 20)[1]
     assert len(calls) == 2
     monkeypatch.undo()
@@ -81,9 +85,9 @@ def test_a_collision_of_hashes_starts_anew(monkeypatch):
 
 def test_finding_cells():
     table = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
-    every = np.unique(levels(table, 8), axis=0)
+    every = np.unique(compute_levels(table, 8), axis=0)
     cells = every[::2]
     found = find_cells(table, 8, cells)
-    for row, place in zip(levels(table, 8).tolist(), found, strict=True):
+    for row, place in zip(compute_levels(table, 8).tolist(), found, strict=True):
         assert (cells[place].tolist() == row) if place >= 0 else (row not in cells.tolist())
     assert (find_cells(table, 8, cells[:0]) == -1).all()

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import expit
 
-from sklearn_calib._kernels._newton import damped_newton, nearest, newton_step
+from sklearn_calib._kernels._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
 
 
 def logistic(seed, ridge=0.1):
@@ -22,7 +22,7 @@ def logistic(seed, ridge=0.1):
         p = expit(z)
         gradient = X.T @ (p - y) + ridge * theta
         hessian = (X.T * (p * (1 - p))) @ X + ridge * np.eye(4)
-        return newton_step(hessian, gradient, lowest - theta)
+        return solve_newton_step(hessian, gradient, lowest - theta)
 
     return evaluate, direction
 
@@ -33,7 +33,7 @@ def logistic(seed, ridge=0.1):
 def test_a_minimum_from_near_and_far(seed, start, lowest):
     """Full steps from 30 overshoot; what scipy finds is never better."""
     evaluate, direction = logistic(seed)
-    end = damped_newton(
+    end = minimise_by_newton(
         evaluate, lambda *at: direction(*at, lowest), np.full(4, start), 1e-9, lowest
     )
     bounds = [(None if np.isneginf(low) else low, None) for low in lowest + np.zeros(4)]
@@ -46,8 +46,8 @@ def test_a_minimum_from_near_and_far(seed, start, lowest):
 
 def test_it_ends_where_rounding_allows_no_more():
     evaluate, direction = logistic(0)
-    end = damped_newton(evaluate, direction, np.zeros(4), 0.0)
-    again = damped_newton(evaluate, direction, end.theta + 1e-9, 0.0)
+    end = minimise_by_newton(evaluate, direction, np.zeros(4), 0.0)
+    again = minimise_by_newton(evaluate, direction, end.theta + 1e-9, 0.0)
     assert end.n_iter < 20
     np.testing.assert_allclose(end.theta, again.theta, rtol=1e-13, atol=1e-14)
 
@@ -63,25 +63,29 @@ def test_steps_are_halved_and_no_bound_is_crossed():
         step = -x / size * size**3
         return step, float(-(x / size) @ step)
 
-    assert abs(damped_newton(root, of_root, np.array([5.0]), 1e-12).theta[0]) < 1e-6
+    assert abs(minimise_by_newton(root, of_root, np.array([5.0]), 1e-12).theta[0]) < 1e-6
 
     def barrier(x):
         with np.errstate(divide="ignore"):
             return float(x[0] - np.log(x[0])), None
 
     def of_barrier(x, _):
-        return newton_step(np.diag(x**-2), 1 - 1 / x, -x)
+        return solve_newton_step(np.diag(x**-2), 1 - 1 / x, -x)
 
-    end = damped_newton(barrier, of_barrier, np.array([20.0]), 1e-20, 0.0)
+    end = minimise_by_newton(barrier, of_barrier, np.array([20.0]), 1e-20, 0.0)
     assert end.theta[0] == pytest.approx(1, abs=1e-12)
 
 
 def test_a_step_that_is_not_trusted_is_not_the_last_one():
     evaluate, direction = logistic(1)
-    first = damped_newton(evaluate, direction, np.zeros(4), 1e9)
+    first = minimise_by_newton(evaluate, direction, np.zeros(4), 1e9)
     seen = []
-    other = damped_newton(
-        evaluate, direction, np.zeros(4), 1e9, trusted=lambda *at: seen.append(at) or len(seen) > 2
+    other = minimise_by_newton(
+        evaluate,
+        direction,
+        np.zeros(4),
+        1e9,
+        is_trusted=lambda *at: seen.append(at) or len(seen) > 2,
     )
     assert (first.n_iter, other.n_iter) == (1, 3)
     assert other.decrement < first.decrement
@@ -93,8 +97,8 @@ def test_the_nearest_step_is_that_of_scipy(seed):
     root, pull = rng.normal(size=(5, 5)), 3 * rng.normal(size=5)
     lowest = np.where(rng.random(5) < 0.6, -0.3 * rng.random(5), -np.inf)
     expected = lsq_linear(root, pull, (lowest, np.inf), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(nearest(root, pull, lowest), expected, atol=1e-9)
+    np.testing.assert_allclose(solve_bounded_step(root, pull, lowest), expected, atol=1e-9)
     gradient = -root.T @ pull
-    step, decrement = newton_step(root.T @ root, gradient, lowest)
+    step, decrement = solve_newton_step(root.T @ root, gradient, lowest)
     np.testing.assert_allclose(step, expected, atol=1e-6)
     assert decrement == pytest.approx(-gradient @ step)

@@ -5,10 +5,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sklearn_calib._kernels._offset_trees import CATEGORY_L2, LONGEST_STEP, add_trees, boost
-from sklearn_calib._kernels._shrunk_lines import shrunk_lines
+from sklearn_calib._kernels._offset_trees import (
+    L2_PER_CATEGORY,
+    MAX_TREE_STEP,
+    add_trees,
+    boost_trees,
+)
+from sklearn_calib._kernels._ridge_logistic_groups import fit_shrunken_lines
 
-OPTIONS = {"n_trees": 1, "learning_rate": 0.1, "max_leaves": 5, "least": 5.0, "l2": 1.0}
+OPTIONS = {"n_trees": 1, "learning_rate": 0.1, "max_leaves": 5, "min_weight": 5.0, "l2": 1.0}
 OPTIONS["unordered"] = [False, False, False]
 
 
@@ -25,7 +30,9 @@ def draw(n=300, seed=0, offset=1.5):
     )
 
 
-def plain_tree(codes, y, w, margin, *, unordered, learning_rate, max_leaves, least, l2, min_gain):
+def plain_tree(
+    codes, y, w, margin, *, unordered, learning_rate, max_leaves, min_weight, l2, min_gain
+):
     """What one tree adds to each row: every split of every leaf is tried, the best one taken."""
     p = expit(margin)
     g, h = w * (y - p), w * p * (1 - p)
@@ -37,7 +44,7 @@ def plain_tree(codes, y, w, margin, *, unordered, learning_rate, max_leaves, lea
         """The sets of bins that may go to the left, and the l2 of such a split."""
         bins, more = np.unique(codes[rows, f]), l2
         if unordered[f]:
-            more += CATEGORY_L2 * (len(bins) - 2)
+            more += L2_PER_CATEGORY * (len(bins) - 2)
             of = [rows[codes[rows, f] == b] for b in bins]
             bins = bins[np.argsort([g[part].sum() / (h[part].sum() + more) for part in of])]
         return [(bins[:k], more) for k in range(1, len(bins))]
@@ -48,7 +55,7 @@ def plain_tree(codes, y, w, margin, *, unordered, learning_rate, max_leaves, lea
             for first, more in cuts(rows, f):
                 goes = np.isin(codes[rows, f], first)
                 left, right = rows[goes], rows[~goes]
-                if min(w[left].sum(), w[right].sum()) >= least:
+                if min(w[left].sum(), w[right].sum()) >= min_weight:
                     gain = score(left, more) + score(right, more) - score(rows)
                     found = max(found, (gain, (left, right)), key=lambda pair: pair[0])
         return found
@@ -78,7 +85,7 @@ def plain_tree(codes, y, w, margin, *, unordered, learning_rate, max_leaves, lea
 def test_a_tree_is_the_best_of_all(seed, unordered, min_gain, n):
     codes, y, w, margin = draw(n, seed)
     options = {**OPTIONS, "min_gain": min_gain, "unordered": unordered}
-    trees, raised, gains = boost(codes, y, w, margin, **options)
+    trees, raised, gains = boost_trees(codes, y, w, margin, **options)
     del options["n_trees"]
     np.testing.assert_allclose(
         raised - margin, plain_tree(codes, y, w, margin, **options), atol=1e-12
@@ -91,7 +98,7 @@ def test_a_tree_is_the_best_of_all(seed, unordered, min_gain, n):
 def test_trees_add_what_they_added_in_training(category):
     codes, y, w, margin = draw(2000)
     options = {**OPTIONS, "n_trees": 40, "min_gain": 0.15, "unordered": [False, category, category]}
-    trees, raised, _ = boost(codes, y, w, margin, **options)
+    trees, raised, _ = boost_trees(codes, y, w, margin, **options)
     assert np.array_equal(add_trees(trees, codes, margin), raised)
     alone = [add_trees(trees, codes[i : i + 1], margin[i : i + 1])[0] for i in range(50)]
     assert np.array_equal(alone, raised[:50])
@@ -106,7 +113,7 @@ def test_the_codes_of_categories_do_not_matter():
     raised = {}
     for unordered in (False, True):
         options["unordered"] = [False, False, unordered]
-        raised[unordered] = [boost(c, y, w, margin, **options)[1] for c in (codes, permuted)]
+        raised[unordered] = [boost_trees(c, y, w, margin, **options)[1] for c in (codes, permuted)]
     np.testing.assert_allclose(*raised[True], atol=1e-12)
     assert np.abs(np.subtract(*raised[False])).max() > 0.01
 
@@ -115,7 +122,7 @@ def test_a_new_category_goes_where_most_rows_go():
     codes, y, w, margin = draw(2000)
     codes = codes[:, 2:]
     options = {**OPTIONS, "max_leaves": 2, "min_gain": 0.15, "unordered": [True]}
-    trees, _, _ = boost(codes, y, w, margin, **options)
+    trees, _, _ = boost_trees(codes, y, w, margin, **options)
     added = add_trees(trees, codes, np.zeros(2000))
     first, second = set(added)
     heavier = first if w[added == first].sum() > w[added == second].sum() else second
@@ -132,8 +139,8 @@ def test_no_tree_raises_the_loss(learning_rate, offset):
     losses = []
     for _ in range(60):
         losses.append(w @ (np.logaddexp(0, margin) - y * margin))
-        _, raised, _ = boost(codes, y, w, margin, **options)
-        assert np.abs(raised - margin).max() <= LONGEST_STEP + 1e-12
+        _, raised, _ = boost_trees(codes, y, w, margin, **options)
+        assert np.abs(raised - margin).max() <= MAX_TREE_STEP + 1e-12
         margin = raised
     assert (np.diff(losses) <= 1e-9).all()
     assert losses[-1] < 0.9 * losses[0]
@@ -146,7 +153,7 @@ def test_trees_rise_along_a_column():
     grid = np.array([[a, b, c] for a in range(2) for b in range(7) for c in range(30)], np.uint8)
     falls = []
     for rising in (-1, 2):
-        trees, _, _ = boost(codes, y, w, margin, rising=rising, **options)
+        trees, _, _ = boost_trees(codes, y, w, margin, rising=rising, **options)
         curve = add_trees(trees, grid, np.zeros(len(grid))).reshape(14, 30)
         falls.append(-np.diff(curve).min())
     assert falls[0] > 0.05 and falls[1] <= 1e-12
@@ -155,7 +162,9 @@ def test_trees_rise_along_a_column():
 def test_no_split_no_tree():
     codes, y, w, margin = draw(30)
     margin = np.full(30, np.log(w @ y / (w @ (1 - y))))
-    trees, raised, gains = boost(codes, y, w, margin, **{**OPTIONS, "least": 20.0, "min_gain": 1.0})
+    trees, raised, gains = boost_trees(
+        codes, y, w, margin, **{**OPTIONS, "min_weight": 20.0, "min_gain": 1.0}
+    )
     assert len(trees[0]) == 0 and np.array_equal(raised, margin) and gains.sum() == 0
 
 
@@ -165,7 +174,7 @@ def test_lines_minimise_their_objective():
     y = (rng.random(400) < expit((group - 1) + 0.5 * z)).astype(float)
     w = rng.choice([0.5, 1.0, 3.0], 400)
     y[group == 2] = 1.0  # one class only
-    lines = shrunk_lines(z, y, w, group, 4, (0.3, 0.8), 20.0, 2.0)
+    lines = fit_shrunken_lines(z, y, w, group, 4, (0.3, 0.8), 20.0, 2.0)
     assert lines[3].tolist() == [0.3, 0.8]  # no rows
     for g in range(3):
         rows = group == g
@@ -183,7 +192,7 @@ def test_lines_minimise_their_objective():
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 36.0])
 def test_lines_end_where_the_classes_are_separated(scale):
     z = scale * np.linspace(-1, 1, 50)
-    line = shrunk_lines(
+    line = fit_shrunken_lines(
         z, (z > 0).astype(float), np.ones(50), np.zeros(50, int), 1, (0, 1), 1, scale
     )
     assert np.isfinite(line).all() and line[0, 1] > 0

@@ -6,13 +6,13 @@ from scipy.special import betaincinv
 from scipy.stats import binomtest
 
 from sklearn_calib._kernels import _proportion
-from sklearn_calib._kernels._proportion import share_interval
+from sklearn_calib._kernels._proportion import compute_exact_interval
 
 
 @pytest.mark.parametrize(("events", "rows"), [(0, 7), (3, 20), (20, 20), (1, 5000)])
 def test_bounds_are_those_of_scipy(events, rows):
     expected = binomtest(events, rows).proportion_ci(0.9, "exact")
-    np.testing.assert_allclose(share_interval(events, rows, 0.9), expected, rtol=1e-7)
+    np.testing.assert_allclose(compute_exact_interval(events, rows, 0.9), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.4])  # shares of fewer than one weighted event, too
@@ -20,9 +20,9 @@ def test_bounds_of_many_shares_are_those_of_each(monkeypatch, fraction):
     rows = np.arange(1.0, 1001.0)
     hit = np.random.default_rng(0).random(1000) < np.linspace(0.01, 0.9, 1000)
     events = np.maximum(np.cumsum(hit) - fraction, 0.0)
-    monkeypatch.setattr(_proportion, "_SLOW_QUANTILES", 100)
+    monkeypatch.setattr(_proportion, "_MIN_SPLINE_QUANTILES", 100)
     monkeypatch.setattr(_proportion, "betaincinv", counted := Counted())
-    low, high = share_interval(events, rows, 0.95)
+    low, high = compute_exact_interval(events, rows, 0.95)
     assert counted.entries < 2 * 20_000  # of the nodes, whatever the number of shares
     some = np.append(np.arange(0, 60), np.arange(60, 1000, 50))
     a, b = events[some], rows[some] - events[some]

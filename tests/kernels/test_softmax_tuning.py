@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 from sklearn_calib._kernels import _softmax_regression as regression
 from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
 from sklearn_calib._kernels._softmax_tuning import (
+    compute_leave_one_out_losses,
     fit_tuned_softmax_regression,
-    leave_one_out_losses,
 )
 
 
@@ -39,7 +39,7 @@ def test_leave_one_out(k, strength):
     z, y = problem(n, k)
     w, pair = np.full(n, 1 / n), ridges(k, 3 * strength, strength)
     fit = fit_softmax_regression(z, y, w, *pair)
-    found = leave_one_out_losses(z, y, w, 1 / n, fit, *pair).mean()
+    found = compute_leave_one_out_losses(z, y, w, 1 / n, fit, *pair).mean()
     exact = []
     for i in range(n):
         rest = np.arange(n) != i
@@ -57,9 +57,11 @@ def test_a_weight_is_a_repetition():
     weight = np.random.default_rng(0).integers(1, 4, 120).astype(float)
     pair, n = ridges(3, 0.02, 0.01), weight.sum()
     fit = fit_softmax_regression(z, y, weight, *pair)
-    one = leave_one_out_losses(z, y, weight / n, 1 / n, fit, *pair)
+    one = compute_leave_one_out_losses(z, y, weight / n, 1 / n, fit, *pair)
     rows = np.repeat(np.arange(120), weight.astype(int))
-    two = leave_one_out_losses(z[:, rows], y[rows], np.full(len(rows), 1 / n), 1 / n, fit, *pair)
+    two = compute_leave_one_out_losses(
+        z[:, rows], y[rows], np.full(len(rows), 1 / n), 1 / n, fit, *pair
+    )
     np.testing.assert_allclose(one[rows], two, rtol=1e-12)
 
 
@@ -87,9 +89,9 @@ def test_the_choice_is_near_the_best_of_a_grid(n, slope):
 def test_both_preconditioners_find_the_optimum(ridge, monkeypatch):
     z, y = problem(4000, 12)
     pair = ridges(12, ridge, ridge / 10)
-    monkeypatch.setattr(regression, "_BLOCK_WORK", 1)  # some rows only
+    monkeypatch.setattr(regression, "_PRECONDITIONER_WORK", 1)  # some rows only
     one = fit_softmax_regression(z, y, np.ones(4000), *pair)
-    monkeypatch.setattr(regression, "_MOST_BLOCKS", 0)
+    monkeypatch.setattr(regression, "_MAX_BLOCK_CLASSES", 0)
     two = fit_softmax_regression(z, y, np.ones(4000), *pair)
     np.testing.assert_allclose(one.A, two.A, atol=1e-5)
     assert one.objective == pytest.approx(two.objective, abs=1e-11)

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from sklearn_calib._kernels import _temperature
-from sklearn_calib._kernels._temperature import _sums_numpy, fit_temperature
-from sklearn_calib._kernels._temperature_compiled import exp_negative, temperature_sums
+from sklearn_calib._kernels._temperature import _compute_sums, fit_temperature
+from sklearn_calib._kernels._temperature_compiled import (
+    compute_negative_exp,
+    compute_temperature_sums,
+)
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 31, 32, 100])
@@ -18,10 +21,10 @@ def test_sums(k, n, beta):
     rng = np.random.default_rng([k, n])
     z = 2.5 * rng.normal(size=(n, k))
     codes, weight = rng.integers(0, k, n), rng.exponential(size=n)
-    expected = np.array(_sums_numpy(z, codes, weight, beta))
+    expected = np.array(_compute_sums(z, codes, weight, beta))
     scale = weight.sum() * np.array([max(beta, 1), 1, 1, 1, 1, 1]) * 10
-    np.testing.assert_allclose(temperature_sums(z, codes, weight, beta) / scale, expected / scale,
-                               atol=1e-13)  # fmt: skip
+    found = compute_temperature_sums(z, codes, weight, beta)
+    np.testing.assert_allclose(found / scale, expected / scale, atol=1e-13)
 
 
 def test_threads_do_not_change_the_result():
@@ -32,10 +35,12 @@ def test_threads_do_not_change_the_result():
     before, results = numba.get_num_threads(), []
     for threads in {1, numba.config.NUMBA_NUM_THREADS}:
         numba.set_num_threads(threads)
-        results.append(temperature_sums(z, codes, np.ones(300_000), 0.7))
+        results.append(compute_temperature_sums(z, codes, np.ones(300_000), 0.7))
     numba.set_num_threads(before)
     assert all(np.array_equal(r, results[0]) for r in results)
-    np.testing.assert_allclose(results[0], _sums_numpy(z, codes, np.ones(300_000), 0.7), rtol=1e-11)
+    np.testing.assert_allclose(
+        results[0], _compute_sums(z, codes, np.ones(300_000), 0.7), rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])
@@ -50,9 +55,9 @@ def test_float32(k):
 
 def test_exponential():
     x = np.r_[0.0, -np.geomspace(1e-300, 700, 2000)]
-    values = np.array([exp_negative(v) for v in x])
+    values = np.array([compute_negative_exp(v) for v in x])
     np.testing.assert_allclose(values, np.exp(x), rtol=2e-14)
-    assert 0 < exp_negative(-1e300) < 1e-300
+    assert 0 < compute_negative_exp(-1e300) < 1e-300
 
 
 @pytest.mark.parametrize(("n", "k"), [(30_000, 2), (20_000, 5), (2_000, 100)])
@@ -64,7 +69,7 @@ def test_subsample_start_does_not_move_the_optimum(n, k, smoothing, monkeypatch)
     z = z[np.argsort(y)]  # sorted rows, the worst case for a strided subsample
     y = np.sort(y)
     fit = fit_temperature(z, y, np.ones(n), smoothing)
-    monkeypatch.setattr(_temperature, "_SUBSAMPLED_ENTRIES", np.inf)
+    monkeypatch.setattr(_temperature, "_MIN_SUBSAMPLED_ENTRIES", np.inf)
     slow = fit_temperature(z, y, np.ones(n), smoothing, tol=1e-6)
     assert fit.beta == pytest.approx(slow.beta, rel=1e-6)
     assert fit.loss == pytest.approx(slow.loss, rel=1e-12)

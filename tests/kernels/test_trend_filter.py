@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 
-from sklearn_calib._kernels._trend_filter import largest_penalty, smooth, trend_filter
+from sklearn_calib._kernels._trend_filter import (
+    find_largest_penalty,
+    fit_trend_filter,
+    smooth_slopes,
+)
 
 
 def second_differences(x):
@@ -27,7 +31,7 @@ def test_the_smoother_solves_the_normal_equations(n):
     m, q = rng.standard_normal(n - 2), rng.random(n - 2) + 0.1
     D = second_differences(x)
     b = np.linalg.solve(np.diag(w) + D.T @ np.diag(1 / q) @ D, w * y + D.T @ (m / q))
-    values, u, change = smooth(np.diff(x), y, 1 / w, m, q)
+    values, u, change = smooth_slopes(np.diff(x), y, 1 / w, m, q)
     scale = np.abs(D).max()
     np.testing.assert_allclose(values, b, atol=1e-13 * scale**2)
     np.testing.assert_allclose(change, D @ b, atol=1e-13 * scale**2)
@@ -39,9 +43,9 @@ def test_the_smoother_solves_the_normal_equations(n):
 def test_optimality(n, seed):
     """The multipliers lie in the box, and at a bend on its border: by double sums, without D."""
     x, y, w = case(n, seed)
-    top = largest_penalty(x, y, w)
+    top = find_largest_penalty(x, y, w)
     for penalty in (top * 0.3, top * 1e-2, top * 1e-4):
-        fit = trend_filter(x, y, w, penalty)
+        fit = fit_trend_filter(x, y, w, penalty)
         assert 0 <= fit.gap <= 1e-10 * n
         first = np.cumsum(w * (fit.values - y))
         u = np.cumsum(first[:-1] * np.diff(x))[:-1]
@@ -60,21 +64,21 @@ def knots_of(fit, n):
 def test_equals_the_program_written_out():
     cvxpy = pytest.importorskip("cvxpy")
     x, y, w = case(50, 1)
-    penalty = 0.05 * largest_penalty(x, y, w)
+    penalty = 0.05 * find_largest_penalty(x, y, w)
     b = cvxpy.Variable(50)
     loss = cvxpy.sum(cvxpy.multiply(w, (b - y) ** 2)) / 2
     problem = cvxpy.Problem(cvxpy.Minimize(loss + penalty * cvxpy.norm1(second_differences(x) @ b)))
     problem.solve(solver=cvxpy.CLARABEL)
-    np.testing.assert_allclose(trend_filter(x, y, w, penalty).values, b.value, atol=1e-5)
+    np.testing.assert_allclose(fit_trend_filter(x, y, w, penalty).values, b.value, atol=1e-5)
 
 
 def test_the_ends_of_the_path():
     x, y, w = case(30, 1)
-    top = largest_penalty(x, y, w)
+    top = find_largest_penalty(x, y, w)
     line = np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(x)
-    np.testing.assert_allclose(trend_filter(x, y, w, top).values, line, atol=1e-12)
-    assert len(trend_filter(x, y, w, 0.999 * top).knots) >= 1
-    np.testing.assert_array_equal(trend_filter(x, y, w, 0.0).values, y)
+    np.testing.assert_allclose(fit_trend_filter(x, y, w, top).values, line, atol=1e-12)
+    assert len(fit_trend_filter(x, y, w, 0.999 * top).knots) >= 1
+    np.testing.assert_array_equal(fit_trend_filter(x, y, w, 0.0).values, y)
 
 
 def test_many_points_at_uneven_distances():
@@ -83,7 +87,7 @@ def test_many_points_at_uneven_distances():
     x = np.cumsum(10.0 ** rng.uniform(-12, -4, 30_000))
     y = (rng.random(30_000) < x / x[-1]).astype(float)
     w = np.ones(30_000)
-    fit = trend_filter(x, y, w, 1e-3 * largest_penalty(x, y, w))
+    fit = fit_trend_filter(x, y, w, 1e-3 * find_largest_penalty(x, y, w))
     assert fit.gap <= 1e-10 * 30_000
     assert 1 <= len(fit.knots) < 1000
     assert np.abs(fit.values - x / x[-1]).mean() < 0.05

@@ -5,8 +5,8 @@ import pytest
 from refused import fields_of, refuses
 from scipy.special import softmax
 
-from sklearn_calib._kernels import _pairs_of_rows
-from sklearn_calib._kernels._pairs_of_rows import median_bandwidth
+from sklearn_calib._kernels import _pairwise_kernel
+from sklearn_calib._kernels._pairwise_kernel import compute_median_bandwidth
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import get_scorer, kernel_calibration_error
@@ -46,7 +46,7 @@ def double_sum(y, proba, bandwidth, w):
 def test_the_example_is_the_published_one():
     assert np.bincount(Y).tolist() == [24, 20, 16]
     assert P[0] == pytest.approx([0.1109274903, 0.4971425208, 0.3919299890], abs=1e-10)
-    assert median_bandwidth(P) == pytest.approx(0.3941149645, abs=1e-10)
+    assert compute_median_bandwidth(P) == pytest.approx(0.3941149645, abs=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_of_two_classes_twice_the_square():
 def test_median_bandwidth_of_many_and_of_equal_rows(monkeypatch):
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.ones(3), 300)
-    monkeypatch.setattr(_pairs_of_rows, "MEDIAN_ROWS", 100)
+    monkeypatch.setattr(_pairwise_kernel, "MAX_MEDIAN_ROWS", 100)
     exact = np.median(0.5 * np.abs(proba[:, None] - proba).sum(axis=2)[np.triu_indices(300, 1)])
-    assert median_bandwidth(proba) == pytest.approx(exact, rel=0.1)
-    assert median_bandwidth(np.full((5, 2), 0.5)) == 1.0
+    assert compute_median_bandwidth(proba) == pytest.approx(exact, rel=0.1)
+    assert compute_median_bandwidth(np.full((5, 2), 0.5)) == 1.0
     mostly = np.array([[0.5, 0.5]] * 9 + [[0.2, 0.8]])
-    assert median_bandwidth(mostly) == pytest.approx(0.3)
+    assert compute_median_bandwidth(mostly) == pytest.approx(0.3)
 
 
 def test_calibrated_around_zero_and_miscalibrated_above():
@@ -106,10 +106,10 @@ def test_calibrated_around_zero_and_miscalibrated_above():
 
 def test_exact_test(monkeypatch):
     made = []
-    whole = _pairs_of_rows.kernel_of_pairs
+    whole = _pairwise_kernel.compute_pair_kernel
     from sklearn_calib.metrics import _kernel
 
-    monkeypatch.setattr(_kernel, "kernel_of_pairs", lambda *a: made.append(1) or whole(*a))
+    monkeypatch.setattr(_kernel, "compute_pair_kernel", lambda *a: made.append(1) or whole(*a))
     name = "kernel_calibration_error"
     options = {"statistic": name, "multiclass": "canonical", "bandwidth": "median"}
     found = calibration_test(Y, P, n_resamples=199, **options)

@@ -14,7 +14,12 @@ from scipy.special import chdtrc, expit, log_expit, logit, logsumexp
 
 from sklearn_calib import recalibrators
 from sklearn_calib._files.checksum import checksum
-from sklearn_calib._kernels._log_odds_cells import FINE, atoms, contains, onset
+from sklearn_calib._kernels._log_odds_cells import (
+    FINE_CELLS,
+    bin_counts,
+    is_in_region,
+    locate_onset,
+)
 from sklearn_calib.monitoring import CalibrationMonitor, Diagnosis
 
 
@@ -68,8 +73,8 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
         counts, out = 0, False
         for first, end in pairwise([0, *looks]):
             part = np.zeros(end - first, dtype=np.intp)
-            counts = counts + FINE.count(logit(p[first:end]), y[first:end], part, 1)[0]
-            out |= not contains(atoms(counts, FINE), level, *change)
+            counts = counts + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
+            out |= not is_in_region(bin_counts(counts, FINE_CELLS), level, *change)
         ever += out
     return ever / streams
 
@@ -140,7 +145,7 @@ def test_onset_by_definition():
     ]
     mass = np.array([rows[i] * (behind[i] + behind[i + 1]) / 2 for i in range(7)])
     share = np.cumsum(mass) / mass.sum()
-    likely, low, high = onset(gains, rows, prior, 0.9)
+    likely, low, high = locate_onset(gains, rows, prior, 0.9)
     assert likely == np.argmax(behind[:-1])
     assert low == np.argmax(share >= 0.05) and high == np.argmax(share >= 0.95)
 
@@ -175,9 +180,9 @@ def test_score_test_of_the_slope_by_definition():
     w = q * (1 - q)
     left = (w * z * z).sum() - (w * z).sum() ** 2 / w.sum()
     expected = chdtrc(1, ((y - q) * z).sum() ** 2 / left)
-    from sklearn_calib._kernels._log_odds_cells import COARSE_CELLS, is_enough
+    from sklearn_calib._kernels._log_odds_cells import COARSE_CELLS, find_smallest_repair
 
-    offset, line, p_line, p_bent = is_enough(record.settle().from_block(0), COARSE_CELLS)
+    offset, line, p_line, p_bent = find_smallest_repair(record.settle().from_block(0), COARSE_CELLS)
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(p_line, expected, rtol=0.01)
     assert gain(y, p, *line) >= gain(y, p, shift, 1.0) and 0 < p_bent < 1

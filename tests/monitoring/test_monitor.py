@@ -10,7 +10,7 @@ from refused import refuses
 from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._logistic_grid import COARSE, log_ratios
+from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_log_ratios
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.monitoring._result import Course
@@ -140,10 +140,10 @@ def test_alarms_are_those_of_the_recursion(bound):
     p = rng.uniform(0.05, 0.6, 700)
     y = rng.random(700) < p**0.5
     p[[31, 32, 255, 256, 600]], y[[31, 32, 255, 256, 600]] = 0.0, True
-    gain, certain = log_ratios(np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE)
+    gain, certain = compute_log_ratios(np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_GRID)
     certain |= p == 0
     gain[certain] = 0.0
-    weight, m, expected = np.exp(COARSE.log_prior), np.zeros(len(COARSE.slope)), []
+    weight, m, expected = np.exp(COARSE_GRID.log_prior), np.zeros(len(COARSE_GRID.slope)), []
     for row in range(700):
         m = (1 + m) * np.exp(gain[row])
         if certain[row] or weight @ m >= bound:

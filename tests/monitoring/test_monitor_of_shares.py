@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refused import refuses
 
-from sklearn_calib._kernels._logistic_grid import COARSE, label_drawn, log_ratios_of_shares
+from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_soft_log_ratios, draw_label
 from sklearn_calib.monitoring import CalibrationMonitor
 
 
@@ -27,9 +27,9 @@ def test_shares_of_0_and_1_are_labels(multiclass):
 def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
     rng = np.random.default_rng(1)
     p, y = rng.random(50), rng.integers(0, 6, 50) / 5
-    gain, impossible = log_ratios_of_shares(np.log(np.column_stack([1 - p, p])), y, COARSE)
+    gain, impossible = compute_soft_log_ratios(np.log(np.column_stack([1 - p, p])), y, COARSE_GRID)
     assert not impossible.any()
-    z = np.log(p / (1 - p))[:, None] * COARSE.slope + COARSE.shift
+    z = np.log(p / (1 - p))[:, None] * COARSE_GRID.slope + COARSE_GRID.shift
     q = 1 / (1 + np.exp(-z))
     by_hand = y[:, None] * np.log(q / p[:, None]) + (1 - y)[:, None] * np.log(
         (1 - q) / (1 - p[:, None])
@@ -65,10 +65,10 @@ def test_batches_and_single_rows_are_the_same():
 
 def test_drawn_labels_have_the_shares():
     share = np.tile([0.2, 0.5, 0.3], (20_000, 1))
-    hit = label_drawn(share, np.arange(1, 20_001))
+    hit = draw_label(share, np.arange(1, 20_001))
     assert (hit.sum(axis=1) == 1).all()
     np.testing.assert_allclose(hit.mean(axis=0), [0.2, 0.5, 0.3], atol=0.015)
-    one = label_drawn(share[:, :1], np.arange(1, 20_001))[:, 0]
+    one = draw_label(share[:, :1], np.arange(1, 20_001))[:, 0]
     assert abs(one.mean() - 0.2) < 0.012 and abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.03
 
 

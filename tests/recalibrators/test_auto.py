@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel, canonical_proba
-from sklearn_calib._kernels._mixture_proportions import mixture_weights
+from sklearn_calib._kernels._mixture_proportions import fit_mixture_weights
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
@@ -79,7 +79,7 @@ def test_weights_are_the_maximum(alpha):
     table[:, 3] = table[:, 2] * (1 + 1e-9 * rng.random(300))  # twins
     mass = rng.exponential(size=300)
     prior = alpha * np.array([0.5, 0.125, 0.125, 0.125, 0.125])
-    weights = mixture_weights(table, mass, prior)
+    weights = fit_mixture_weights(table, mass, prior)
     assert abs(weights.sum() - 1) < 1e-12
     assert weights.min() > 0
     slope = mass @ (table / (table @ weights)[:, None]) + prior / weights
@@ -89,7 +89,9 @@ def test_weights_are_the_maximum(alpha):
 
 def test_weights_without_rows_are_the_prior():
     prior = np.array([2.0, 1.0, 1.0])
-    assert np.allclose(mixture_weights(np.ones((1, 3)), np.ones(1), prior), prior / 4, atol=1e-9)
+    assert np.allclose(
+        fit_mixture_weights(np.ones((1, 3)), np.ones(1), prior), prior / 4, atol=1e-9
+    )
     p, y = bent(400)
     held = StackedCalibration(alpha=1e7).fit(p, y).weights_
     assert abs(held["identity"] - 0.5) < 1e-3

@@ -117,7 +117,9 @@ def test_the_gap_is_above_the_distance_to_the_optimum(monkeypatch):
     from sklearn_calib._kernels import _monotone_program as program
 
     best = fitted(SETS["flat"], 6)
-    monkeypatch.setattr(program, "_TIGHT", dict.fromkeys(program._TIGHT, 1e-3))
+    monkeypatch.setattr(
+        program, "_TIGHT_TOLERANCES", dict.fromkeys(program._TIGHT_TOLERANCES, 1e-3)
+    )
     with pytest.warns(CalibrationWarning) as told:  # of both gaps
         early = fitted(SETS["flat"], 6)
     assert "an optimality gap of at most 1e-06" in str(told[0].message)

@@ -11,8 +11,8 @@ from refused import refuses
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_calib._kernels._level_merging import OnePool, Pools, Rule, calibrate_cells
-from sklearn_calib._kernels._level_sets import levels, rounded
+from sklearn_calib._kernels._level_merging import MergeRule, SinglePool, SplitPools, calibrate_cells
+from sklearn_calib._kernels._level_sets import compute_levels, round_to_simplex
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, lp_calibration_error
 from sklearn_calib.recalibrators import MulticlassBinning, TemperatureScaling
@@ -131,8 +131,10 @@ def test_against_fractions(block):
         if margin < Fraction(1, 10**4):
             continue
         compared += 1
-        first = rounded(heavy, n_levels)
-        found = calibrate_cells(heavy, labels, first, Rule(n_levels, float(tolerance), float(n)))
+        first = round_to_simplex(heavy, n_levels)
+        found = calibrate_cells(
+            heavy, labels, first, MergeRule(n_levels, float(tolerance), float(n))
+        )
         assert (found.n_iter, found.n_merges, found.converged) == (count, joined, True)
         for i, group in groups.items():
             assert np.flatnonzero(found.group == i).tolist() == group["cells"]
@@ -147,8 +149,10 @@ def test_oracle(oracle, name):
     P, y, expected = np.array(case["P"]), np.array(case["y"]), case["expected"]
     heavy, labels = cells_of(case["P"], y, case["lam"], expected["min_mass"])
     assert heavy.tolist() == expected["bins"]
-    first = rounded(heavy, case["lam"])
-    found = calibrate_cells(heavy, labels, first, Rule(case["lam"], expected["tol"], float(len(y))))
+    first = round_to_simplex(heavy, case["lam"])
+    found = calibrate_cells(
+        heavy, labels, first, MergeRule(case["lam"], expected["tol"], float(len(y)))
+    )
     assert (found.n_iter, found.n_merges) == (expected["n_iter"], expected["n_merges"])
     for group in expected["groups"]:
         assert_allclose(found.prediction[group["bins"][0]], group["pred"], atol=1e-14)
@@ -159,7 +163,7 @@ def test_oracle(oracle, name):
         assert_allclose(model.predict_proba(P), expected["predict_proba"], atol=1e-14)
 
 
-class Watched(OnePool):
+class Watched(SinglePool):
     """Checks at every merge that mass is neither lost nor made."""
 
     def __init__(self, labels):
@@ -167,8 +171,8 @@ class Watched(OnePool):
         self.alive = set(range(len(labels)))
         self.total = labels.sum()
 
-    def merge(self, kept, gone):
-        super().merge(kept, gone)
+    def merge_groups(self, kept, gone):
+        super().merge_groups(kept, gone)
         self.alive.remove(gone)
         assert_allclose(self.labels[sorted(self.alive)].sum(), self.total, rtol=1e-12)
 
@@ -180,11 +184,13 @@ def test_invariants(vector):
         level = np.unique(rng.multinomial(12, rng.dirichlet(np.ones(4)), size=60), axis=0)
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
-        rule = Rule(12, 1e-3, 5000.0, vector=vector, shrink=5.0 * vector)
-        found = calibrate_cells(level, labels, rounded(level, 12), rule, Watched(labels))
+        rule = MergeRule(12, 1e-3, 5000.0, vector=vector, shrink=5.0 * vector)
+        found = calibrate_cells(level, labels, round_to_simplex(level, 12), rule, Watched(labels))
         assert found.converged and found.n_merges <= len(level) - 1
         alive = np.unique(found.group)
-        keys = {levels(found.prediction[g], 12).tobytes() for g in alive if found.touched[g]}
+        keys = {
+            compute_levels(found.prediction[g], 12).tobytes() for g in alive if found.touched[g]
+        }
         assert len(keys) == found.touched[alive].sum()  # no two groups share a cell
         assert_allclose(found.prediction[alive].sum(axis=1), 1)
         assert_allclose(found.labels[alive].sum(), 1)
@@ -195,11 +201,11 @@ def test_pools_are_binary_digits():
     rng = np.random.default_rng(0)
     b = 37
     pools = [rng.dirichlet(np.ones(b * 3)).reshape(b, 3) for _ in range(b.bit_length())]
-    estimates = Pools(pools)
+    estimates = SplitPools(pools)
     members = {i: {i} for i in range(b)}
     while len(members) > 1:
         kept, gone = sorted(rng.choice(sorted(members), 2, replace=False))
-        estimates.merge(kept, gone)
+        estimates.merge_groups(kept, gone)
         members[kept] |= members.pop(gone)
         parts = estimates.parts[kept]
         assert sum(2**power for power in parts) == len(members[kept])

@@ -16,7 +16,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._shrunk_lines import COMMON, LabelColumns, fit_shrunken
+from sklearn_calib._kernels._ridge_logistic_groups import (
+    COMMON_LINE_PENALTY,
+    LabelColumns,
+    choose_shrunken_lines,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
@@ -94,7 +98,7 @@ def test_lines_minimise_the_penalised_loss(tau):
 def exact_leave_one_out(p, Y, tau):
     """The loss of each row by a fit without it."""
     z, losses = logit(p), []
-    s = LabelColumns(z, Y, np.ones_like(Y), np.ones_like(Y)).scale
+    s = LabelColumns(z, Y, np.ones_like(Y), np.ones_like(Y)).score_scale
     for row in range(len(p)):
         rest = np.arange(len(p)) != row
         pooled = MultilabelCalibration(shrinkage=np.inf).fit(p[rest], Y[rest]).pooled_
@@ -121,7 +125,7 @@ def test_leave_one_out_is_that_of_refits(tau):
     weight = np.ones_like(Y)
     pooled = MultilabelCalibration(shrinkage=np.inf).fit(p, Y).pooled_
     line = pooled.intercept_, pooled.slope_
-    found = fit_shrunken(LabelColumns(logit(p), Y, weight, weight), line, [tau]).loo[tau]
+    found = choose_shrunken_lines(LabelColumns(logit(p), Y, weight, weight), line, [tau]).loo[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
     assert exact - fitted > 0.01  # leaving out matters on 40 rows
@@ -412,15 +416,17 @@ def test_bad_arguments_are_refused():
 def test_the_kernel_at_its_limits():
     rng = np.random.default_rng(0)
     one = np.ones((1, 2))
-    single = fit_shrunken(LabelColumns(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0])
+    single = choose_shrunken_lines(
+        LabelColumns(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0]
+    )
     assert np.isfinite(single.lines).all() and np.isfinite([*single.loo.values()]).all()
     z = np.array([[1e5], [-1e5], [0.1], [0.2]]) * np.ones(2)
-    far = fit_shrunken(
+    far = choose_shrunken_lines(
         LabelColumns(z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)),
         [0, 1.0],
     )
     assert np.isfinite(far.lines).all() and np.isfinite([*far.loo.values()]).all()
-    assert COMMON in far.loo
+    assert COMMON_LINE_PENALTY in far.loo
 
 
 def test_no_warning_of_numpy():

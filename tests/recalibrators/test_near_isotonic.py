@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import isotonic_regression
 
-from sklearn_calib._kernels._near_isotonic import Path, breakpoints
+from sklearn_calib._kernels._near_isotonic import PenaltyPath, find_breakpoints
 from sklearn_calib.recalibrators import ENIR, IsotonicCalibration, NearIsotonicCalibration
 
 CASES = ["n30", "ties60", "tiny8", "n200"]
@@ -47,8 +47,8 @@ def test_optimality_conditions_along_the_path(n):
         rng = np.random.default_rng(seed)
         y = rng.random(n) if seed % 2 else (rng.random(n) < np.linspace(0, 1, n)).astype(float)
         w = rng.random(n) + 0.1 if seed % 3 else np.ones(n)
-        path = Path(y, w)
-        penalties = breakpoints(path.merges)
+        path = PenaltyPath(y, w)
+        penalties = find_breakpoints(path.merges)
         assert (np.diff(penalties) > 0).all()
         tried = (
             [0.0, 0.3, *penalties[:: max(1, len(penalties) // 5)], penalties[-1] * 1.5]
@@ -56,7 +56,7 @@ def test_optimality_conditions_along_the_path(n):
             else [0.0, 1.0]
         )
         for penalty in tried:
-            b = path.solution(penalty)
+            b = path.expand_solution(penalty)
             assert optimal(y, w, b, penalty) < 1e-9 * n
         np.testing.assert_allclose(b, isotonic_regression(y, sample_weight=w), atol=1e-10)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._near_isotonic import Path
+from sklearn_calib._kernels._near_isotonic import PenaltyPath
 from sklearn_calib._validation import get_rows_per_weight
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import reliability_curve
@@ -186,8 +186,8 @@ def test_a_penalty_chosen_under_weights_gives_the_same_fit_when_passed():
 def test_groups_of_the_path_are_sums_without_subtraction():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0, 0.0, 1.0], 50)
-    path = Path(y, rng.random(200))
-    zeros, ones = path.sums(np.array([0, 50, 100, 150]))
+    path = PenaltyPath(y, rng.random(200))
+    zeros, ones = path.sum_groups(np.array([0, 50, 100, 150]))
     assert zeros[[1, 3]].tolist() == [0, 0] and ones[[0, 2]].tolist() == [0, 0]
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, canonical_proba
-from sklearn_calib._kernels._ordinal import thresholds
+from sklearn_calib._kernels._ordinal import compute_cumulative_log_odds
 from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_code, to_dict
@@ -166,11 +166,11 @@ def test_scores_of_any_size(scale):
 
 def test_thresholds_have_all_their_digits():
     log = np.log([[0.2, 1e-30, 0.3, 0.5 - 1e-30], [1e-300, 1e-200, 1e-100, 1.0]])
-    z, gap = thresholds(log)
+    z, gap = compute_cumulative_log_odds(log)
     np.testing.assert_allclose(gap[0], [1e-30 / 0.8 + 1e-30 / 0.2, logit(0.8) - logit(0.5)])
     np.testing.assert_allclose(z[1], [200 * np.log(10) * 0 + 690.7755279, 460.5170186, 230.2585093])
     P, _ = make_grades(4, 50)
-    z, gap = thresholds(np.asarray(log_proba(canonical_proba(P))))
+    z, gap = compute_cumulative_log_odds(np.asarray(log_proba(canonical_proba(P))))
     np.testing.assert_allclose(z, logit(above(P)), atol=1e-9)
     np.testing.assert_allclose(gap, -np.diff(z, axis=1), atol=1e-9)
 

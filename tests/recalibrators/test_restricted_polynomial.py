@@ -3,7 +3,7 @@ import pytest
 from numpy.polynomial import chebyshev
 from refused import refuses
 
-from sklearn_calib._kernels._monotone_program import fit_many, fit_program, moments
+from sklearn_calib._kernels._monotone_program import compute_moments, fit_polynomials, fit_program
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
@@ -16,7 +16,7 @@ from sklearn_calib.recalibrators import (
 
 def fit_one(mean_t, mean_y, square, degree, l1=np.inf):
     """The polynomial of this degree with the least mean squared error."""
-    [[found]] = fit_many([(mean_t, mean_y, square)], degree, [l1])
+    [[found]] = fit_polynomials([(mean_t, mean_y, square)], degree, [l1])
     return found
 
 
@@ -24,7 +24,7 @@ def fit(s, y, degree):
     low, high = np.min(s), np.max(s)
     x = (2 * np.asarray(s) - low - high) / (high - low)
     y = np.asarray(y, dtype=float)
-    return fit_one(*moments(x, y, np.ones(len(x)), degree), degree), x
+    return fit_one(*compute_moments(x, y, np.ones(len(x)), degree), degree), x
 
 
 @pytest.mark.parametrize("name", ["rpr_unif", "rpr_ties60"])
@@ -45,7 +45,7 @@ def test_equals_the_program_written_out(degree, bound):
     rng = np.random.default_rng(degree)
     x = rng.uniform(-1, 1, 80)
     y = (rng.random(80) < (x > 0) * 0.6 + 0.2).astype(float)
-    data = moments(x, y, np.ones(80), degree)
+    data = compute_moments(x, y, np.ones(80), degree)
     found = fit_one(*data, degree, bound)
     expected = fit_program(*data, degree, bound, "CLARABEL")
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
@@ -74,8 +74,8 @@ def test_bounded_problems_are_certified():
     x = rng.uniform(-1, 1, 200)
     y = (rng.random(200) < (x > 0) * 0.6 + 0.2).astype(float)
     for degree in range(4, 21, 4):
-        data = [moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
-        for fits in fit_many(data, degree, bounds, 1e-8):
+        data = [compute_moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+        for fits in fit_polynomials(data, degree, bounds, 1e-8):
             assert max(fit.gap for fit in fits) <= 1e-6
             assert (np.diff([fit.loss for fit in fits]) <= 1e-7).all()
             for fit, bound in zip(fits, bounds, strict=True):

@@ -200,13 +200,13 @@ def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
     given = z, codes, weight, np.full(5, 1e-6), 1e-6
     some = kernel.fit_softmax_regression(*given)
     looked_at = []
-    solver = kernel.diagonal_solver
+    solver = kernel.make_diagonal_solver
     monkeypatch.setattr(
-        kernel, "diagonal_solver", lambda *a: looked_at.append(a[0].shape[1]) or solver(*a)
+        kernel, "make_diagonal_solver", lambda *a: looked_at.append(a[0].shape[1]) or solver(*a)
     )
     assert kernel.fit_softmax_regression(*given).objective == some.objective
     assert looked_at[0] == 40_000
-    monkeypatch.setattr(kernel, "_EXACT", np.inf)
+    monkeypatch.setattr(kernel, "_MAX_EXACT_ENTRIES", np.inf)
     every = kernel.fit_softmax_regression(*given)
     assert looked_at[-1] == 120_000
     assert abs(some.objective - every.objective) < 1e-12

@@ -57,7 +57,7 @@ def bent(n, seed=0):
 @pytest.mark.parametrize("penalty", GOLDEN)
 def test_golden_fit(penalty):
     x, y = fixed_labels()
-    cells = kernel.cells_of(x, y, np.ones(200))
+    cells = kernel.make_cells(x, y, np.ones(200))
     fit = kernel.fit_spline(cells, KNOTS, pull=0.0, penalties=[penalty])
     values, loss, edf, loo = GOLDEN[penalty]
     assert np.abs(fit.curve.values - values).max() < 1e-8
@@ -68,7 +68,7 @@ def test_golden_fit(penalty):
 
 @pytest.mark.parametrize("knots", [KNOTS, np.array([-5.0, -1.0, -0.9, 0.3, 4.0]), np.arange(3.0)])
 def test_basis_is_natural_and_penalties_are_the_roughness(knots):
-    basis = kernel.natural_basis(knots)
+    basis = kernel.make_natural_basis(knots)
     grid = np.linspace(knots[0], knots[-1], 997)
     rough = [CubicSpline(knots, column, bc_type="natural") for column in basis.values.T]
     for column, spline in zip(basis(grid).T, rough, strict=True):
@@ -89,13 +89,13 @@ def test_basis_is_natural_and_penalties_are_the_roughness(knots):
 def test_leave_one_out_is_near_exact_deletion(weighted):
     x, y = fixed_labels()
     w = np.random.default_rng(0).exponential(size=200) if weighted else np.ones(200)
-    for penalty, tolerance in ((kernel.LINE, 1e-3), (1.0, 2e-3), (0.01, 4e-3)):
-        cells = kernel.cells_of(x, y, w)
+    for penalty, tolerance in ((kernel.LINE_PENALTY, 1e-3), (1.0, 2e-3), (0.01, 4e-3)):
+        cells = kernel.make_cells(x, y, w)
         fit = kernel.fit_spline(cells, KNOTS, penalties=[penalty])
         deleted = np.empty(200)
         for i in range(200):
             kept = np.arange(200) != i
-            part = kernel.cells_of(x[kept], y[kept], w[kept])
+            part = kernel.make_cells(x[kept], y[kept], w[kept])
             curve = kernel.fit_spline(part, KNOTS, penalties=[penalty]).curve
             deleted[i] = np.logaddexp(0, (1 - 2 * y[i]) * curve(x[i : i + 1])[0])
         assert abs(fit.loo - w @ deleted / w.sum()) < (2 * tolerance if weighted else tolerance)
@@ -103,8 +103,8 @@ def test_leave_one_out_is_near_exact_deletion(weighted):
 
 def test_line_is_the_limit_of_large_penalties():
     x, y = fixed_labels()
-    cells = kernel.cells_of(x, y, np.ones(200))
-    line = kernel.fit_spline(cells, KNOTS, penalties=[kernel.LINE])
+    cells = kernel.make_cells(x, y, np.ones(200))
+    line = kernel.fit_spline(cells, KNOTS, penalties=[kernel.LINE_PENALTY])
     near = kernel.fit_spline(cells, KNOTS, penalties=[1e12])
     assert np.abs(line.curve.values - near.curve.values).max() < 1e-9
     assert abs(line.loo - near.loo) < 1e-9
@@ -114,11 +114,11 @@ def test_line_is_the_limit_of_large_penalties():
 def test_cells_and_the_coarse_choice_change_little():
     p, y, _ = bent(30_000)
     x = logit(p)
-    fine = kernel.cells_of(x, y, np.ones(len(x)))
-    knots = kernel.spread_knots(fine.x, fine.mass.sum(axis=0), 20)
+    fine = kernel.make_cells(x, y, np.ones(len(x)))
+    knots = kernel.choose_knots(fine.x, fine.mass.sum(axis=0), 20)
     exact = expit(kernel.fit_spline(fine, knots).curve(x))
     for most in (2000, 400):
-        cells = kernel.coarser(fine, most)
+        cells = kernel.coarsen_cells(fine, most)
         assert len(cells.x) == most
         assert abs(cells.mass.sum() - len(x)) < 1e-6
         assert abs(cells.x @ cells.mass.sum(axis=0) - x.sum()) < 1e-6
@@ -166,9 +166,9 @@ def test_rising_curve():
             fell += np.diff(free).min() < -1e-6
     assert fell >= 3
     x, y = fixed_labels()
-    cells = kernel.cells_of(x, y, np.ones(200))
+    cells = kernel.make_cells(x, y, np.ones(200))
     curve = kernel.fit_spline(cells, KNOTS, penalties=[1.0]).curve
-    again = kernel.rising(curve, cells, isotonic_regression)
+    again = kernel.make_increasing(curve, cells, isotonic_regression)
     assert np.abs(again.values - curve.values).max() < 1e-12
     assert np.abs(again.slopes - curve.slopes).max() < 1e-12
 
@@ -262,8 +262,8 @@ def test_one_cell_of_several_weighs_what_they_weigh():
     """Pooled: the mean score and the mean unit of the rows, by their weights."""
     rng = np.random.default_rng(0)
     score, codes, weight = rng.normal(size=900), rng.integers(0, 2, 900), rng.gamma(0.3, 5, 900)
-    cells = kernel.cells_of(score, codes, weight)
-    few = kernel.coarser(cells, 30)
+    cells = kernel.make_cells(score, codes, weight)
+    few = kernel.coarsen_cells(cells, 30)
     assert 20 <= len(few.x) <= 30
     assert few.mass.sum() == pytest.approx(weight.sum())
     assert few.x @ few.mass.sum(axis=0) == pytest.approx(weight @ score)

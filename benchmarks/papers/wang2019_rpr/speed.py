@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import setting
 
-from sklearn_calib._kernels._monotone_program import fit_many, fit_program, moments
-from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
+from sklearn_calib._kernels._monotone_program import compute_moments, fit_polynomials, fit_program
+from sklearn_calib._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 from sklearn_calib.recalibrators import (
     BBQ,
     ENIR,
@@ -23,7 +23,7 @@ def data(n):
 
 def fit_one(mean_t, mean_y, square, degree):
     """The polynomial of this degree with the least mean squared error."""
-    [[found]] = fit_many([(mean_t, mean_y, square)], degree, [np.inf])
+    [[found]] = fit_polynomials([(mean_t, mean_y, square)], degree, [np.inf])
     return found
 
 
@@ -32,15 +32,15 @@ def one_size(n):
     x, one, few = 2 * p - 1, np.ones(n), 7 if n < 1e6 else 3
     row = {"rows": n}
     for degree in (16, 40):
-        found = moments(x, y, one, degree)
+        found = compute_moments(x, y, one, degree)
         row[f"moments k={degree}"] = setting.runner.seconds(
-            partial(moments, x, y, one, degree), few
+            partial(compute_moments, x, y, one, degree), few
         )
         row[f"solve k={degree}"] = setting.runner.seconds(partial(fit_one, *found, degree))
     estimator = RestrictedPolynomialRegression(degree=16)
     row["fit k=16"] = setting.runner.seconds(partial(estimator.fit, p, y), few)
     if n <= 38400:
-        program = partial(fit_program, *moments(x, y, one, 16), 16, np.inf, "CLARABEL")
+        program = partial(fit_program, *compute_moments(x, y, one, 16), 16, np.inf, "CLARABEL")
         row["cvxpy from moments k=16"] = setting.runner.seconds(program, 3)
     print(row, flush=True)
     return {key: value if key == "rows" else f"{value:.4g}" for key, value in row.items()}
@@ -55,13 +55,13 @@ def bars():
 
     def grid():
         for degree in range(4, 21):
-            parts = [moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
-            fit_many(parts, degree, bounds, 1e-8)
+            parts = [compute_moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+            fit_polynomials(parts, degree, bounds, 1e-8)
 
     points = np.sort(rng.random(63_301))
     labels = (rng.random(63_301) < points).astype(float)
     one = np.ones(63_301)
-    top = largest_penalty(points, labels, one)
+    top = find_largest_penalty(points, labels, one)
     p, z = data(38_400)
     fixed = RestrictedPolynomialRegression(degree=16)
     timed = setting.runner.seconds
@@ -72,7 +72,7 @@ def bars():
     ]
     for share in (1e-1, 1e-2, 1e-3, 1e-4):
         what = f"trend filter, 63301 points, {share:g} of the largest penalty [s]"
-        call = partial(trend_filter, points, labels, one, share * top)
+        call = partial(fit_trend_filter, points, labels, one, share * top)
         rows.append((what, 0.5, timed(call, 5)))
     p, z = data(1_000_000)
     for estimator, bar in ((NearIsotonicCalibration(), 2), (BBQ(), 5), (ENIR(), 3)):
@@ -94,7 +94,7 @@ def largest_gap():
         x = 2 * (s - s.min()) / (s.max() - s.min()) - 1
         degree = min(int(rng.integers(1, 41)), len(np.unique(s)) - 1)
         if degree >= 1:
-            found = fit_one(*moments(x, y.astype(float), np.ones(n), degree), degree)
+            found = fit_one(*compute_moments(x, y.astype(float), np.ones(n), degree), degree)
             worst = max(worst, float(found.gap))
     return worst
 

@@ -15,16 +15,23 @@ import numpy as np
 from .._typing import FloatArray
 from ._softmax_regression import (
     SoftmaxFit,
-    diagonal_solver,
     evaluate_softmax,
     fit_softmax_regression,
+    make_diagonal_solver,
 )
-from ._temperature import box_of, choose_pass, excess_loss, halley_step, solve, unreachable
+from ._temperature import (
+    choose_pass,
+    compute_excess_loss,
+    compute_halley_step,
+    get_beta_box,
+    get_safe_gap,
+    solve_temperature,
+)
 
-_TOL = 5e-3  # of log beta: below it the error of a Halley step is below 2e-7
-_TOL_CORRECTED = 2e-2  # and with what the sample says of the higher derivatives, below 1e-6
-SMALLEST_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
-_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
+_HALLEY_TOLERANCE = 5e-3  # of log beta: below it the error of a Halley step is below 2e-7
+_CORRECTED_TOLERANCE = 2e-2  # and with what the sample says of the higher derivatives, below 1e-6
+MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
+_MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
 
 
 @dataclass(frozen=True)
@@ -49,18 +56,22 @@ class TemperaturePass:
         )
 
 
-def temperature_pass(z, codes, weight, beta):
-    """The `TemperaturePass` of rows whose logits are z, in float32 or float64."""
-    z = np.ascontiguousarray(z)
-    lowest, highest = float(z.min()), float(z.max())
-    sums = np.asarray(choose_pass(np.inf)(z, codes, weight, beta))  # there are many such blocks
-    reachable = beta * (highest - lowest) > unreachable(z.shape[1])
-    excess = excess_loss(z, codes, weight, beta) if reachable else np.zeros(2)
-    return TemperaturePass(sums, float(weight.sum()), lowest, highest, excess, z.shape[1])
+def run_temperature_pass(logits, y_encoded, weight, beta):
+    """Return the `TemperaturePass` of rows with float32 or float64 logits."""
+    logits = np.ascontiguousarray(logits)
+    lowest, highest = float(logits.min()), float(logits.max())
+    sums = np.asarray(
+        choose_pass(np.inf)(logits, y_encoded, weight, beta)
+    )  # there are many such blocks
+    reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
+    excess = compute_excess_loss(logits, y_encoded, weight, beta) if reachable else np.zeros(2)
+    return TemperaturePass(sums, float(weight.sum()), lowest, highest, excess, logits.shape[1])
 
 
-def corrected_step(sample):
-    """A better step than Halley's, for `solve`: `sample`, (z, codes, weight), helps.
+def make_corrected_step(sample):
+    """Return a step for `solve_temperature` that is better than Halley's.
+
+    It uses `sample`, (logits, y_encoded, weight).
 
     Where the first three derivatives of all rows at beta are known, the sample gives the rest of
     the slope at beta + step, in the ratio of the second derivatives. The relative error of the
@@ -69,7 +80,7 @@ def corrected_step(sample):
     sums = choose_pass(np.inf)
 
     def step_from(beta, first, second, third):
-        step = halley = halley_step(first, second, third)
+        step = halley = compute_halley_step(first, second, third)
         if not abs(step) < 0.1 * beta:
             return step
         s1, s2, s3 = sums(*sample, beta)[1:4]
@@ -83,26 +94,30 @@ def corrected_step(sample):
     return step_from
 
 
-def fit_temperature_passes(run, beta, label_smoothing=0.0, sample=None):
-    """As `fit_temperature`, and the sum of the weights: `run(beta)` is the pass of all rows.
+def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
+    """Fit as `fit_temperature`, and return the sum of the weights too.
+
+    `run_pass(beta)` is the pass of all rows.
 
     One pass is enough where the step after it changes log beta by less than _TOL, or, where there
     is a `sample`, _TOL_CORRECTED.
     """
-    there, here = beta, run(beta)
+    there, here = beta, run_pass(beta)
 
-    def sums(beta):
+    def get_sums(beta):
         nonlocal there, here
         if beta != there:
-            there, here = beta, run(beta)
+            there, here = beta, run_pass(beta)
         return here.sums
 
-    box = box_of(here.highest - here.lowest or 1.0)
-    solve_sums = partial(solve, sums, here.weight, here.n_classes, label_smoothing, beta, box)
+    box = get_beta_box(here.highest - here.lowest or 1.0)
+    solve_sums = partial(
+        solve_temperature, get_sums, here.weight, here.n_classes, label_smoothing, beta, box
+    )
     if sample is None:
-        fit = solve_sums(_TOL)
+        fit = solve_sums(_HALLEY_TOLERANCE)
     else:
-        fit = solve_sums(_TOL_CORRECTED, corrected_step(sample))
+        fit = solve_sums(_CORRECTED_TOLERANCE, make_corrected_step(sample))
     if not label_smoothing:
         excess = here.excess @ (1.0, fit.beta - there) / here.weight
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
@@ -126,23 +141,25 @@ class VectorPass:
         )
 
 
-def vector_pass(z, codes, weight, beta, coef, intercept):
-    """The `VectorPass` of rows at softmax(coef max(beta (z - max z), -1e4) + intercept)."""
-    from ._temperature_compiled import vector_sums
+def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
+    """Return the `VectorPass` of rows at softmax(coef max(beta (z - max z), -1e4) +
+    intercept).
+    """
+    from ._temperature_compiled import add_vector_sums
 
-    z, gradient = np.ascontiguousarray(z), np.zeros((2, z.shape[1]))
+    logits, gradient = np.ascontiguousarray(logits), np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
-    loss = vector_sums(z, codes, weight, float(beta), coef, intercept, gradient, row)
+    loss = add_vector_sums(logits, y_encoded, weight, float(beta), coef, intercept, gradient, row)
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
 
 
-def scaled_inputs(z, beta):
-    """The inputs of the model, from logits: at most 0."""
-    z = np.asarray(z, dtype=np.float64)
-    return np.maximum(beta * (z - z.max(axis=1, keepdims=True)), SMALLEST_INPUT)
+def scale_inputs(logits, beta):
+    """Return the inputs of the model, at most 0, from logits."""
+    logits = np.asarray(logits, dtype=np.float64)
+    return np.maximum(beta * (logits - logits.max(axis=1, keepdims=True)), MIN_INPUT)
 
 
-def fit_vector_passes(run, sample, beta, penalty, tol=None, max_passes=100):
+def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100):
     """Minimise mean loss + penalty (|A|^2 + |b|^2) over softmax((1 + A) s + b).
 
     ``run(coef, intercept)`` is the `VectorPass` of all rows at coef = 1 + A. `sample`, (z, codes,
@@ -150,22 +167,22 @@ def fit_vector_passes(run, sample, beta, penalty, tol=None, max_passes=100):
     `tol` above the smallest, by default p / (20 n): a tenth of the p / (2 n) that the p = 2 k
     coefficients cost on other rows.
     """
-    x, solve = _start(*sample, beta, penalty)
+    x, solve = _fit_sample(*sample, beta, penalty)
     k = len(x) // 2
     value, slope, length, pairs = np.inf, 0.0, 1.0, []
     step, gradient = np.zeros(2 * k), np.zeros(2 * k)
     for n_passes in range(1, max_passes + 1):
         trial = x + length * step
-        here = run(1.0 + trial[:k], trial[k:])
+        here = run_pass(1.0 + trial[:k], trial[k:])
         new_value = here.loss / here.weight + penalty * trial @ trial
         if new_value > value + 1e-4 * length * slope and length > 1e-8:
             length /= 2
             continue
         new_gradient = here.gradient / here.weight + 2 * penalty * trial
         if n_passes > 1:
-            pairs = [*pairs[-_PAIRS + 1 :], (trial - x, new_gradient - gradient)]
+            pairs = [*pairs[-_MAX_LBFGS_PAIRS + 1 :], (trial - x, new_gradient - gradient)]
         x, value, gradient = trial, new_value, new_gradient
-        step, length = -_inverse_times(gradient, pairs, solve), 1.0
+        step, length = -_apply_inverse_hessian(gradient, pairs, solve), 1.0
         slope = float(gradient @ step)
         enough = 2 * k / (20 * here.weight) if tol is None else tol
         if -slope / 2 <= enough:
@@ -175,17 +192,22 @@ def fit_vector_passes(run, sample, beta, penalty, tol=None, max_passes=100):
     return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
 
 
-def _start(z, codes, weight, beta, penalty):
-    """The optimum of the sample, and a function that solves systems of its Hessian there."""
-    z, k = np.ascontiguousarray(scaled_inputs(z, beta).T), z.shape[1]
+def _fit_sample(logits, y_encoded, weight, beta, penalty):
+    """Return the optimum of the sample, and a solver of systems of its Hessian there."""
+    logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
     ridge, w = np.full(k, float(penalty)), weight / weight.sum()
-    fit = fit_softmax_regression(z, codes, w, ridge, float(penalty), tol=k / (10 * len(codes)))
-    proba = evaluate_softmax(z, codes, w, fit.A, fit.b, ridge, float(penalty))[1]
-    return np.r_[fit.A, fit.b], diagonal_solver(z, w, proba, ridge, float(penalty))
+    fit = fit_softmax_regression(
+        logits, y_encoded, w, ridge, float(penalty), tol=k / (10 * len(y_encoded))
+    )
+    proba = evaluate_softmax(logits, y_encoded, w, fit.A, fit.b, ridge, float(penalty))[1]
+    return np.r_[fit.A, fit.b], make_diagonal_solver(logits, w, proba, ridge, float(penalty))
 
 
-def _inverse_times(gradient, pairs, solve):
-    """The inverse Hessian of L-BFGS times the gradient, by the two loops of Nocedal (1980)."""
+def _apply_inverse_hessian(gradient, pairs, solve):
+    """Multiply the gradient by the inverse Hessian of L-BFGS.
+
+    These are the two loops of Nocedal (1980).
+    """
     pairs = [(s, y, 1.0 / (s @ y)) for s, y in pairs if s @ y > 0]
     q, alphas = gradient.copy(), []
     for s, y, rho in reversed(pairs):

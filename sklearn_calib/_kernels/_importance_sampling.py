@@ -10,20 +10,21 @@ Harrison (2012).
 import numpy as np
 from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
-_PARTS = 4  # of the path, of equal variance
-_FAR = (3.5, 6.0)  # standard deviations that a part of the path is tilted by
-_BLOCK = 1 << 20  # entries at a time
-_CLOSE = 1e-12  # relative
+_N_PATH_PARTS = 4  # of the path, of equal variance
+_TILT_DEVIATIONS = (3.5, 6.0)  # standard deviations that a part of the path is tilted by
+_MAX_BLOCK_ENTRIES = 1 << 20  # entries at a time
+_WIDTH_TOLERANCE = 1e-12  # relative
 
 
-def tail_of_range(proba, trials, hits, weight, n_draws, rng):
-    """A p-value of the range of the cumulative sums of hits less expected hits.
+def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
+    """Return a p-value of the range of the cumulative sums of events less expected
+    ones.
 
     Parameters
     ----------
     proba : ndarray of shape (n_cells,)
         In increasing order; equal ones are one step of the path.
-    trials, hits : ndarray of int of shape (n_cells,)
+    trials, events : ndarray of int of shape (n_cells,)
         Rows, and those of them with the event.
     weight : ndarray of shape (n_cells,)
         Of a row.
@@ -31,58 +32,63 @@ def tail_of_range(proba, trials, hits, weight, n_draws, rng):
     rng : Generator
     """
     alive = (proba > 0) & (proba < 1)
-    p, n, y, w = (column[alive] for column in (proba, trials, hits, weight / weight.max()))
+    p, n, y, w = (column[alive] for column in (proba, trials, events, weight / weight.max()))
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
-    tilts = _tilts(p, n, w, ends)
-    moved = 1 - p + p * np.exp(tilts * w)
-    logs, drawn_from = (n * np.log(moved)).sum(axis=1), np.minimum(p * np.exp(tilts * w) / moved, 1)
+    tilts = _make_tilts(p, n, w, ends)
+    normaliser = 1 - p + p * np.exp(tilts * w)
+    logs, drawn_from = (
+        (n * np.log(normaliser)).sum(axis=1),
+        np.minimum(p * np.exp(tilts * w) / normaliser, 1),
+    )
 
-    def found(counts):
+    def weigh_paths(counts):
         ratio = (counts * w) @ tilts.T - logs
         path = np.cumsum((counts - n * p) * w, axis=1)[:, ends]
         width = np.maximum(path.max(axis=1), 0) - np.minimum(path.min(axis=1), 0)
         return np.exp(np.log(len(tilts)) - logsumexp(ratio, axis=1)), width
 
-    (total,), (width,) = found(y[None, :])
-    step = max(1, _BLOCK // len(p))
+    (total,), (width,) = weigh_paths(y[None, :])
+    step = max(1, _MAX_BLOCK_ENTRIES // len(p))
     for start in range(0, n_draws, step):
         chosen = rng.integers(len(tilts), size=min(step, n_draws - start))
         if (n == 1).all():
             counts = (rng.random((len(chosen), len(p))) < drawn_from[chosen]).astype(float)
         else:
             counts = rng.binomial(n, drawn_from[chosen]).astype(float)
-        ratio, widths = found(counts)
-        total += ratio[widths >= width * (1 - _CLOSE)].sum()
+        ratio, widths = weigh_paths(counts)
+        total += ratio[widths >= width * (1 - _WIDTH_TOLERANCE)].sum()
     return min(float(total) / (n_draws + 1), 1.0)
 
 
-def _tilts(p, n, w, ends):
-    """What is added to the log-odds in each component per unit of weight; nothing in the first."""
+def _make_tilts(p, n, w, ends):
+    """Return the shifts of the log-odds per unit of weight; the first one is 0."""
     variance = np.cumsum(n * w * w * p * (1 - p))
-    places = np.searchsorted(variance[ends], variance[-1] * np.arange(1, _PARTS) / _PARTS)
-    edges = np.unique(np.concatenate([[0], ends[places] + 1, [len(p)]]))
-    found = [np.zeros(len(p))]
+    indices = np.searchsorted(
+        variance[ends], variance[-1] * np.arange(1, _N_PATH_PARTS) / _N_PATH_PARTS
+    )
+    edges = np.unique(np.concatenate([[0], ends[indices] + 1, [len(p)]]))
+    tilts = [np.zeros(len(p))]
     for first, low in enumerate(edges[:-1]):
         for high in edges[first + 1 :]:
             rows = slice(low, high)
             mean, size = float(n[rows] @ p[rows]), float(n[rows].sum())
             spread = np.sqrt(float((n * p * (1 - p))[rows].sum()))
-            for far in _FAR:
-                for goal in (mean + far * spread, mean - far * spread):
+            for deviations in _TILT_DEVIATIONS:
+                for goal in (mean + deviations * spread, mean - deviations * spread):
                     goal = np.clip(goal, mean / 8, size - (size - mean) / 8)
                     tilt = np.zeros(len(p))
                     tilt[rows] = logit(goal / size) - logit(mean / size)
-                    found.append(tilt)
-    return np.array(found)
+                    tilts.append(tilt)
+    return np.array(tilts)
 
 
-_SYMMETRIC = 1e-4  # a skewness that moves no end
+_SKEWNESS_TOLERANCE = 1e-4  # a skewness that moves no end
 
 
-def skewed_ends(moved, jump, level):
-    """Ends for the expectation of a sum of independent terms, less that sum.
+def compute_skewed_interval(terms, jump, level):
+    """Return ends for the expectation of a sum of independent terms, less that sum.
 
-    `moved` are the terms, whose sum is 0; `jump` is the size of a term that they may lack.
+    `terms` are the terms, whose sum is 0; `jump` is the size of a term that they may lack.
 
     The normal interval is too short where few events make the sum: it forgets the skewness, and a
     sample that lacks events has too small a variance as well. Here the sum has the law of a shifted
@@ -90,25 +96,25 @@ def skewed_ends(moved, jump, level):
     at the end where the long tail is one more term is counted, as in the gamma interval of Fay and
     Feuer (1997) for weighted sums of counts.
     """
-    squares = float(moved @ moved)
-    seen = float((moved**3).sum()) / squares if squares > 0 else 0.0
+    squares = float(terms @ terms)
+    seen = float((terms**3).sum()) / squares if squares > 0 else 0.0
     jump = max(jump, seen, key=abs)
     ends = []
     for tail, more in (((1 - level) / 2, min(jump, 0.0)), ((1 + level) / 2, max(jump, 0.0))):
-        terms = np.append(moved, more) if more else moved
-        terms = terms - terms.mean()
-        ends.append(more + _quantile_of_sum(terms, tail))
+        extended = np.append(terms, more) if more else terms
+        extended = extended - extended.mean()
+        ends.append(more + _compute_sum_quantile(extended, tail))
     return min(ends[0], 0.0), max(ends[1], 0.0)
 
 
-def _quantile_of_sum(terms, tail):
+def _compute_sum_quantile(terms, tail):
     variance = float(terms @ terms)
     if variance <= 0:
         return 0.0
     deviation = np.sqrt(variance)
     skewness = float((terms**3).sum()) / (variance * deviation)
-    if abs(skewness) < _SYMMETRIC:
+    if abs(skewness) < _SKEWNESS_TOLERANCE:
         return float(ndtri(tail) * deviation)
     shape = 4 / skewness**2
-    place = gammaincinv(shape, tail if skewness > 0 else 1 - tail)
-    return float((place - shape) * deviation * skewness / 2)
+    gamma_quantile = gammaincinv(shape, tail if skewness > 0 else 1 - tail)
+    return float((gamma_quantile - shape) * deviation * skewness / 2)

@@ -1,0 +1,136 @@
+"""Which errors the test by the kernel calibration error finds, with how many rows."""
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+
+SIGNIFICANCE_LEVEL = 0.05  # of the test that decides on calibration
+KERNEL_BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
+TARGET_POWER = 0.8  # the probability that makes an error one that would be seen
+_N_DRAWS, _N_EIGENVALUES = 50_000, 30
+_MAX_ROWS = 1e12
+
+
+class DetectableErrors:
+    """Errors of two kinds, and the power of the test against them.
+
+    "shifted": log-odds that are all too far from 0 by one amount. "drawn_together":
+    log-odds that are too far from their mean by one factor (overconfidence), up to
+    scores without information. The squared statistic is a quadratic form of the
+    residuals; its law is taken as normal, with the mean and the variance of the form
+    under normal residuals.
+
+    Parameters
+    ----------
+    score, weight_fraction : ndarray of shape (n_cells,)
+        Scores, and the parts of all rows that have them.
+    log_odds : ndarray of shape (n_cells,)
+        The log-odds of the scores.
+    bandwidth : float
+    """
+
+    def __init__(self, score, weight_fraction, log_odds, bandwidth=KERNEL_BANDWIDTH):
+        self.score, self.weight_fraction, self._log_odds = score, weight_fraction, log_odds
+        self._kernel = np.exp(-np.abs(score[:, None] - score) / bandwidth)
+        self._middle, self._toward = (
+            weight_fraction @ log_odds,
+            -1.0 if weight_fraction @ score > 0.5 else 1.0,
+        )
+        self.kinds = (
+            [self.shift_log_odds]
+            if np.ptp(log_odds) < 1e-9
+            else [self.shift_log_odds, self.shrink_log_odds]
+        )
+
+    def shift_log_odds(self, strength):  # 0 to 1
+        return expit(self._log_odds + self._toward * strength * 20)
+
+    def shrink_log_odds(self, strength):
+        return expit(self._middle + (1 - strength) * (self._log_odds - self._middle))
+
+    def measure_size(self, truth):
+        """Return the mean distance between the scores and the truth."""
+        return float(self.weight_fraction @ np.abs(truth - self.score))
+
+    def compute_power(self, truth, noise, critical):
+        """Return the probability that the statistic exceeds `critical`.
+
+        `noise` is weight_fraction / rows.
+        """
+        gap, spread = self.weight_fraction * (truth - self.score), noise * truth * (1 - truth)
+        pull = self._kernel @ gap
+        mean = gap @ pull + spread.sum()
+        variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
+        return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
+
+    def find_smallest(self, noise, critical):
+        """Return the smallest detectable error, and whether the test is blind.
+
+        The error is the larger of both kinds, and None if there is none.
+
+        It is blind where even scores without any information would be missed.
+        """
+        detected = [
+            kind
+            for kind in self.kinds
+            if self.compute_power(kind(1.0), noise, critical) >= TARGET_POWER
+        ]
+        errors = []
+        for kind in detected:
+            strength = _find_crossing(
+                lambda s, kind=kind: self.compute_power(kind(s), noise, critical) >= TARGET_POWER,
+                0.0,
+                1.0,
+            )
+            errors.append(self.measure_size(kind(strength)))
+        return max(errors, default=None), self.shrink_log_odds not in detected
+
+    def count_rows(self, size):
+        """Return the rows, all of one weight, that reveal an error of this mean size.
+
+        Of both kinds the larger number, as far as there are errors of that size; None
+        where there are none, or where more than 1e12 rows would be needed.
+        """
+        critical = self._draw_critical_value()
+        numbers = []
+        for kind in self.kinds:
+            if self.measure_size(kind(1.0)) < size:
+                continue
+            strength = _find_crossing(
+                lambda s, kind=kind: self.measure_size(kind(s)) >= size, 0.0, 1.0
+            )
+            truth = kind(strength)
+
+            def is_detected(log, truth=truth):
+                n = np.exp(log)
+                return (
+                    self.compute_power(truth, self.weight_fraction / n, critical / np.sqrt(n))
+                    >= TARGET_POWER
+                )
+
+            if not is_detected(np.log(_MAX_ROWS)):
+                return None
+            numbers.append(float(np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_ROWS)))))
+        return max(numbers, default=None)
+
+    def _draw_critical_value(self):
+        """Return the critical value times the root of the number of rows.
+
+        Calibrated rows exceed it with probability 0.05.
+
+        The squared statistic is a sum of chi-squares, of which the largest are drawn,
+        always the same, and the others are replaced by their mean.
+        """
+        spread = np.sqrt(self.weight_fraction * self.score * (1 - self.score))
+        values = np.maximum(np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0)
+        largest, rest = values[-_N_EIGENVALUES:], values[:-_N_EIGENVALUES].sum()
+        draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
+        return float(np.sqrt(np.quantile(draws**2 @ largest + rest, 1 - SIGNIFICANCE_LEVEL)))
+
+
+def _find_crossing(holds, low, high):
+    """Return where `holds` becomes true, to 0.1 %; it is true at `high`."""
+    while high - low > 1e-3 * high and high > 1e-9:
+        half = (low + high) / 2
+        low, high = (low, half) if holds(half) else (half, high)
+    return high

@@ -1,0 +1,112 @@
+"""Rows pooled by score without an order of the rows, which costs more than sorting numbers.
+
+Few distinct scores are counted in a small hash table. Of more, score and label are one integer: the
+bits of a float64 of [0, 1] and one bit behind them. Sorted as numbers they bring the rows of each
+score together, and no bit is lost.
+"""
+
+import numpy as np
+from numba import config, uint64
+
+from ._compile import compile_kernel
+
+_SLOT_BITS = 12
+_MAX_TABLE_SCORES = 1 << (_SLOT_BITS - 2)  # distinct scores in the table
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_HASH_SHIFT = np.uint64(64 - _SLOT_BITS)
+_LAST_SLOT = np.uint64((1 << _SLOT_BITS) - 1)
+_POSITIVE_MASK = np.int64(np.iinfo(np.int64).max)
+_MINUS_ZERO_BITS = np.int64(np.iinfo(np.int64).min)
+_TWO_BITS = np.int64(1) << 62  # no number below 2 has this bit
+
+
+def pool_rows_by_score(score, outcome):
+    """Return (distinct scores, rows, events) of float64 scores, by increasing score.
+
+    `outcome` is 0 or 1. None where a score is not in [0, 2), or where nothing is compiled.
+    """
+    if config.DISABLE_JIT:
+        return None
+    pooled = _pool_few_scores(score, outcome)
+    if pooled is not None:
+        return pooled
+    keys = np.empty(len(score), np.int64)
+    ups, downs, is_outside = _join_score_and_label(score.view(np.int64), outcome, keys)
+    if is_outside:
+        return None
+    if downs and ups:
+        keys.sort()
+    elif downs:
+        keys = keys[::-1].copy()
+    mass, events = np.empty(len(keys)), np.empty(len(keys))
+    n = _sum_runs(keys, mass, events)
+    return keys.view(np.float64)[:n], mass[:n], events[:n]
+
+
+def _pool_few_scores(score, outcome):
+    bits, mass = np.full(1 << _SLOT_BITS, -1, np.int64), np.zeros((1 << _SLOT_BITS, 2))
+    if not _count_scores(score.view(np.int64), outcome, bits, mass):
+        return None
+    used = np.flatnonzero(bits >= 0)
+    order = used[np.argsort(bits[used])]
+    return bits[order].view(np.float64), mass[order].sum(axis=1), mass[order, 1]
+
+
+@compile_kernel
+def _count_scores(score, outcome, bits, mass):
+    """Count the scores; return whether there are at most `_MAX_TABLE_SCORES` in [0, 2)."""
+    filled = np.int64(0)
+    for i in range(len(score)):
+        key = score[i]
+        if key == _MINUS_ZERO_BITS:
+            key = np.int64(0)
+        slot = (uint64(key) * _HASH_FACTOR) >> _HASH_SHIFT
+        while bits[slot] != key:
+            if bits[slot] == -1:
+                if filled == _MAX_TABLE_SCORES or key < 0 or key >= _TWO_BITS:
+                    return False
+                bits[slot] = key
+                filled += 1
+            else:
+                slot = (slot + uint64(1)) & _LAST_SLOT
+        mass[slot, uint64(outcome[i])] += 1.0
+    return True
+
+
+@compile_kernel
+def _join_score_and_label(score, outcome, keys):
+    """Score and label as one integer; whether scores rise, fall, or are outside."""
+    ups = downs = is_outside = False
+    for i in range(len(score)):
+        bits = score[i] & _POSITIVE_MASK
+        is_outside |= (bits >= _TWO_BITS) | ((score[i] < 0) & (score[i] != _MINUS_ZERO_BITS))
+        keys[i] = (bits << 1) | np.int64(outcome[i])
+    for i in range(1, len(score)):
+        ups |= (keys[i - 1] | 1) < keys[i]
+        downs |= (keys[i] | 1) < keys[i - 1]
+    return ups, downs, is_outside
+
+
+@compile_kernel
+def _sum_runs(keys, mass, events):
+    """Sum the runs of equal scores without a branch: each row overwrites its run.
+
+    The scores take the place of the keys, which are read before.
+    """
+    last, position, ones = len(keys) - 1, uint64(0), np.int64(0)
+    key = keys[0]
+    for i in range(last):
+        following = keys[i + 1]
+        ones += key & 1
+        keys[position] = key >> 1
+        mass[position] = i + 1
+        events[position] = ones
+        position += uint64((key ^ following) > 1)
+        key = following
+    keys[position] = key >> 1
+    mass[position] = last + 1
+    events[position] = ones + (key & 1)
+    for i in range(np.int64(position), 0, -1):
+        mass[i] -= mass[i - 1]
+        events[i] -= events[i - 1]
+    return np.int64(position) + 1

@@ -1,0 +1,79 @@
+"""Sums over scores: randomly shifted intervals, the Laplace kernel, linear binning."""
+
+import numpy as np
+
+from ._compile import compile_kernel
+
+
+def average_shifted_intervals(offset, cell, residual, n_cells, width):
+    """Average the sum of |residual mass| of the cells over shifts in [0, width).
+
+    Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies in the cell
+    above its own, and moves one down when r passes its offset.
+    """
+    return _average_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
+
+
+@compile_kernel
+def _average_shifts(offset, cell, residual, mass, width):
+    """Move the rows into lower cells in the order of their offsets."""
+    for i in range(len(cell)):
+        mass[cell[i] + 1] += residual[i]
+    total, mean, last = 0.0, 0.0, 0.0
+    for j in range(len(mass)):
+        total += abs(mass[j])
+    for i in range(len(cell)):
+        mean += (offset[i] - last) * total
+        last = offset[i]
+        upper, lower = cell[i] + 1, cell[i]
+        total -= abs(mass[upper]) + abs(mass[lower])
+        mass[upper] -= residual[i]
+        mass[lower] += residual[i]
+        total += abs(mass[upper]) + abs(mass[lower])
+    return (mean + (width - last) * total) / width
+
+
+@compile_kernel
+def compute_laplace_square(score, residual, bandwidth):
+    """Return sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
+    total, running = 0.0, 0.0
+    for i in range(len(score)):
+        if i > 0:
+            running *= np.exp((score[i - 1] - score[i]) / bandwidth)
+        total += residual[i] * (2 * running + residual[i])
+        running += residual[i]
+    return total
+
+
+def bin_linearly(score, residual, n_cells):
+    """Split residuals between the two cells whose centres are nearest."""
+    mass = np.zeros(n_cells)
+    _bin_each(score, residual, n_cells, mass)
+    return mass
+
+
+@compile_kernel
+def _bin_each(score, residual, n_cells, mass):
+    for i in range(len(score)):
+        position = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
+        left = min(int(position), n_cells - 2)
+        right = (position - left) * residual[i]
+        mass[left] += residual[i] - right
+        mass[left + 1] += right
+
+
+def sum_uniform_bins(score, outcome, weight, n_bins):
+    """Return mass and summed residuals of the "uniform" bins of `bin_distinct_values`."""
+    sums = np.zeros((2, n_bins))
+    _fill_uniform_bins(score, outcome, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums)
+    return sums
+
+
+@compile_kernel
+def _fill_uniform_bins(score, outcome, weight, edges, n_bins, sums):
+    for i in range(len(score)):
+        index = min(int(score[i] * n_bins), n_bins - 1)
+        index += score[i] > edges[index + 1]
+        index = max(index - (score[i] <= edges[index]), 0)
+        sums[0, index] += weight[i]
+        sums[1, index] += weight[i] * (outcome[i] - score[i])
