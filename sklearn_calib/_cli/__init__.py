@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_room(error):
-    """What to tell where the system takes or gives no file, such as a temporary one."""
+    """Return what to tell where the system takes or gives no file, such as a temporary one."""
     cure = "Check the disk and the permissions"
     if error.errno in NO_ROOM:
         cure = "Make room, or name a folder for temporary files with TMPDIR"
@@ -89,7 +89,7 @@ def _without_room(error):
 
 @contextmanager
 def _ended_in_order():
-    """Signals end the command as Ctrl-C does: temporary files go, with the usual code."""
+    """End the command at a signal as Ctrl-C does: temporary files go, with the usual code."""
 
     def end(number, _):
         signal.signal(number, signal.SIG_IGN)  # the next one would disturb the tidying up
@@ -109,7 +109,7 @@ def _ended_in_order():
 
 
 def _parsed(argv):
-    """The options; ``--help`` and ``--version`` end here, as do options that are none."""
+    """Return the options, or end after ``--help``, ``--version`` and options that are none."""
     try:
         given = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
         if given[0] == "help":
@@ -136,7 +136,7 @@ def _run(options):
 
 
 def _remarks(any_order):
-    """What shows each remark of the library once, without the place in its code.
+    """Return what shows each remark of the library once, without the place in its code.
 
     Commands with ``--allow order`` speak of the order of the columns themselves.
     """
@@ -178,7 +178,10 @@ def _require(*modules):
 
 
 def parser(command: str = "") -> Parser:
-    """The parser of a command, or of all where it is none; the documentation lists its options."""
+    """Return the parser of a command, or of all where it is none.
+
+    The documentation lists its options.
+    """
     whole = Parser(
         prog="sklearn-calib",
         description="Measure and repair predicted probabilities.",

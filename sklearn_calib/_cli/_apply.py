@@ -112,7 +112,7 @@ def _columns(options, present):
 
 
 def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> list[str]:
-    """Names that no column of the table has, whatever the case."""
+    """Return names that no column of the table has, whatever the case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
         return [_unused(_calibrated(name), taken) for name in names]
@@ -135,7 +135,7 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
 
 
 def _calibrated(name):
-    """The name of a new column; none that a spreadsheet would take for a formula."""
+    """Return the name of a new column; none that a spreadsheet would take for a formula."""
     return f"calibrated_{name}" if name.startswith(_FORMULA) else f"{name}_calibrated"
 
 
@@ -156,7 +156,7 @@ class Calibration:
         self.codes = _codes(found, names, options)
 
     def __call__(self, table: Block) -> tuple[FloatArray, Any]:
-        """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
+        """Return numbers of shape (n_rows, n_columns), and which rows have none, if any."""
         kept, missing = table, None
         if self.options.allow_missing:
             holes = table.columns.isna().any(axis=1).to_numpy()
@@ -191,7 +191,7 @@ class Calibration:
 
 
 def _codes(found, names, options):
-    """The class of the map that each column stands for."""
+    """Return the class of the map that each column stands for."""
     import pandas as pd
 
     from .._validation import find_columns

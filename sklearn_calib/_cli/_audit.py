@@ -120,7 +120,7 @@ def audit(options: Request) -> int:
 
 
 def _of_rows(files, options, conditions):
-    """The report on rows in memory, and where it is shown."""
+    """Return the report on rows in memory, and where it is shown."""
     from ..report import calibration_report
 
     rows = read_rows(files, options)
@@ -150,7 +150,7 @@ def _of_rows(files, options, conditions):
 
 
 def _were_divided(scores):
-    """Whether a report divides rows of several columns by their sums."""
+    """Return whether a report divides rows of several columns by their sums."""
     from .._validation import SLACK, canonical_proba
 
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
@@ -174,7 +174,7 @@ def add_grades(group: Any) -> None:
 
 
 def grades_in(given: str | None) -> Any:
-    """The grades of an option: edges, or a file of them; None without one."""
+    """Return the grades of an option: edges, or a file of them; None without one."""
     if given is None:
         return None
     from ..groups import to_grades

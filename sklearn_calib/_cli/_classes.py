@@ -32,7 +32,7 @@ def check_classes(classes: Any, n_columns: int, options: Request) -> None:
 
 
 def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
-    """The classes in the order of the columns, in the type of the labels, and the positive one.
+    """Return the classes in the order of the columns and the positive one, as labels have them.
 
     `labels` are a pandas Series; None stands for classes that nobody named.
     """
@@ -80,7 +80,7 @@ def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
 
 
 def _label_of(name, text, numeric):
-    """The label that a name on the command line means."""
+    """Return the label that a name on the command line means."""
     if name in text or not numeric:
         return text.get(name, name)
     try:
@@ -144,7 +144,7 @@ def order_classes(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrde
 
 
 def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyArray:
-    """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
+    """Return the classes of soft labels: 0 and 1 of one column, else ``--classes`` or names."""
     if len(names) == 1:
         if n_columns > 2:
             raise invalid_option(
@@ -172,7 +172,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
 
 
 def likeliest(shares: FloatArray, classes: AnyArray) -> AnyArray:
-    """The class that soft labels give the largest share."""
+    """Return the class that soft labels give the largest share."""
     return classes[shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)]
 
 

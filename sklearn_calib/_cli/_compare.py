@@ -117,7 +117,7 @@ def _compare(files, options):
 
 
 def _measured(pairs, options, advance):
-    """Differences of the measures, and sentences on what is not exactly that of all rows.
+    """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
     The rows are read twice, and held as cells of their scores (of several classes of the largest
     one). Means of rows are exact sums. The temperature of each model is that of its cells, or, of
@@ -206,7 +206,7 @@ def _say_order(pairs, drawn):
 
 
 def _of_rows(kept, name, given):
-    """The difference of a measure of rows that belong together, or that are few."""
+    """Return the difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
     models = range(len(kept[0].scores))
@@ -217,7 +217,7 @@ def _of_rows(kept, name, given):
 
 
 def _means():
-    """Measures that are means of one number per row: functions of scores and labels."""
+    """Return measures that are means of one number per row: functions of scores and labels."""
     from ..inference import hits
     from ..metrics import BrierLoss, LogLoss
 
@@ -225,7 +225,7 @@ def _means():
 
 
 def _temperature(summary, drawn):
-    """Temperature scaling, fitted to all cells, or to the rows drawn."""
+    """Fit temperature scaling to all cells, or to the rows drawn."""
     from .._validation import read_proba
     from ..recalibrators import get_recalibrator
     from ..summary import DrawnSample
@@ -244,7 +244,7 @@ def _temperature(summary, drawn):
 
 
 def _scaled(fitted, proba):
-    """Logits of what `predict_proba` gives; zeros count as they do there."""
+    """Return logits of what `predict_proba` gives; zeros count as they do there."""
     from .._kernels._probability_floor import clip_to_floor
     from .._simplex_array import get_absent_mask
     from .._validation import log_proba
@@ -257,7 +257,7 @@ def _scaled(fitted, proba):
 
 
 def _notes(summaries, drawn):
-    """What is not that of all rows, in sentences."""
+    """Return what is not that of all rows, in sentences."""
     notes = []
     if not all(summary.exact for summary in summaries):
         of = "their probabilities" if drawn[0] is None else "their largest probabilities"
@@ -293,7 +293,7 @@ def _print(screen, names, found, level):
 
 
 def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:
-    """Which model is better, in sentences."""
+    """Return which model is better, in sentences."""
     loss, after = found["log_loss"], found[_AFTER]
     better, recalibrated = _better(names, loss), _better(names, after)
     if better is None:
@@ -318,7 +318,7 @@ def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]
 
 
 def _better(names, difference):
-    """The name of the model with the lower loss, or None."""
+    """Return the name of the model with the lower loss, or None."""
     if difference.low <= 0 <= difference.high:
         return None
     return names[0] if difference.low > 0 else names[1]

@@ -82,7 +82,7 @@ class Screen(Output):
 
 @contextmanager
 def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
-    """The standard output for a result of bytes; refuses where it cannot be written."""
+    """Return the standard output for a result of bytes; refuses where it cannot be written."""
     stream: Any = sys.stdout
     try:
         if stream is None:
@@ -101,12 +101,12 @@ def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
 
 
 def reason(error: OSError) -> str:
-    """What the system says of a file."""
+    """Return what the system says of a file."""
     return plain(error.strerror or error, 200)
 
 
 def note(text: str) -> None:
-    """A remark on the error stream; where that is closed or full, nowhere."""
+    """Print a remark on the error stream, unless that is closed or full."""
     if sys.stderr is not None:  # print would take the standard output
         try:
             print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr, flush=True)
@@ -132,7 +132,7 @@ def forget(stream: TextIO | None) -> None:
 
 @contextmanager
 def progress(task: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on the error stream; yields advance(done, total)."""
+    """Return a progress bar on the error stream; yields advance(done, total)."""
     from rich.console import Console
     from rich.progress import Progress
 

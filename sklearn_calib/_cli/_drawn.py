@@ -28,7 +28,9 @@ SAMPLED = 20_000  # rows that the features are tried on
 
 
 def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
-    """What to draw beside a summary, and how to read the scores; None where both are as usual.
+    """Return what to draw beside a summary, and how to read the scores.
+
+    None where both are as usual.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | No
 
 
 def summary_of_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":
-    """Rows in memory as a summary with its draw, as if they had been read block by block."""
+    """Return rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
     names = [f"column {number}" for number in range(len(rows.names))]
@@ -70,7 +72,7 @@ def summary_of_rows(rows: PredictionBatch, options: Request) -> "CalibrationSumm
 
 
 def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
-    """The drawn rows; columns in another order than that of the classes are refused."""
+    """Return the drawn rows; columns in another order than that of the classes are refused."""
     from ..summary import DrawnSample
 
     check_rows(summary)
@@ -111,7 +113,10 @@ def check_rows(summary: "CalibrationSummary") -> None:
 def gains_by_features(
     summary: "CalibrationSummary", options: Request
 ) -> "LossDecomposition | None":
-    """What a better use of the features gains, of drawn rows; None where they are too few."""
+    """Return what a better use of the features gains, of drawn rows.
+
+    None where they are too few.
+    """
     from ..decomposition import decompose_by_features, enough_for_features
 
     sample = sample_of(summary, options)
@@ -128,7 +133,7 @@ def gains_by_features(
 
 
 def groups_of(drawn: "DrawnRows", options: Request) -> Any:
-    """The column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
+    """Return the column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import encode_groups
 
     named = _clusters_of(drawn, options)
@@ -136,7 +141,7 @@ def groups_of(drawn: "DrawnRows", options: Request) -> Any:
 
 
 def _clusters_of(drawn, options):
-    """The column of ``--cluster`` as text, or None."""
+    """Return the column of ``--cluster`` as text, or None."""
     if options.group is None:
         return None
     column = read_texts(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
@@ -144,7 +149,7 @@ def _clusters_of(drawn, options):
 
 
 def said_of_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
-    """How many rows there are, of which classes, and how many of them a map is fitted to."""
+    """Return how many rows there are, of which classes, and how many of them a map is fitted to."""
     names = ", ".join(plain(label, 40) for label in classes.tolist())
     said = f"{n_seen} rows{cells}, classes {names}"
     if n_fitted >= n_seen:
@@ -158,7 +163,7 @@ def said_of_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> s
 def soft_sample(
     drawn: "DrawnRows", classes: Any, names: list[str], options: Request
 ) -> PredictionBatch:
-    """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
+    """Return drawn items of soft labels as rows, no more than `rows_to_draw` of them.
 
     Parameters
     ----------
@@ -199,7 +204,7 @@ def soft_sample(
 def cross_validated(
     method: str, sample: "DrawnSample", loss: float, groups: Any, level: float, n_folds: int
 ) -> "PairedDifference":
-    """The log loss before and after, each row recalibrated by a fit that has not seen it.
+    """Return the log loss before and after, each row recalibrated by a fit that has not seen it.
 
     Parameters
     ----------
@@ -234,7 +239,7 @@ def cross_validated(
 
 
 def _error_of_mean(drawn, held, moved, mean):
-    """The standard error of a mean of all rows that is taken of the drawn ones.
+    """Return the standard error of a mean of all rows that is taken of the drawn ones.
 
     That of all rows, which are a sample themselves; and, where rows stand for others of their
     stratum, that of drawing so many of these: the masses of the strata are known.
@@ -252,7 +257,7 @@ def _error_of_mean(drawn, held, moved, mean):
 def normal_difference(
     loss: float, difference: float, error: float, level: float
 ) -> "PairedDifference":
-    """The log loss before and after, with the interval of a difference with a standard error."""
+    """Return the log loss before and after, with the interval that a standard error gives."""
     from scipy.special import ndtri
 
     from ..inference import PairedDifference
@@ -272,13 +277,13 @@ def normal_difference(
 
 
 def for_two_folds(found: "PairedDifference") -> "PairedDifference":
-    """The same with twice the variance: rows of two folds meet twice, fitted once, judged once."""
+    """Return the difference with twice the variance: each row is fitted to and judged."""
     half = (found.high - found.low) / np.sqrt(2)
     return replace(found, low=found.difference - half, high=found.difference + half)
 
 
 def by_group(found: "PairedDifference", moved: Any, weight: Any, groups: Any) -> "PairedDifference":
-    """The same difference, with the interval of means of groups: rows of a group are alike."""
+    """Return the difference with the interval of means of groups, whose rows are alike."""
     from scipy.stats import t
 
     from ..inference import sum_error

@@ -182,7 +182,7 @@ def _fit(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -
 
 
 def _needs_rows(n_columns, options):
-    """Whether cells of probabilities do not suffice."""
+    """Return whether cells of probabilities do not suffice."""
     return n_columns > 2 or options.kind == "logits" or options.group is not None
 
 
@@ -280,7 +280,7 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
 
 
 def _columns(options):
-    """The names of the columns that were read, for the document; none of a saved summary."""
+    """Return the names of the columns that were read, for the document; none of a saved summary."""
     roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
     found = {"label": options.label_columns()} if options.label else {}
     found |= {role: [name] for role, name in roles.items() if name is not None}
@@ -299,7 +299,7 @@ def _check_date(text):
 
 
 def _are_enough(counts, options):
-    """Whether each class has enough rows to judge a map by rows that its fit has not seen."""
+    """Return whether each class has enough rows to judge a map by other rows."""
     if counts.min() < _FOLDS and not options.force:
         raise invalid_option(
             expected=(
@@ -329,7 +329,7 @@ def _judge(screen, gain, options, groups):
 
 
 def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "PairedDifference":
-    """What `cross_validated_rows` gives, of the cells of all rows of two classes."""
+    """Return what `cross_validated_rows` gives, of the cells of all rows of two classes."""
     from .._random import generator
     from ..metrics import LogLoss
     from ..recalibrators import get_recalibrator
@@ -350,7 +350,7 @@ def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "Paired
 def cross_validated_rows(
     method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
 ) -> "PairedDifference":
-    """What `cross_validated` gives, of rows in memory in their own order."""
+    """Return what `cross_validated` gives, of rows in memory in their own order."""
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference
     from ..metrics import LogLoss
@@ -372,7 +372,7 @@ def cross_validated_rows(
 
 
 def sentences(method: str, gain: "PairedDifference") -> list[str]:
-    """What recalibration changes, in words."""
+    """Return what recalibration changes, in words."""
     low, high = -gain.high, -gain.low
     error = (high - low) / 2 / NormalDist().inv_cdf((1 + gain.level) / 2)
     said = [

@@ -101,7 +101,7 @@ def _report(files, options, conditions):
 
 
 def _means(report, measure):
-    """The fields of the mean of a measure over the labels."""
+    """Return the fields of the mean of a measure over the labels."""
     if measure == "accuracy":
         return {"value": report.accuracy}
     one = next(one for one in report.averages if one.measure == measure)
@@ -131,7 +131,7 @@ def _read_batch(table, options):
 
 
 def _columns(options, present):
-    """The columns of the labels, and those of their probabilities."""
+    """Return the columns of the labels, and those of their probabilities."""
     labels, columns = (split_columns(given, present) for given in (options.label, options.prob))
     check_different([], labels, "--label")
     check_different([], columns)
@@ -160,7 +160,7 @@ def _picked(options, present):
 
 
 def _truth(table: Block, name: str) -> Any:
-    """A column of labels as 0, 1 and NaN, which is an empty cell."""
+    """Return a column of labels as 0, 1 and NaN, which is an empty cell."""
     column = label_column(table, name)
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=float, na_value=np.nan)

@@ -38,7 +38,7 @@ def audit_groups(
     *,
     n_jobs: int | None = None,
 ) -> "tuple[CalibrationSummary, GroupCalibration | None]":
-    """The summary of all rows, and the audit of their groups; None of no rows.
+    """Return the summary of all rows, and the audit of their groups; None of no rows.
 
     They are read twice: what values the columns have, then how often they come with each score.
 
@@ -80,7 +80,7 @@ def audit_groups(
 def audit_saved(
     files: list[str], by: Sequence[str]
 ) -> "tuple[CalibrationSummary, GroupCalibration]":
-    """The summary of all rows, and the groups that the folders of saved summaries name."""
+    """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
@@ -106,7 +106,7 @@ _AT_ONCE = 2**23  # bytes of tables that are read as a whole
 
 
 def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> bool:
-    """Whether to summarise; if not, the rows are read at once.
+    """Return whether to summarise; if not, the rows are read at once.
 
     Where `several` is true, the number of files decides too.
     """
@@ -164,7 +164,7 @@ def _is_saved(file):
 
 
 def _roles(file, options):
-    """The columns of a file by what they are for."""
+    """Return the columns of a file by what they are for."""
 
     def pick(present):
         return [*options.label_columns(present), *split_columns(options.prob, present)]
@@ -200,7 +200,7 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
 
 
 def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, Any, str]:
-    """The summary of all rows, the audit of the groups of ``--by`` or None, and a name.
+    """Return the summary of all rows, the audit of the groups of ``--by`` or None, and a name.
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """
@@ -229,7 +229,7 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
 
 
 def _summarize_rows(files, table, options, rows, all_labels):
-    """As `summaries_of`; unless `all_labels`, they are read till each column has a class."""
+    """Do as `summaries_of`; labels are read till each column has a class, or `all_labels`."""
     roles = _roles(table, options)
     draw = draw_of(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_classes(files, options, roles, all_labels)
@@ -258,7 +258,7 @@ def _summarize_rows(files, table, options, rows, all_labels):
 
 
 def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
-    """Items of soft labels that their own digits draw, read block by block, and how many they are.
+    """Read items of soft labels that their own digits draw, and count all of them.
 
     Where they are not many, all of them.
     """
@@ -270,7 +270,7 @@ def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch
 
 
 def _check_no_summaries(files, asked, clusters=False):
-    """Summaries where single rows are needed, or sums of clusters."""
+    """Refuse summaries if single rows are needed, or sums of clusters."""
     if any(_is_saved(file) for file in files):
         why = "which do not keep single rows"
         if clusters:
@@ -323,7 +323,7 @@ def _find_classes(files, options, roles, all_labels):
 
 
 def _on_workers(address, work):
-    """The work in this process, or by the workers of a dask cluster."""
+    """Return the work in this process, or by the workers of a dask cluster."""
     if address is None:
         return work(None)
     import joblib

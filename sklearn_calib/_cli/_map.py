@@ -27,7 +27,7 @@ EDITED = "read a map that was changed by hand, although checksum or check rows d
 
 
 def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
-    """The map in a file; refuses what is none, and where it was changed."""
+    """Return the map in a file; refuse what is none, or was changed."""
     from ..export import from_json
 
     try:
@@ -58,5 +58,5 @@ def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
 
 
 def label_names(found: "ExportedMap") -> list[Any]:
-    """The labels of a map, as the command line names them."""
+    """Return the labels of a map, as the command line names them."""
     return [plain(label, 40) for label in found.classes_.tolist()]

@@ -170,7 +170,7 @@ def _check(options):
 
 
 def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
-    """Columns by their roles: pandas Series and arrays, of all files."""
+    """Return columns by their roles: pandas Series and arrays, of all files."""
     names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
     parts: dict[str, list[Any]] = {role: [] for role in names}
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
@@ -186,7 +186,7 @@ def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
 
 
 def _are_words(table: Block, name: str) -> bool:
-    """Whether no value of a column is a number."""
+    """Return whether no value of a column is a number."""
     import pandas as pd
 
     column = table.columns[name]
@@ -260,7 +260,7 @@ def _mean_of(rows, system, options) -> "CalibratedMean":
 
 
 def _positive(given, labels):
-    """The class that was named, as the column has it."""
+    """Return the class that was named, as the column has it."""
     if given is None:
         return None
     for label in set(labels.tolist()):
@@ -273,7 +273,10 @@ def _positive(given, labels):
 
 
 def _planned(found, width):
-    """Labels that a width takes, with the scores and without; None where no number is enough."""
+    """Return labels that a width takes, with the scores and without.
+
+    None where no number is enough.
+    """
     if width is None:
         return None
     plan = {}

@@ -50,7 +50,7 @@ class Order:
         return self._seen is None
 
     def see(self, batch: PredictionBatch | None) -> InvalidInputError | None:
-        """What is to be said, once; None is the end of the rows."""
+        """Return what is to be said, once; None is the end of the rows."""
         if self._seen is None:
             return None
         if batch is not None:
@@ -244,7 +244,7 @@ def _check_state(state, files):
 
 @contextmanager
 def _alone(options: Request) -> Iterator[None]:
-    """No other process reads the state to change it meanwhile."""
+    """Let no other process read the state to change it meanwhile."""
     if options.state is None:
         yield
         return
@@ -268,7 +268,7 @@ def _alone(options: Request) -> Iterator[None]:
 
 
 def _settings(options):
-    """What was said of the monitor; the rest is by default."""
+    """Return what was said of the monitor; the rest is by default."""
     given = {
         "alarm": options.alarm,
         "average_run_length": options.run_length,
@@ -279,7 +279,10 @@ def _settings(options):
 
 
 def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor | None":
-    """The monitor of the state; None where a new one begins. What was said is not said `again`."""
+    """Return the monitor of the state.
+
+    None where a new one begins. What was said is not said `again`.
+    """
     from ..monitoring import CalibrationMonitor
 
     if options.state is None or not os.path.exists(options.state):
@@ -319,7 +322,7 @@ def _find_known(monitor):
 
 
 def _updated(batches: PredictionBatches, options: Request) -> "CalibrationMonitor":
-    """The monitor of the state with all rows, or a new one; nothing is written.
+    """Return the monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.
     """

@@ -80,7 +80,7 @@ class Options(argparse._ActionsContainer):
     """What can be given options: a parser, or a group of its options."""
 
     def add_argument_group(self, *args: Any, **options: Any) -> "_Group":
-        """As argparse does, of a group that has the methods of `Options`."""
+        """Do as argparse does, of a group that has the methods of `Options`."""
         group = _Group(self, *args, **options)
         self._action_groups.append(group)
         return group
@@ -351,7 +351,7 @@ class Parser(Options, argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse does; an option that is not known gets the nearest one."""
+        """Do as argparse does; an option that is not known gets the nearest one."""
         given = sys.argv[1:] if args is None else [*args]
         found, extra = self.parse_known_args(given, namespace or Request())
         if extra:
@@ -363,14 +363,14 @@ class Parser(Options, argparse.ArgumentParser):
         return found
 
     def _options_of(self, command):
-        """All options of a command."""
+        """Return all options of a command."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction) and command in action.choices:
                 return action.choices[command]._option_string_actions
         return self._option_string_actions
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """A choice that is not known gets the nearest one."""
+        """Name the nearest choice beside one that is not known."""
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
@@ -381,12 +381,12 @@ class Parser(Options, argparse.ArgumentParser):
 
 
 def examples(*lines: str) -> str:
-    """The end of a help text."""
+    """Return the end of a help text."""
     return "\n  ".join(["examples:", *lines])
 
 
 def ends_of_scale(text: str) -> tuple[float, float]:
-    """A type of argparse: two numbers, the lower one first."""
+    """Return a type of argparse: two numbers, the lower one first."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -417,7 +417,7 @@ def _form(word):
 
 
 def whole_number(least: int) -> Any:
-    """A type of argparse: whole numbers from `least`."""
+    """Return a type of argparse: whole numbers from `least`."""
 
     rule = f"a whole number from {least}"
     return number_that(rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1)
@@ -429,7 +429,10 @@ def number_that(
     read: Callable[[str], float] = float,
     cure: Callable[[str], str | None] = lambda text: None,
 ) -> Any:
-    """A type of argparse: numbers that fit; `cure` says what to write in place of some texts."""
+    """Return a type of argparse: numbers that fit.
+
+    `cure` says what to write in place of some texts.
+    """
 
     def number(text):
         with suppress(ValueError):
@@ -442,7 +445,10 @@ def number_that(
 
 
 def as_number(text: str) -> str | None:
-    """What to write for a number with a percent sign or a decimal comma; None for other texts."""
+    """Return what to write for a number with a percent sign or a decimal comma.
+
+    None for other texts.
+    """
     found = re.fullmatch(r"\s*([+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*", text)
     if found is None or not (found[2] or "," in found[1]):
         return None
@@ -451,7 +457,7 @@ def as_number(text: str) -> str | None:
 
 
 def any_number(text: str) -> float:
-    """A type of argparse: numbers."""
+    """Return a type of argparse: numbers."""
     try:
         return float(text)
     except ValueError:

@@ -41,7 +41,10 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
 
 
 def _is_of(out, file):
-    """Whether a path leads to a table; "-" is the file that the standard input was opened on."""
+    """Return whether a path leads to a table.
+
+    "-" is the file that the standard input was opened on.
+    """
     if file != "-":
         return os.path.exists(file) and os.path.samefile(out, file)
     try:
@@ -70,7 +73,7 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
 
 
 def _takes_all(out):
-    """Whether it is a device or a pipe, such as /dev/null."""
+    """Return whether it is a device or a pipe, such as /dev/null."""
     return os.path.exists(out) and not os.path.isfile(out)
 
 

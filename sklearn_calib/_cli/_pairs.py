@@ -38,7 +38,7 @@ class PairedModel(NamedTuple):
 
 
 def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
-    """What was named, as two models."""
+    """Return what was named, as two models."""
     options.check_named()
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
@@ -67,7 +67,7 @@ def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
 
 
 def _short(files):
-    """Names of files without what both have in common."""
+    """Return names of files without what both have in common."""
     stems = [os.path.basename(file).partition(".")[0] for file in files]
     return stems if stems[0] != stems[1] else files
 
@@ -161,7 +161,7 @@ class Pairs:
     # -- tables -----------------------------------------------------------------------------------
 
     def _picked(self, models, present):
-        """All columns that are read; of each model the names of its own are kept."""
+        """Return all columns that are read; of each model the names of its own are kept."""
         found: list[str] = []
         options = self.options
         for model in models:
@@ -185,7 +185,7 @@ class Pairs:
         return self.tables.blocks(models[0].file, partial(self._picked, models), whole)
 
     def _aligned(self):
-        """Tables of the same rows by both models."""
+        """Yield tables of the same rows by both models."""
         if self._tables is not None:
             n = self._tables[0].n_rows
             for start in range(0, n, _ROWS):
@@ -198,7 +198,7 @@ class Pairs:
             yield from _side_by_side([self._stream([model]) for model in self.models])
 
     def _matched(self):
-        """Both tables in the order of the first; they are read whole."""
+        """Return both tables in the order of the first; they are read whole."""
         tables = [self.tables.read(m.file, partial(self._picked, [m])) for m in self.models]
         name = self.options.id
         keys = [_keys(table, name) for table in tables]
@@ -298,7 +298,7 @@ class _Differing:
 
 
 def _keys(table, name):
-    """The values that tell rows apart, as an index."""
+    """Return the values that tell rows apart, as an index."""
     import pandas as pd
 
     keys = pd.Index(table.columns[name])
@@ -316,7 +316,7 @@ def _keys(table, name):
 
 
 def _side_by_side(streams):
-    """Blocks of two files, cut to the same rows; refuses it where one has more."""
+    """Yield blocks of two files, cut to the same rows; refuse files of which one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]
     while None not in tables:

@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
 
 
 def errors(text: str) -> list[float]:
-    """A type of argparse: mean errors between 0 and 0.5, separated by commas."""
+    """Return a type of argparse: mean errors between 0 and 0.5, separated by commas."""
     found = [any_number(part) for part in text.split(",")]
     wrong = next((size for size in found if not 0 < size < 0.5), None)
     if wrong is not None:

@@ -225,7 +225,7 @@ class PredictionBatches:
 
 
 def called(files: Sequence[str]) -> str:
-    """What an error message calls some files."""
+    """Return what an error message calls some files."""
     return redact_secrets(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 

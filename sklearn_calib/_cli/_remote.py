@@ -32,7 +32,7 @@ def local_files(
     workers: str | None = None,
     query: str | None = None,
 ) -> Iterator[list[str]]:
-    """The paths of the files that are meant; ``-`` is the standard input.
+    """Yield the paths of the files that are meant; ``-`` is the standard input.
 
     With a `query` the pattern is the address of a database, and the file holds the answer.
 
@@ -80,7 +80,7 @@ def local_files(
 
 
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
-    """What a report calls the files: copies by their addresses, without keys and passwords."""
+    """Return what a report calls the files: copies by their addresses, without passwords."""
     first = "-" if patterns[0] == "-" else files[0]
     if _is_copied(patterns[0]):
         first = redact_secrets(patterns[0])
@@ -140,7 +140,7 @@ def _fetched(pattern, folder, query):
 
 
 def _answered(address, query, path):
-    """The rows of a query in a file; the first of them tell the types of the columns."""
+    """Return the rows of a query in a file; the first of them tell the types of the columns."""
     pa, writer = require("pyarrow", "cli"), None
     with ExitStack() as stack:
         for piece in queried(address, query):
@@ -177,7 +177,10 @@ def _downloaded(address, path):
 
 
 def _copied(address, folder):
-    """Files of another file system, by pyarrow; folders keep their names, which are columns."""
+    """Yield files of another file system, by pyarrow.
+
+    Folders keep their names, which are columns.
+    """
     for _, path, filesystem in files_of([address]):
         names = [_name_of(name) for name in path.split("/") if name]
         place = os.path.join(folder, *names)

@@ -98,14 +98,14 @@ class Request(argparse.Namespace):
         return 1 - 1e-6 if self.normalize else self.tolerance
 
     def label_columns(self, present: Collection[str] = ()) -> list[str]:
-        """The column of labels, or those of soft labels; `present` as in `split_columns`."""
+        """Return the column of labels, or those of soft labels; `present` as in `split_columns`."""
         if self.label is None:
             return []
         given = [self.label] if isinstance(self.label, str) else self.label
         return split_columns(given, present) if self.soft_labels else given
 
     def roles(self, present: Sequence[str]) -> "Roles":
-        """The columns that are named among those that are present; refuses two roles."""
+        """Return the columns that are named among those that are present; refuse two roles."""
         scores = split_columns(self.prob, present)
         labels, groups = self.label_columns(present), self.groups_among(present)
         check_different(labels, scores)
@@ -116,15 +116,15 @@ class Request(argparse.Namespace):
         return roles
 
     def picked(self, present: Sequence[str]) -> list[str]:
-        """All columns that are read."""
+        """Return all columns that are read."""
         return self.roles(present).all
 
     def groups_among(self, present: Sequence[str]) -> list[str]:
-        """The columns of ``--by``, each once."""
+        """Return the columns of ``--by``, each once."""
         return _names_after("--by", self.by, present)
 
     def _features_among(self, present, measured):
-        """The columns of ``--features``, each once; "all" is all others."""
+        """Return the columns of ``--features``, each once; "all" is all others."""
         names = _names_after("--features", self.features, present)
         if names == ["all"] and "all" not in present:
             return [name for name in present if name not in measured]
@@ -225,7 +225,10 @@ class Roles:
 
 
 def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
-    """Names out of arguments such as ``a,b`` and ``"x,y",z``; an argument may be one name."""
+    """Return names out of arguments such as ``a,b`` and ``"x,y",z``.
+
+    An argument may be one name.
+    """
     names = []
     for value in values:
         if value in present:
@@ -240,7 +243,10 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
 
 
 def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
-    """Names of columns; that of a list, whose values are columns by place, stands for them all."""
+    """Return names of columns.
+
+    That of a list, whose values are columns by place, stands for them all.
+    """
     names = split_names(values, present)
     return [column for name in names for column in list_columns(name, present)]
 

@@ -33,7 +33,7 @@ class Condition(NamedTuple):
     limit: float | str
 
     def check(self, found: dict[str, Any]) -> tuple[bool, str]:
-        """Whether it holds of the fields of its measure, and the finding in words."""
+        """Return whether it holds of the fields of its measure, and the finding in words."""
         value = found[self.field]
         limit = found[self.limit] if isinstance(self.limit, str) else self.limit
         if math.isnan(value) or math.isnan(limit):
@@ -95,7 +95,7 @@ def _condition(text):
 
 
 def measures_for(conditions: Sequence[Condition]) -> list[str] | None:
-    """The measures of a report that can be judged; None for those of every report."""
+    """Return the measures of a report that can be judged; None for those of every report."""
     from ..metrics import all_metrics
 
     usual = [name for name, measure in all_metrics().items() if measure.spec.in_report]
@@ -107,7 +107,7 @@ _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 
 def commands_of_repair(options: Request) -> str:
-    """``fit`` with the files and options of an audit, then ``apply``, one line each."""
+    """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit, apply = Parser(), Parser()
     columns = fit.add_columns()
     columns.add_scale()
@@ -128,7 +128,7 @@ def commands_of_repair(options: Request) -> str:
 
 
 def _given(parser, options):
-    """The words that give a parser those of its options that differ from their defaults."""
+    """Return the words that give a parser those of its options that differ from their defaults."""
     words = []
     for action in parser._actions:
         value = getattr(options, action.dest, action.default)  # none of --help
@@ -166,7 +166,7 @@ def settings_of(
     options: Request,
     conditions: Sequence[Condition],
 ) -> dict[str, Any]:
-    """Arguments of `calibration_report`: how, and where the rows come from."""
+    """Return arguments of `calibration_report`: how, and where the rows come from."""
     source = source_of(options.files, files)
     return {
         "level": options.level,
@@ -243,7 +243,7 @@ def judged(
 
 
 def _recalibrated(report, model, options):
-    """A report on the same rows, each recalibrated by a fit that has not seen it."""
+    """Return a report on the same rows, each recalibrated by a fit that has not seen it."""
     from ..report import calibration_report
 
     advice = report.advise()[model]

@@ -42,7 +42,10 @@ _BLANK = " \t\r\n"
 
 
 def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) -> str:
-    """The text of a block whose objects have new fields, at their ends; lines stay as they are."""
+    """Return the text of a block whose objects have new fields, at their ends.
+
+    Lines stay as they are.
+    """
     lines = [line for line in table.text.split("\n") if line.strip(_BLANK)]
     fields = _fields(new, values, missing)
     if len(lines) != len(fields):
@@ -72,7 +75,7 @@ def _check_new(lines, new, table):
 
 
 def _fields(names, values, missing):
-    """The new fields of each row as text."""
+    """Return the new fields of each row as text."""
     keys = [json.dumps(name, ensure_ascii=False) for name in names]
     columns = [
         [f"{key}: {'null' if value != value else repr(value)}" for value in column.tolist()]
@@ -82,7 +85,10 @@ def _fields(names, values, missing):
 
 
 def _joined_rows(columns, sep, missing, empty):
-    """Texts of columns as one text for each row; rows that have none get the `empty` ones."""
+    """Return texts of columns as one text for each row.
+
+    Rows that have none get the `empty` ones.
+    """
     rows = columns[0] if len(columns) == 1 else map(sep.join, zip(*columns, strict=True))
     if missing is None:
         return [*rows]
@@ -98,7 +104,7 @@ def _with_fields(line, fields):
 
 
 def objects_of(table: Any) -> bytes:
-    """The rows of an Arrow table as JSON lines; what is no number is null."""
+    """Return the rows of an Arrow table as JSON lines; what is no number is null."""
     lines = []
     for row in table.to_pylist():
         try:
@@ -118,7 +124,7 @@ def _without_nan(value):
 
 
 def _as_text(value):
-    """Dates, decimals and bytes."""
+    """Return dates, decimals and bytes as text."""
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
@@ -139,7 +145,10 @@ Fill = Callable[[Block], tuple[FloatArray, Any]]
 
 
 def format_of(out: str) -> str:
-    """The format that a name asks for, "parquet", "csv" or "jsonl"; "text" is the one read."""
+    """Return the format that a name asks for, "parquet", "csv" or "jsonl".
+
+    "text" is the one read.
+    """
     name = out.lower()
     if name.endswith(_PARQUET):
         return "parquet"
@@ -159,7 +168,7 @@ def format_of(out: str) -> str:
 
 
 def _unpacked(out):
-    """A name in small letters without the ending of a compression."""
+    """Return a name in small letters without the ending of a compression."""
     name, ending = os.path.splitext(out.lower())
     return name if ending in _PACKED else out.lower()
 
@@ -222,7 +231,7 @@ def copy(
 
 
 def _kind(file):
-    """The kind of a table, which `kind_of` names."""
+    """Return the kind of a table, which `kind_of` names."""
     with reading(file):
         with open(file, "rb") as stream:
             begun = kind_of(stream, file)
@@ -293,7 +302,10 @@ def _to_jsonl(source, file):
 
 
 def _wide(source, twice=False):
-    """The types of all columns, the new ones behind; no reader of parquet tells two apart."""
+    """Return the types of all columns, the new ones behind.
+
+    No reader of parquet tells two apart.
+    """
     import pyarrow as pa
 
     [(name, count)] = Counter(source.schema.names).most_common(1)
@@ -308,7 +320,7 @@ def _wide(source, twice=False):
 
 
 def _batches(source, schema):
-    """Batches with the new columns, and how much has been read."""
+    """Yield batches with the new columns, and how much has been read."""
     import pyarrow as pa
 
     for columns, table, share in source.columns():
@@ -341,14 +353,14 @@ class _Typed:
             )
 
     def repeating(self):
-        """The columns whose values may come again: all but numbers with a fraction."""
+        """Return the columns whose values may come again: all but numbers with a fraction."""
         if (metadata := self.sources[0].metadata) is None:
             return _without_fractions(self.schema)
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         return [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
 
     def columns(self):
-        """All columns of each batch, those of the map as a table, and how much has been read."""
+        """Yield all columns of each batch, those of the map as a table, and the share read."""
         import pyarrow as pa
 
         for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
@@ -371,7 +383,7 @@ class _Typed:
 
 
 def _source(file, skip_rows):
-    """A file of a kind that is no text, whose columns have types."""
+    """Return a file of a kind that is no text, whose columns have types."""
     with reading(file):
         kind = _kind(file)
         if kind == "parquet":
@@ -400,7 +412,7 @@ class _Text:
         self.first: CsvText | None = None
 
     def copied(self, file):
-        """Csv into csv."""
+        """Copy csv into csv."""
         text = None
         found = (_decimal_comma(table, self.names) for table, _ in self._tables())
         comma = next((one for one in found if one is not None), False)
@@ -417,7 +429,7 @@ class _Text:
                 text.detach()  # who opened the file closes it
 
     def copied_objects(self, file):
-        """JSON lines into JSON lines."""
+        """Copy JSON lines into JSON lines."""
         for table, share in self._tables():
             file.write(longer_lines(table, self.new, *self.fill(table)).encode())
             yield table.n_rows, share
@@ -449,11 +461,11 @@ class _Text:
         return pa.schema([*zip(self.first.header, (kind.type() for kind in kinds), strict=True)])
 
     def repeating(self):
-        """As of `_Typed`."""
+        """Return what `_Typed` does."""
         return _without_fractions(self.schema)
 
     def columns(self):
-        """As of `_Typed`."""
+        """Return what `_Typed` does."""
         for table, share in self._tables():
             cells = zip(_columns(table), self.schema.types, strict=True)
             yield [column.cast(kind) for column, kind in cells], table, share
@@ -481,7 +493,7 @@ class _Text:
 
 
 def _records(written: CsvText) -> list[str]:
-    """The rows of a text with their ends, without blank lines, which are no rows."""
+    """Return the rows of a text with their ends, without blank lines, which are no rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:
         rows, begin = [], 0
@@ -495,7 +507,10 @@ def _records(written: CsvText) -> list[str]:
 
 
 def _longer(written: CsvText, line: str, cells: str) -> str:
-    """A row with new cells at its end; it gets the cells that it lacks, and empty ones go."""
+    """Return a row with new cells at its end.
+
+    It gets the cells that it lacks, and empty ones go.
+    """
     sep, width = written.sep, len(written.header)
     bare = line.rstrip("\r\n")
     count = bare.count(sep) + 1
@@ -509,7 +524,7 @@ def _longer(written: CsvText, line: str, cells: str) -> str:
 
 
 def _cells(values, missing, comma, sep):
-    """The new cells of each row, joined."""
+    """Return the new cells of each row, joined."""
     columns = []
     for column in values.T:
         texts = ["" if value != value else repr(value) for value in column.tolist()]
@@ -526,7 +541,10 @@ def _quoted(text, sep):
 
 
 def _decimal_comma(table, names):
-    """Whether numbers of a block are written with a comma; None where it has whole ones alone."""
+    """Return whether numbers of a block are written with a comma.
+
+    None where it has whole ones alone.
+    """
     if table.decimal is not None:
         return table.decimal == ","
     columns = [table.columns[name].dropna() for name in names]
@@ -548,7 +566,7 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> No
 
 
 def _columns(table: Block) -> list[Any]:
-    """All columns of a block of csv as text; empty cells are missing."""
+    """Return all columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
     written: Any = table.text

@@ -45,20 +45,20 @@ class Tables:
         self.begin()
 
     def begin(self) -> None:
-        """All is to be read anew: what was left out before is forgotten."""
+        """Forget what was left out before: all is to be read anew."""
         self.n_rows = 0
         self._left_out: dict[str, tuple[int, list[int]]] = {}  # of files: how many, the first
 
     def names(self, file: str, pick: Pick) -> list[str]:
-        """All columns of a file."""
+        """Return all columns of a file."""
         return column_names(file, pick, **self._form)
 
     def read(self, file: str, pick: Pick) -> Block:
-        """Some columns of a file at once."""
+        """Return some columns of a file at once."""
         return read_table(file, pick, **self._form)
 
     def blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
-        """The same in blocks, or as one where `whole`; labels that name classes are text.
+        """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
 
         All rows say which predictions are right: these come as one block, too.
         """
@@ -71,7 +71,7 @@ class Tables:
         return table_blocks(file, pick, as_text=as_text, **size, **self._form)
 
     def kept(self, *tables: Block, columns: Sequence[str] | None = None) -> list[Block]:
-        """Tables of the same rows without those that miss a value, where these are to be left out.
+        """Return tables of the same rows without those that miss a value, if these are left out.
 
         Of the first table it is looked for in some `columns`, by default in all.
         """
@@ -155,7 +155,7 @@ def read_texts(column: Any, decimal: str | None) -> Any:
 
 
 def with_orders(table: Block) -> Any:
-    """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
+    """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
         if getattr(frame[name].dtype, "kind", "O") in "OTU":
@@ -164,7 +164,7 @@ def with_orders(table: Block) -> Any:
 
 
 def with_order(table: Block, name: str) -> Any:
-    """A column, whose text becomes dates or numbers where all of it is."""
+    """Return a column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
     column = table.columns[name]
@@ -185,7 +185,7 @@ def with_order(table: Block, name: str) -> Any:
 
 
 def probability(table: Block, name: str, options: Request) -> FloatArray:
-    """A column of numbers; of percentages a hundredth."""
+    """Return a column of numbers; of percentages a hundredth."""
     try:
         numbers = number_column(table, name, holes=options.absent is not None)
     except InvalidInputError as error:
@@ -201,7 +201,7 @@ def probability(table: Block, name: str, options: Request) -> FloatArray:
 
 
 def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArray:
-    """The probabilities of a block of rows, checked."""
+    """Return the probabilities of a block of rows, checked."""
 
     from .._validation import read_proba
 
@@ -212,7 +212,7 @@ def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArra
 
 
 def _of_scale(table, name, numbers, scale):
-    """Marks as shares of the way from the lowest to the highest."""
+    """Return marks as shares of the way from the lowest to the highest."""
     check_scale(table, name, numbers, scale, "Name the ends of the scale with --scale")
     low, high = scale
     return (numbers - low) / (high - low)
@@ -276,13 +276,13 @@ def check_both(right: Any, table: Block, options: Request) -> None:
 
 
 def checked_labels(table: Block, name: str) -> Any:
-    """A column of labels without holes."""
+    """Return a column of labels without holes."""
     check_filled(table, name, "label")
     return label_column(table, name)
 
 
 def joined(columns: Sequence[Any]) -> Any:
-    """Series one below the other."""
+    """Return Series one below the other."""
     import pandas as pd
 
     return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
@@ -347,7 +347,7 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
 
 
 def _of_identifiers(names, options):
-    """Names that look like those of clusters, and have no other role."""
+    """Return names that look like those of clusters, and have no other role."""
     said = [options.weight, options.prediction, options.time]
     for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
         said += [word.strip() for word in words.split(",")]
@@ -355,7 +355,7 @@ def _of_identifiers(names, options):
 
 
 def _repeating(file, options):
-    """Columns with their numbers of values and rows, the most values first."""
+    """Return columns with their numbers of values and rows, the most values first."""
     present = column_names(file, options.label_columns, **options.csv)
     label = options.label_columns(present)
     names = _of_identifiers([name for name in present if name not in label], options)

@@ -55,7 +55,10 @@ class ArrowFile:
     def shares(
         self, batch_size: int, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, float]]:
-        """Batches of at most so many rows of some columns; how much has been read after each."""
+        """Yield batches of at most so many rows of some columns.
+
+        How much has been read after each.
+        """
         found = self._opened(columns)
         number = None if self._is_stream else found.num_record_batches
         batches = found if number is None else map(found.get_batch, range(number))
@@ -144,7 +147,7 @@ _kept: dict[tuple[str, int, int], Any] | None = None  # rows by file, inside of 
 
 @contextmanager
 def read_once() -> Iterator[None]:
-    """The last workbook is kept, so that who reads it several times has it opened once."""
+    """Keep the last workbook, so that it is opened once if it is read several times."""
     global _kept
     _kept = {}
     try:
@@ -156,7 +159,7 @@ def read_once() -> Iterator[None]:
 def read_workbook(
     stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None, skip_rows: int = 0
 ) -> Any:
-    """Some columns of the sheet as a pandas DataFrame; without `pick` all of them.
+    """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
 
     The first row that is not empty, below those that are skipped, holds the names. Empty cells and
     errors are missing values, and formulas are what they gave when the file was saved.
@@ -182,7 +185,7 @@ def read_workbook(
 
 
 def _kept_sheet(stream, file):
-    """The rows of the sheet, as they were read before where the file is the same."""
+    """Return the rows of the sheet, as they were read before where the file is the same."""
     try:
         now = os.stat(file)
     except (OSError, ValueError):  # the standard input
@@ -230,7 +233,7 @@ def _is_filled(row):
 
 
 def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
-    """All columns of the sheet; those of several kinds become text."""
+    """Return all columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 
     frame = read_workbook(stream, file, None, skip_rows)

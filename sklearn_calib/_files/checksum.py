@@ -15,7 +15,7 @@ ENTRY = "sha256"
 
 
 def checksum(document: dict[str, Any], content: bytes = b"") -> str:
-    """The SHA-256 of a document but for its entry "sha256", and of what belongs to it.
+    """Return the SHA-256 of a document but for its entry "sha256", and of what belongs to it.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _units(name):
 
 
 def _number(value):
-    """A float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
+    """Return a float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
     text = repr(value)
     if "e" not in text:
         return text.removesuffix(".0") if value else "0"

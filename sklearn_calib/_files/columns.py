@@ -74,7 +74,7 @@ class Block(NamedTuple):
         return f"{plain(self.file)}{group}" if self.file else ""
 
     def row(self, place: Any) -> int:
-        """The row of the file that stands at a place of the block."""
+        """Return the row of the file that stands at a place of the block."""
         return self.first + int(place if self.rows is None else self.rows[place])
 
     def only(self, chosen: Any) -> "Block":
@@ -91,7 +91,7 @@ class Block(NamedTuple):
         return keep
 
     def number_of_rows_in_words(self, holes: Any) -> str:
-        """The rows of the file at some places, in words."""
+        """Return the rows of the file at some places, in words."""
         return format_row_numbers([self.row(place) for place in holes])
 
 
@@ -116,7 +116,7 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
 
 
 def whole_column(block: Block, name: str, what: str) -> Any:
-    """A column without holes, of times or groups."""
+    """Return a column without holes, of times or groups."""
     check_filled(block, name, what)
     return block.columns[name]
 
@@ -125,7 +125,9 @@ def whole_column(block: Block, name: str, what: str) -> Any:
 
 
 def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
-    """A column of numbers of the type that they have; infinity is left to whoever reads them.
+    """Return a column of numbers of the type that they have.
+
+    Infinity is left to whoever reads them.
 
     Text such as 37% and 0,37 is read where it is clear, other text refused; so are missing values,
     unless there may be `holes`.
@@ -148,7 +150,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
 
 
 def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
-    """A column as finite float64 numbers; with `holes` NaN where a cell is empty."""
+    """Return a column as finite float64 numbers; with `holes` NaN where a cell is empty."""
     numbers = np.asarray(number_values(block, name, holes=holes), dtype=np.float64)
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
@@ -159,7 +161,7 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
 
 
 def in_percent(block: Block, name: str) -> bool:
-    """Whether the numbers of a column, which `number_values` has read, are written with %."""
+    """Return whether the numbers of a column, once they are read, are written with %."""
     if block.forms is None:
         return _in_percent(block.columns[name])
     return bool(block.forms.get((name, "%")))
@@ -186,7 +188,7 @@ def check_form(block: Block, name: str) -> None:
 
 
 def _numbers_of_text(column, decimal):
-    """Numbers of a column of text or of objects; NaN for what is none."""
+    """Return numbers of a column of text or of objects; NaN for what is none."""
     if (numbers := _at_once(column, decimal)) is not None:
         return numbers
     values = column.astype(object).to_numpy()
@@ -209,7 +211,7 @@ def _numbers_of_text(column, decimal):
 
 
 def _at_once(column, decimal):
-    """The numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
+    """Return the numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
     from pandas.api.types import infer_dtype
 
     if column.dtype == object and infer_dtype(column, skipna=True) != "string":
@@ -236,7 +238,7 @@ def _at_once(column, decimal):
 
 
 def _in_percent(column):
-    """Whether what is text in a column ends with %."""
+    """Return whether what is text in a column ends with %."""
     import pandas as pd
 
     texts = column.dropna()
@@ -287,7 +289,7 @@ class Coded:
 
 
 def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
-    """What the cells of a column mean, given the different texts in it.
+    """Return what the cells of a column mean, given the different texts in it.
 
     Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
     as if the column had been read at once.
@@ -296,7 +298,10 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
 
 
 def label_column(block: Block, name: str) -> Any:
-    """A column of labels as a Series: numbers, booleans or text; dates and the like become text."""
+    """Return a column of labels as a Series: numbers, booleans or text.
+
+    Dates and the like become text.
+    """
     column = block.columns[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
         return column
@@ -308,7 +313,7 @@ def _as_text(value):
 
 
 def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
-    """A column of labels; anything but numbers and booleans by its different values.
+    """Return a column of labels; anything but numbers and booleans by its different values.
 
     The text of a csv file becomes numbers or booleans unless the classes are `names`. Missing
     labels are refused.
@@ -335,7 +340,7 @@ def _check_booleans(block, name, labels):
 
 
 def coded(block: Block, name: str, what: str | None = "value") -> Coded:
-    """A column by its different values.
+    """Return a column by its different values.
 
     Missing ones are refused, as a missing `what`; where that is None, they are None.
     """
@@ -372,7 +377,7 @@ def _factorize(column):
 
 
 def _without_missing(values, codes):
-    """Values without those that say "nothing here", whose rows have the place -1."""
+    """Return values without those that say "nothing here", whose rows have the place -1."""
     from .._validation import is_missing
 
     absent = np.array([*(is_missing(value) for value in values), True])
@@ -383,7 +388,7 @@ def _without_missing(values, codes):
 
 
 def array_of(values: list[Any]) -> AnyArray:
-    """Values as numpy reads them, or as they are where it would make text of all of them."""
+    """Return values as numpy reads them, or as they are where it would make text of all of them."""
     if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
         return np.array(values)
     array = np.empty(len(values), dtype=object)

@@ -24,14 +24,17 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def exact_numbers() -> dict[str, Any]:
-    """What `pandas.read_csv` needs to read every number as it was written; version 3 needs none."""
+    """Return what `pandas.read_csv` needs to read every number as it was written.
+
+    Version 3 needs none.
+    """
     import pandas as pd
 
     return {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 
 def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
-    """The encoding of a csv file that begins with `head`; refuses what is no text."""
+    """Return the encoding of a csv file that begins with `head`; refuse what is no text."""
     if not head.strip():
         raise invalid_input(expected=f"a header and rows in {plain(file)}", got="an empty file")
     if encoding is None:
@@ -62,7 +65,7 @@ def separator_of(
     sep: str | None,
     header: Sequence[str] | None = None,
 ) -> tuple[str, list[str]]:
-    """The separator and the names of the columns of a csv file that begins with `text`.
+    """Return the separator and the names of the columns of a csv file that begins with `text`.
 
     Of the separators in question the one whose header holds all that `pick` asks for; where
     `header` gives the names, the one that makes as many cells of the first line.
@@ -159,7 +162,7 @@ def check_columns(
 
 
 def looks_like_data(cells: Sequence[str]) -> bool:
-    """Whether a line of cells holds numbers, as a line of names does not."""
+    """Return whether a line of cells holds numbers, as a line of names does not."""
     return any(re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells)
 
 
@@ -190,7 +193,7 @@ def cells_of_any_length() -> Iterator[None]:
 def row_blocks(
     stream: Any, encoding: str, sep: str | None, size: int, file: str, title: str = ""
 ) -> Iterator[str]:
-    """The text of a binary stream in parts that end where a row ends, of some `size` bytes.
+    """Yield the text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
     If `sep` is None, every line is a row. Leaves out the `title` with which the stream begins, and
     does not close it. Refuses a row of more than `LONGEST_ROW` characters; `file` is its name.
@@ -220,7 +223,7 @@ def row_blocks(
 
 
 def head_of(stream: Any, size: int) -> bytes:
-    """The first bytes of a stream: some `size`, and more where the first line is longer."""
+    """Return the first bytes of a stream: some `size`, and more where the first line is longer."""
     head = stream.read(size)
     while len(head) <= LONGEST_ROW and not (b"\n" in head or b"\r" in head):
         more = stream.read(len(head))
@@ -232,7 +235,7 @@ def head_of(stream: Any, size: int) -> bytes:
 
 
 def _end_of_rows(text, sep):
-    """Where the last whole row of a text ends; a line break inside quotes ends none."""
+    """Return where the last whole row of a text ends; a line break inside quotes ends none."""
     if sep is None:
         return text.rfind("\n") + 1
     mark = "\n" if "\n" in text else "\r"
@@ -255,7 +258,9 @@ def _end_of_rows(text, sep):
 
 
 def paired_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
-    """The places of quotes among the bytes of a text; None where one stands inside of a cell.
+    """Return the places of quotes among the bytes of a text.
+
+    None where one stands inside of a cell.
 
     Those with an even number of quotes before them open a cell, or are the second of two that
     stand for one; the others close it. The last may have no partner yet.
@@ -268,7 +273,10 @@ def paired_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
 
 
 def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
-    """What pandas says of a quote without an end, in the rows of the file; else the error."""
+    """Return what pandas says of a quote without an end, in the rows of the file.
+
+    Else the error.
+    """
     found = re.search(r"EOF inside string starting at row (\d+)", str(error))
     if found is None:
         return error
@@ -281,7 +289,7 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
 
 
 def share_read(stream: Any) -> float:
-    """How much of a file has been read, compressed or not."""
+    """Return how much of a file has been read, compressed or not."""
     try:
         number = stream.fileno()
         return os.lseek(number, 0, os.SEEK_CUR) / max(1, os.fstat(number).st_size)
@@ -321,7 +329,7 @@ class CsvCells:
         self._unclear = set(as_text)  # columns that pyarrow would give a type that pandas has not
 
     def frame(self, text: str, named: bool) -> tuple[Any, Any]:
-        """A DataFrame of the columns, by their places, and what stands behind the last name.
+        """Return a DataFrame of the columns, by their places, and what stands behind the last name.
 
         `named` says whether the line of names comes first. Raises what pandas raises.
         """
@@ -335,7 +343,10 @@ class CsvCells:
     # -- by pyarrow -------------------------------------------------------------------------------
 
     def _by_arrow(self, text, named):
-        """Columns by place; None where pyarrow is not there or may split otherwise than pandas."""
+        """Return columns by place.
+
+        None where pyarrow is not there or may split otherwise than pandas.
+        """
         data = self._plain(text.lstrip("\r\n") if named else text)
         if data is None:
             return None
@@ -373,7 +384,10 @@ class CsvCells:
         return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
     def _plain(self, text):
-        """The text as bytes, without blanks before cells; None where only pandas can tell."""
+        """Return the text as bytes, without blanks before cells.
+
+        None where only pandas can tell.
+        """
         foreign = "\0" in text or text.startswith("\ufeff") or ("\t" in text and self.sep != "\t")
         lone = "\r" in text and text.count("\r") != text.count("\r\n")
         if foreign or lone or self.sep not in ",;\t|":
@@ -467,7 +481,7 @@ _AS_ARROW: dict[str, Any] = {
 
 
 def _is_sure(column):
-    """Whether a column that pyarrow gave a type has it, and these values, for pandas too."""
+    """Return whether a column that pyarrow gave a type has it, and these values, for pandas too."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -484,13 +498,13 @@ def _is_sure(column):
 
 
 def _has_fraction(column):
-    """Whether some number is none of those, such as +1, that pandas may call whole."""
+    """Return whether some number is none of those, such as +1, that pandas may call whole."""
     values = column.to_numpy()
     return bool((values % 1 != 0).any())
 
 
 def meaning_of(column: Any, decimal: str) -> Any:
-    """What a Series of texts means: numbers or booleans if all of them are, else text."""
+    """Return what a Series of texts means: numbers or booleans if all of them are, else text."""
     import pandas as pd
 
     codes, texts = pd.factorize(column)
@@ -499,7 +513,7 @@ def meaning_of(column: Any, decimal: str) -> Any:
 
 
 def typed_texts(texts: Collection[str], decimal: str | None, hole: bool = False) -> Any:
-    """What pandas makes of cells, as a Series; with a missing value at the end if `hole`."""
+    """Return what pandas makes of cells, as a Series; with a missing value at the end if `hole`."""
     import pandas as pd
 
     lines = io.StringIO()

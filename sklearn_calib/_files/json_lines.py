@@ -39,7 +39,7 @@ def json_frames(
     encoding: str | None,
     size: int,
 ) -> Iterator[tuple[Any, float, str]]:
-    """Blocks of some columns: a pandas DataFrame, how much has been read, and the text.
+    """Yield blocks of some columns: a pandas DataFrame, how much has been read, and the text.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class _Reader:
         self.scan = json.JSONDecoder(object_pairs_hook=self._object).scan_once
 
     def choose(self, text, pick, cut=False):
-        """The names of the columns to read, after the first lines have shown all columns."""
+        """Return the names of the columns to read, after the first lines have shown all columns."""
         rows, paths = [row for _, row in self._rows(text, 0)], {}
         for row in rows:
             paths |= dict.fromkeys(_paths(row))
@@ -123,7 +123,7 @@ class _Reader:
         return needed
 
     def frame(self, text, above, needed):
-        """The columns of a block of lines that begins below `above` others."""
+        """Return the columns of a block of lines that begins below `above` others."""
         import pandas as pd
 
         columns = self._by_arrow(text)
@@ -134,7 +134,10 @@ class _Reader:
     # -- by pyarrow -------------------------------------------------------------------------------
 
     def _by_arrow(self, text):
-        """Columns by name; None where pyarrow is not there, or cannot vouch for the block."""
+        """Return columns by name.
+
+        None where pyarrow is not there, or cannot vouch for the block.
+        """
         if not set(self.paths) <= set(self.kinds):
             return None
         try:
@@ -201,7 +204,7 @@ class _Reader:
         return {name: self._values(rows, name) for name in self.paths}
 
     def _rows(self, text, above):
-        """(number of its line, object) of each line that is not blank."""
+        """Yield (number of its line, object) of each line that is not blank."""
         for number, line in enumerate(text.split("\n"), above + 1):
             line = line.strip(_BLANK)
             if not line:
@@ -296,7 +299,7 @@ class _Reader:
 
 
 def _paths(row):
-    """The paths to all values of an object, in their order."""
+    """Yield the paths to all values of an object, in their order."""
     stack = [((), row)]
     while stack:
         path, value = stack.pop()
@@ -309,7 +312,7 @@ def _paths(row):
 
 
 def _at(value, path):
-    """The value at the end of a path; None where an object lacks it."""
+    """Return the value at the end of a path; None where an object lacks it."""
     for part in path:
         if isinstance(part, str):
             value = value.get(part) if isinstance(value, dict) else None
@@ -331,7 +334,7 @@ def _count_rows(text):
 
 
 def _series(values):
-    """Values of one kind as numbers without a loss, booleans, text, or objects."""
+    """Return values of one kind as numbers without a loss, booleans, text, or objects."""
     import pandas as pd
 
     types = {*map(type, values)}
@@ -347,7 +350,7 @@ def _series(values):
 
 
 def joined_frames(frames: Sequence[Any]) -> Any:
-    """Blocks of one file below each other; whole numbers stay as exact as they were."""
+    """Return blocks of one file below each other; whole numbers stay as exact as they were."""
     import pandas as pd
 
     if len(frames) == 1:

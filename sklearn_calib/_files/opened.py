@@ -38,7 +38,7 @@ _RETRY_SECONDS = 5  # of Google's storage, for the permission and again for the 
 
 
 def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
-    """A module of pyarrow; without it, say what it is needed for and how to install it."""
+    """Import a module of pyarrow, or say what it is needed for and how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -49,12 +49,14 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address, or how a database is reached, with a secret."""
+    """Return whether a text is an address, or how a database is reached, with a secret."""
     return bool(ADDRESS.match(text)) or (redact_secrets(text) != text and not os.path.exists(text))
 
 
 def path_of(path: Any, address: bool = False) -> str:
-    """A path as text. Raises TypeError for what is none: a number would be a file that is open.
+    """Return a path as text.
+
+    Raises TypeError for what is none: a number would be a file that is open.
 
     Raises ValueError for an address, whose secrets the system's error would show.
     """
@@ -74,7 +76,7 @@ def path_of(path: Any, address: bool = False) -> str:
 
 
 def files_of(data: Any) -> list[tuple[str, str, Any]]:
-    """(name, path, filesystem) of each file that paths, folders, patterns and addresses mean.
+    """Return (name, path, filesystem) of each file that paths, patterns and addresses mean.
 
     The filesystem is None for files of this machine. A file that is meant twice is there once.
     Raises ValueError for patterns and folders without tables, TypeError for what is no path.
@@ -124,7 +126,7 @@ def _check_rereadable(path):
 
 
 def _expand_address(text):
-    """Parquet files of another file system, by pyarrow."""
+    """Yield parquet files of another file system, by pyarrow."""
     fs = require("pyarrow.fs", "cli")
     try:
         google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)  # tries for 15 minutes
@@ -155,7 +157,7 @@ def _expand_address(text):
 
 
 def _without_strays(paths, folder):
-    """Files with the ending of a table, and none that a program left for itself (_SUCCESS)."""
+    """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
         if path.lower().endswith(_ENDINGS) and not any(part[0] in "._" for part in parts):
@@ -193,7 +195,7 @@ _OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of the standard input. Refuses where it is closed."""
+    """Return the stream of the standard input; refuse a closed one."""
     if sys.stdin is None:
         raise invalid_input(
             expected="a table on the standard input",
@@ -223,7 +225,10 @@ def opened(file: str) -> Any:
 
 
 def json_text(file: str) -> str:
-    """The text of a file of JSON that is no table. OSError where it has more than 2^28 bytes."""
+    """Return the text of a file of JSON that is no table.
+
+    OSError where it has more than 2^28 bytes.
+    """
     with open(file, "rb") as stream:
         content = stream.read(_MOST_JSON + 1)
     if len(content) > _MOST_JSON:
@@ -232,7 +237,7 @@ def json_text(file: str) -> str:
 
 
 def kind_of(stream: Any, file: str) -> str:
-    """What begins in a stream: "parquet", "arrow", "workbook", "json" or, by default, "csv"."""
+    """Return what begins in a stream: "parquet", "arrow", "workbook", "json" or else "csv"."""
     head = stream.read(2**10)
     stream.seek(0)
     if head.startswith(b"PAR1"):

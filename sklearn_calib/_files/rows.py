@@ -30,7 +30,7 @@ class Counting(NamedTuple):
     counts: str | None
 
     def of(self, query: str, source: Any) -> str:
-        """The query for the counts."""
+        """Return the query for the counts."""
         first, last = _marks(source)
         *names, counts, into = (
             first + name.replace(last, 2 * last) + last
@@ -42,7 +42,7 @@ class Counting(NamedTuple):
 
 
 def _marks(source):
-    """What a database writes before and behind a name."""
+    """Return what a database writes before and behind a name."""
     driver = type(source).__module__.partition(".")[0]
     if driver == "sqlalchemy":
         quotes = source.dialect.identifier_preparer
@@ -51,7 +51,7 @@ def _marks(source):
 
 
 def queried(source: Any, query: str, counting: Counting | None = None) -> Iterator[Any]:
-    """The result of a query in pieces, or of counting its rows.
+    """Yield the result of a query in pieces, or of counting its rows.
 
     `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
     or a connection of ADBC or of another driver with cursors.
@@ -106,7 +106,7 @@ def _close(cursor):
 
 
 def _cursor(connection):
-    """One that leaves the rows where they are until they are fetched."""
+    """Open a cursor that leaves the rows where they are until they are fetched."""
     driver = type(connection).__module__.partition(".")[0]
     if driver.startswith("psycopg"):
         return connection.cursor(_SERVER_SIDE, withhold=bool(connection.autocommit))
@@ -118,7 +118,7 @@ def _cursor(connection):
 
 
 def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
-    """Tables of a cursor, a result or an iterator, in turn; anything else as it is.
+    """Yield tables of a cursor, a result or an iterator, in turn; anything else as it is.
 
     `names` are the columns of iterators of tuples, in their order.
     """
@@ -135,7 +135,7 @@ def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _guarded(pieces):
-    """Pieces with the rows said that came before one that could not be had."""
+    """Yield pieces, and count the rows before one that could not be had."""
     n_rows = 0
     try:
         for piece in pieces:
@@ -160,7 +160,7 @@ def _guarded(pieces):
 
 
 def _fetched(result):
-    """Frames of a cursor, or of a result of SQLAlchemy."""
+    """Yield frames of a cursor, or of a result of SQLAlchemy."""
     described = getattr(result, "description", None)
     if callable(names := getattr(result, "keys", None)):
         described = [(name,) for name in names()]
@@ -178,7 +178,7 @@ def _fetched(result):
 
 
 def _gathered(iterator, names):
-    """Tables as they are, tuples of arrays as tables, rows as tables of many."""
+    """Yield tables as they are, tuples of arrays as tables, rows as tables of many."""
     for first in iterator:
         rows = isinstance(first, tuple | list | Mapping)
         values = [*first.values()] if isinstance(first, Mapping) else first

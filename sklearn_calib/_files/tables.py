@@ -56,7 +56,7 @@ class CsvText(NamedTuple):
 
 
 def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> Block:
-    """Some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
+    """Return some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def table_blocks(
 
 
 def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
-    """The names of all columns of a file; parameters as in `read_table`."""
+    """Return the names of all columns of a file; parameters as in `read_table`."""
     found: list[str] = []
 
     def note(present):
@@ -147,7 +147,7 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
 
 
 def weigh_more(files: Sequence[str], most: int) -> bool:
-    """Whether the rows of files take more than so many bytes, unpacked: 8 for a cell with a type.
+    """Return whether the rows of files take more than so many bytes: 8 for a typed cell.
 
     What is packed may be a thousand times as much.
     """
@@ -161,7 +161,7 @@ def weigh_more(files: Sequence[str], most: int) -> bool:
 
 
 def _unpacked(file, most):
-    """Bytes of the rows of a file; of text, none are counted beyond the first too many."""
+    """Count bytes of the rows of a file; of text, none are counted beyond the first too many."""
     with opened(file) as stream:
         kind = kind_of(stream, file)
         if kind == "parquet":
@@ -180,7 +180,7 @@ def _unpacked(file, most):
 def reading(
     file: str, kinds: type[Exception] | tuple[type[Exception], ...] = Exception
 ) -> Iterator[None]:
-    """What goes wrong inside is refused in one sentence about the file.
+    """Return what goes wrong inside is refused in one sentence about the file.
 
     By default errors of all `kinds`: pandas, pyarrow, the compressions and the system have a dozen.
     """
@@ -193,7 +193,7 @@ def reading(
 
 
 def _unreadable(error, file):
-    """What to tell of a file that cannot be read."""
+    """Return what to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
         encoding = "csv={'encoding': ...}"
@@ -325,7 +325,7 @@ def _read_csv(stream, file, pick, form, size, as_text):
 
 
 def _joined(frames, stream, file, pick, form, as_text):
-    """Blocks below each other; columns that mean different things in them are read again."""
+    """Return blocks below each other; columns that mean different things in them are read again."""
     import pandas as pd
 
     frames = [frame for frame in frames if len(frame)] or frames[:1]
@@ -340,7 +340,7 @@ def _joined(frames, stream, file, pick, form, as_text):
 
 
 def _is_alike(columns):
-    """Whether pieces of a column are what they are in the whole."""
+    """Return whether pieces of a column are what they are in the whole."""
     from pandas.api.types import infer_dtype
 
     filled = [column for column in columns if column.notna().any()]

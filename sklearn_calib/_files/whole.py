@@ -35,7 +35,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
-    """A binary file to write; after an error inside, the file is as it was before.
+    """Yield a binary file to write; after an error inside, the file is as it was before.
 
     Nothing is left behind then; what a killed process left is removed by the next that writes the
     same file. The content goes into a new file of the same folder, which takes the name at the end
@@ -132,7 +132,7 @@ def held(path: str | Path, seconds: float) -> Iterator[bool]:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A new folder that goes at the end; those of killed processes go at the beginning."""
+    """Yield a new folder that goes at the end; those of killed processes go at the beginning."""
     with suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
             if entry.name.startswith(_OWN_FOLDER) and _is_own_folder(entry):
@@ -170,12 +170,12 @@ def _is_own_folder(entry):
 
 
 def _mark(path):
-    """Tells files of one folder apart, however long their names are."""
+    """Tell files of one folder apart, however long their names are."""
     return hashlib.sha256(os.fsencode(os.path.basename(path))).hexdigest()[:8]
 
 
 def _remove_leftovers(folder, mark):
-    """Temporary files of the same target whose writers are dead: nobody holds their lock."""
+    """Remove temporary files of the same target whose writers are dead: nobody locks them."""
     form = re.compile(rf"\.{mark}[0-9a-f]{{16}}\.tmp")
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -201,7 +201,7 @@ def _remove_if_dead(name, folder=None):
 
 
 def _is_locked(handle, name):
-    """Whether a new file is locked, or needs no lock, and was not taken for a leftover."""
+    """Return whether a new file is locked, or needs no lock, and was not taken for a leftover."""
     if _WINDOWS:
         return True
     found = _try_lock(handle)
@@ -209,7 +209,7 @@ def _is_locked(handle, name):
 
 
 def _is_still(handle, name):
-    """Whether a name still means an open file: the one before may have removed it."""
+    """Return whether a name still means an open file: the one before may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(name))
     except FileNotFoundError:

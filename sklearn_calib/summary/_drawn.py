@@ -25,12 +25,12 @@ _OF_LABELS, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 
 
 def rows_to_draw(n_classes: int) -> int:
-    """How many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
+    """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(np.clip(_ENTRIES // n_classes, _FEWEST, _MOST))
 
 
 def _row_keys(scores, codes):
-    """Keys of rows: equal for rows of equal scores and labels, else as good as drawn at random."""
+    """Return keys of rows: equal for equal scores and labels, else as good as random."""
     key = codes.astype(np.uint64) * _OF_LABELS
     factors = ODD * np.arange(1, 2 * scores.shape[1], 2, dtype=np.uint64)
     for column, factor in zip(scores.T, factors, strict=True):
@@ -207,14 +207,14 @@ class RowDraw:
             self._settle()
 
     def _step(self, true):
-        """The octave of the odds of the true class."""
+        """Return the octave of the odds of the true class."""
         with np.errstate(divide="ignore"):
             octave = ((true / (1.0 - true)).view(np.int64) >> 52) - 1023
         half = self._steps // 2
         return np.clip(octave, -half, self._steps - 1 - half) + half
 
     def coarsened(self, most: int) -> "RowDraw":
-        """The draw of fewer rows, as if it had been made so."""
+        """Return the draw of fewer rows, as if it had been made so."""
         n_classes = len(self._seen) // self._steps
         return RowDraw(n_classes, min(most, self.most)).merge(self)
 
@@ -227,7 +227,7 @@ class RowDraw:
         return self
 
     def copy(self) -> "RowDraw":
-        """The same rows, in a draw of its own."""
+        """Return the same rows, in a draw of its own."""
         return self.coarsened(self.most)
 
     def _settle(self):
@@ -256,7 +256,7 @@ class RowDraw:
         self._parts = [rows.take(np.flatnonzero(ranks))]
 
     def rows(self) -> DrawnRows | None:
-        """The sample; None where there were no rows."""
+        """Return the sample; None where there were no rows."""
         self._settle()
         if not self._parts:
             return None
@@ -272,7 +272,7 @@ class RowDraw:
 def merged_draws(
     mine: RowDraw | None, theirs: RowDraw | None, n_mine: int, n_theirs: int
 ) -> RowDraw | None:
-    """The draw of all rows of two summaries; None where one has rows and no draw."""
+    """Return the draw of all rows of two summaries; None where one has rows and no draw."""
     if mine is not None and theirs is not None:
         return mine.merge(theirs)
     if not n_theirs:
@@ -337,7 +337,7 @@ class DrawnSample:
     def folds(
         self, n_folds: int, groups: IntArray | None = None
     ) -> list[tuple[FloatArray, FloatArray]]:
-        """For each fold how many of the equal rows are fitted, and how many left out.
+        """Return for each fold how many of the equal rows are fitted, and how many left out.
 
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """

@@ -80,7 +80,7 @@ class Labels:
         return 2 if self.classes is None else len(self.classes)
 
     def read(self, y: ArrayLike, columns: int, empty: bool) -> tuple[AnyArray | None, AnyArray]:
-        """The classes after a batch, and the positions of its labels, of shape (n_samples,).
+        """Return the classes after a batch, and the positions of its labels, of shape (n_samples,).
 
         Nothing is changed; `columns` are those of the scores, 1 for a single one; `empty` says
         whether this is the first batch. Raises ValueError for labels or columns that do not belong
@@ -162,7 +162,7 @@ class Labels:
         self.classes = classes
 
     def _learned(self, labels, is_single):
-        """Both classes where `pos_label` is known, once a batch shows the other; else None."""
+        """Return both classes if a batch shows that beside `pos_label`, else None."""
         known, _ = read_labels(labels)
         others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
         if not len(others):
@@ -225,7 +225,7 @@ class Scores(NamedTuple):
     uneven: bool
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Rows in pieces: (their place, float64 probabilities)."""
+        """Yield rows in pieces: (their place, float64 probabilities)."""
         for start in range(0, len(self.raw), _BLOCK):
             rows = slice(start, start + _BLOCK)
             block = self.raw[rows].astype(np.float64, order="F")  # columns lie side by side
@@ -245,7 +245,7 @@ def soft_batch(
     counts: AnyArray | None,
     y_proba: Any,
 ) -> tuple[AnyArray, Scores, FloatArray, AnyArray | None, FloatArray, int]:
-    """A batch of soft labels, beside checked columns, as weighted rows of one label each.
+    """Return a batch of soft labels, beside checked columns, as weighted rows of one label each.
 
     Returns
     -------
@@ -287,7 +287,10 @@ def soft_batch(
 
 
 def checked_scores(y_proba: ArrayLike) -> Scores:
-    """Scores of a batch without a copy of them; what `canonical_proba` refuses is refused."""
+    """Return scores of a batch without a copy of them.
+
+    What `canonical_proba` refuses is refused.
+    """
     with add_error_context("y_proba"):
         raw = np.asarray(read_numbers(y_proba, "scores"))
     if raw.ndim == 2 and raw.shape[1] == 1:
@@ -316,7 +319,7 @@ def _row_sums(block):
 
 
 def one_label_per_row(y: Any, n: int) -> Any:
-    """Labels of a batch of so many rows; None, which others refuse, stays None."""
+    """Return labels of a batch of so many rows; None, which others refuse, stays None."""
     y = collect_lazy_frame(y)
     if y is not None and np.shape(y)[:1] != (n,):
         got = f"labels of shape {np.shape(y)} and {n} rows"
@@ -326,7 +329,7 @@ def one_label_per_row(y: Any, n: int) -> Any:
 
 
 def checked_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
-    """Weights of a batch, in the unit of all batches; all of them may be 0."""
+    """Return weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
     weight = _one_per_row(sample_weight, n, "sample_weight").astype(np.float64)
@@ -335,7 +338,7 @@ def checked_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None
 
 
 def checked_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
-    """How often each row of a batch is there, int64."""
+    """Return how often each row of a batch is there, int64."""
     if counts is None:
         return None
     given = _one_per_row(counts, n, "counts")

@@ -103,7 +103,7 @@ class SummaryPart(NamedTuple):
 
 
 def folder_values(path: str) -> dict[str, Any]:
-    """Values that the names of folders hold, such as ``day=2026-01-31``."""
+    """Return values that the names of folders hold, such as ``day=2026-01-31``."""
     found = {}
     for folder in PurePosixPath(Path(path).as_posix()).parts[:-1]:
         name, equals, value = folder.partition("=")
@@ -126,7 +126,7 @@ def check_form(csv: Any) -> dict[str, Any]:
 
 
 def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
-    """One part for each file, or one for all that is no file; `texts` as in `TablePart`."""
+    """Return one part for each file, or one for all that is no file; `texts` as in `FilePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collect_lazy_frame(data))]
     parts: list[Any] = []
@@ -145,14 +145,14 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
 
 
 def anywhere(part: Any) -> Any:
-    """The part with the whole path of its file: another process may be in another folder."""
+    """Return the part with the whole path of its file: another process may be in another folder."""
     if getattr(part, "path", None) is None or getattr(part, "filesystem", None) is not None:
         return part
     return part._replace(path=os.path.abspath(part.path))
 
 
 def part_size(part: Any) -> int:
-    """What a part weighs in a progress bar: the bytes of the file, where that is known."""
+    """Return what a part weighs in a progress bar: the bytes of the file, where that is known."""
     try:
         return os.path.getsize(part.path)
     except (AttributeError, OSError):  # in memory; elsewhere

@@ -104,7 +104,7 @@ class PatternCells(CellTable):
         self._fit()
 
     def sums(self) -> PairSums:
-        """The pairs with their mean scores."""
+        """Return the pairs with their mean scores."""
         table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN_COLUMN])
         start, high = cells.decode_cells(table[:, cells.ID])
         last = cells.find_last_keys(
@@ -122,7 +122,7 @@ class PatternCells(CellTable):
         self._rebuild()
 
     def _fit(self):
-        """Coarser pairs, as far as that makes them few enough."""
+        """Make pairs coarser, as far as that makes them few enough."""
         if len(self.pairs) > _FINE and self._shift < cells.MAX_SHIFT:
             self._shift = _least_shift(self.pairs, self._shift, _FINE)
             self._table = _settled(_coarser(self.pairs, self._shift))
@@ -144,14 +144,14 @@ class PatternCells(CellTable):
 
 
 def _confidence(codes, block):
-    """The largest probability of each row, and the sum of the others, which has more digits."""
+    """Return the largest probability of each row, and the sum of the others."""
     ((problem, pair),) = iter_two_class_pairs("confidence", block)
     hit = (codes == problem.target).astype(np.uint8)
     return ProblemRows(0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit)
 
 
 def _settled(pairs):
-    """Pairs in order, equal ones added."""
+    """Return pairs in order, equal ones added."""
     if not len(pairs):
         return pairs
     ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
@@ -172,7 +172,7 @@ def _settled(pairs):
 
 
 def _least_shift(pairs, shift, most):
-    """The smallest shift from this one on that makes at most so many pairs, or the largest."""
+    """Return the smallest shift from this one on that makes at most so many pairs."""
     start, high = cells.decode_cells(pairs[:, cells.ID])
     other = pairs[1:, cells.PATTERN_COLUMN] != pairs[:-1, cells.PATTERN_COLUMN]
 
@@ -184,7 +184,7 @@ def _least_shift(pairs, shift, most):
 
 
 def _coarser(pairs, shift):
-    """Pairs with the identities of coarser cells, and offsets from these."""
+    """Return pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
     start, high = cells.decode_cells(pairs[:, cells.ID])
     first = cells.find_cell_starts(start, high, shift)

@@ -51,7 +51,7 @@ class ProblemRows(NamedTuple):
 
 
 def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> ProblemRows:
-    """All rows of a block, the positive class against the other.
+    """Return all rows of a block, the positive class against the other.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Itera
 
 
 def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
-    """Empty states of the problems; several share `max_cells`, with at least 4096 for each."""
+    """Return empty states of the problems, which share `max_cells`: at least 4096 for each."""
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
     each = max(max_cells // n_classes, min(LEAST_CELLS, max_cells))
@@ -154,7 +154,10 @@ class MulticlassTotals(NamedTuple):
 def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
 ) -> tuple[list[int], ProblemRows]:
-    """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`; its confidence."""
+    """Return the numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`.
+
+    Its confidence.
+    """
     from .._kernels._exact_sums_compiled import compute_joint_terms, sum_exactly
 
     terms, true, largest, place = compute_joint_terms(np.ascontiguousarray(block.T), codes)
@@ -185,7 +188,7 @@ class CellProblems:
         self.classes = classes
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
-        """As `Predictions.problems`, of the one option that the cells were made for."""
+        """Return `Predictions.problems` of the one option that the cells were made for."""
         check_kind(multiclass, self.kind)
         masses = [get_label_sums(state.table)[0].sum() for state in self.states]
         problems = []
@@ -213,7 +216,7 @@ def check_kind(asked: Multiclass, kind: Multiclass) -> None:
 
 
 def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
-    """(codes, probabilities of shape (n_rows, 2), weights): two rows per cell, empty ones left out.
+    """Return codes, probabilities and weights of two rows per cell; empty ones are left out.
 
     Both labels are at the common mean; at means of their own, isotonic regression would see them.
     """
@@ -251,7 +254,7 @@ def _cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) ->
 
 
 def _unweighted(table):
-    """The numbers of rows and of events in each cell."""
+    """Return the numbers of rows and of events in each cell."""
     if table.shape[1] == WEIGHTED_COLUMNS:
         cure = "Test 'spiegelhalter', 'kuiper' or a measure"
         raise invalid_input(
@@ -273,7 +276,7 @@ CLASSICAL: dict[str, Callable[..., _Result]] = {
 
 
 def classical(name: str, state: CellState, options: dict[str, Any]) -> _Result:
-    """(statistic, p-value) of a classical test of a problem."""
+    """Return (statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
         check_known(f"options of {name!r}", option, known)

@@ -82,7 +82,7 @@ class CellSample(PooledPredictions):
 
     @classmethod
     def of_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
-        """The cells of a table, made coarser where they are more than `max_cells`."""
+        """Return the cells of a table, made coarser where they are more than `max_cells`."""
         from .._kernels._cells_compiled import merge_cells_to_limit
 
         if len(table) > max_cells:
@@ -110,7 +110,7 @@ class CellSample(PooledPredictions):
         return Ranks(zeros @ below, zeros.sum(), ones.sum())
 
     def rows_alike(self) -> float:
-        """How many rows of equal weight say as much (Kish)."""
+        """Return how many rows of equal weight say as much (Kish)."""
         return float(self.weight.sum() ** 2 / self.squares.sum())
 
     def share_intervals(
@@ -143,7 +143,7 @@ class CellSample(PooledPredictions):
         return low, high
 
     def redrawn(self, rng: np.random.Generator) -> Predictions:
-        """As many rows, drawn with replacement.
+        """Draw as many rows with replacement.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class CellSample(PooledPredictions):
         return self.predictions.with_weight(weight.ravel())
 
     def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
-        """The same rows, with labels drawn from the predictions, or from another law.
+        """Return the same rows, with labels drawn from the predictions, or from another law.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class CellSample(PooledPredictions):
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """`relabelled` many times at once, for what can be computed of all draws together.
+        """Apply `relabelled` many times at once, for what can be computed of all draws together.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class CellSample(PooledPredictions):
         return np.array([weight_of_some(some, rows, total, moments, rng) for some in ones])
 
     def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
-        """The rows, parted at random into folds.
+        """Return the rows, parted at random into folds.
 
         Each row is in each fold with the same probability, independently of the others.
 
@@ -237,7 +237,7 @@ class CellSample(PooledPredictions):
     def held_out(
         self, recalibrator: Estimator, folds: Sequence[Fold]
     ) -> tuple[Predictions, FloatArray]:
-        """The rows of all folds, each recalibrated by a fit to the other folds.
+        """Return the rows of all folds, each recalibrated by a fit to the other folds.
 
         Parameters
         ----------

@@ -107,7 +107,7 @@ def draw_batch(
 
 
 def _items(shares, proba, weight, counts):
-    """Checked items in blocks, each with the class of its largest share."""
+    """Yield checked items in blocks, each with the class of its largest share."""
     scores = checked_scores(proba)
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
@@ -117,7 +117,7 @@ def _items(shares, proba, weight, counts):
 
 
 def _with_shares(shares, extras):
-    """The shares as columns before the others, as a DataFrame."""
+    """Return the shares as columns before the others, as a DataFrame."""
     import pandas as pd
 
     table = np.asarray(shares, dtype=np.float64)
@@ -127,7 +127,7 @@ def _with_shares(shares, extras):
 
 
 def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
-    """Scores as they are given, in the form that a summary takes."""
+    """Return scores as they are given, in the form that a summary takes."""
     if draw is None or (draw.kind == "proba" and draw.tolerance is None):
         return scores
     given = read_proba(scores, kind=draw.kind, tolerance=draw.tolerance)
@@ -135,7 +135,7 @@ def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
 
 
 def digests(frame: Any) -> list[AnyArray]:
-    """A number for each value of each column of a frame: equal where the values are.
+    """Return a number for each value of each column of a frame: equal where the values are.
 
     Numbers in text are numbers, as if the column had been read at once.
     """

@@ -298,7 +298,7 @@ def summarize(
 
 
 def _counted(plan):
-    """What the database counts, and the plan for its answer."""
+    """Return what the database counts, and the plan for its answer."""
     names = [name for name in plan.needed if name != plan.counts]
     into = "n_rows"
     while into in names:
@@ -389,7 +389,7 @@ class Tally:
         self.kinds: frozenset[str] = frozenset()  # of soft labels, see `count_votes`
 
     def summary(self) -> CalibrationSummary:
-        """A summary of no rows."""
+        """Return a summary of no rows."""
         plan = self.plan
         empty = CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
         empty._labels.silent = True  # other processes have no one who would read a warning
@@ -440,7 +440,7 @@ class Tally:
                     draw_batch(summary, plan.draw, block, part, plan.soft)
 
     def _labels(self, block):
-        """The labels of a block, or its shares with the votes of each row where these differ."""
+        """Return the labels of a block, or its shares with the votes of each row."""
         names = self.plan.labels
         if not self.plan.soft:
             return label_values(block, names[0], self.plan.names), None
@@ -453,7 +453,10 @@ class Tally:
         return votes.shares, votes.number if (votes.number != 1).any() else None
 
     def _score(self, block, name):
-        """A column of scores; of percentages a hundredth, which text with a sign is already."""
+        """Return a column of scores.
+
+        Of percentages a hundredth, which text with a sign is already.
+        """
         values = number_values(block, name)
         percent = self.plan.draw is not None and self.plan.draw.percent
         return values / 100 if percent and not in_percent(block, name) else values
@@ -464,7 +467,7 @@ class Tally:
         del self._places[5:]
 
     def left_out_in_words(self) -> str:
-        """How many rows had a missing value, and the first of them."""
+        """Return how many rows had a missing value, and the first of them."""
         known = [
             f"row {row} of {source}" if source else f"row {row}"
             for source, rows in self._places
@@ -517,7 +520,7 @@ class Tally:
                 break
 
     def result(self) -> Any:
-        """What `summarize` returns."""
+        """Return what `summarize` returns."""
         if not self.plan.by:
             return self.groups.get((), self.summary())
         keys = sorted(self.groups, key=lambda key: [(type(v).__name__, v) for v in key])
@@ -525,7 +528,7 @@ class Tally:
 
 
 def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
-    """(key, rows of the block) of each group that the block has; rows None are all."""
+    """Yield (key, rows of the block) of each group that the block has; rows None are all."""
     if not by:
         yield (), None
         return
@@ -577,7 +580,7 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
 
 
 def _pieces_of_arrays(data, needed):
-    """Dicts of the blocks of arrays that lie side by side."""
+    """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
         got, cure = f"{[*data][:30]}", "Name the arrays as label= and prob= do"

@@ -71,7 +71,7 @@ class CellTable:
             self._make_room()
 
     def _open_slots(self, cells: AnyArray, room: int) -> None:
-        """Begin a hash table with these cells."""
+        """Start a hash table with these cells."""
         from .._kernels._cells_compiled import insert_cells, make_empty_slots
 
         self._room, self._filled = room, len(cells)
@@ -169,7 +169,7 @@ class CellState(CellTable):
         self.sums = add_sums(self.sums, other.sums)
 
     def equals(self, other: "CellState", tolerance: float) -> bool:
-        """Whether cells and counts are the same, and the other sums within a relative tolerance."""
+        """Return whether cells and counts are the same, and other sums up to a tolerance."""
         mine, theirs = self.table, other.table
         if mine.shape[1] != theirs.shape[1]:
             mine, theirs = add_weight_columns(mine), add_weight_columns(theirs)
@@ -191,7 +191,7 @@ class CellState(CellTable):
         self._rebuild(get_occupied_cells(self._slots) if self._room < most else self.table)
 
     def _rebuild(self, cells, more=_FIRST_ROOM):
-        """Begin a hash table of these cells with room for `more`; little room for few rows."""
+        """Start a hash table of these cells with room for `more`; little room for few rows."""
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
         self._open_slots(cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1))
@@ -219,7 +219,7 @@ class CellState(CellTable):
         self.restore(**state)
 
     def restore(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:
-        """Become the state of these cells, in the order of their scores."""
+        """Restore the state of these cells, in the order of their scores."""
         CellState.__init__(self, max_cells)
         self.sums, self._shift, self._table = sums, shift, table
 

@@ -50,7 +50,7 @@ class Storable:
     """What a summary has for files."""
 
     def to_arrow(self) -> Any:
-        """The cells as a pyarrow table, with all else that the summary holds in its metadata.
+        """Return the cells as a pyarrow table, whose metadata have all else.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Storable:
 
     @classmethod
     def from_arrow(cls, table: Any) -> "Self":
-        """The summary that `to_arrow` made a table of.
+        """Return the summary that `to_arrow` made a table of.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Storable:
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
-    """Whether a file is a parquet file that `CalibrationSummary.to_parquet` wrote, of any version.
+    """Return whether `CalibrationSummary.to_parquet` wrote a file, of any version.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _metadata(summary):
 
 
 def _texts(sums):
-    """Odd whole numbers and the powers of 2 that they are multiplied by."""
+    """Return odd whole numbers and the powers of 2 that they are multiplied by."""
     powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]
     return [f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)]
 
@@ -273,7 +273,7 @@ def _from_texts(texts):
 
 
 def _from_table(cls, table, name):
-    """The summary of a table; `name` is what errors call it."""
+    """Return the summary of a table; `name` is what errors call it."""
     cure = "Give what to_arrow or to_parquet made"
     found = (table.schema.metadata or {}).get(KEY)
     if found is None:
@@ -345,13 +345,13 @@ def _assembled(cls, table, metadata):
 
 
 def _of_problems(table, name):
-    """What is said of each problem, repeated for its cells."""
+    """Return what is said of each problem, repeated for its cells."""
     problems = json.loads(table.schema.metadata[KEY])["problems"]
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
 
 
 def _middles(table):
-    """The offset of each cell if its rows were in its middle."""
+    """Return the offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
     shift = _of_problems(table, "shift")
     dropped = count_dropped_bits(ids, shift) - STEP_BITS

@@ -168,7 +168,7 @@ class CalibrationSummary(Storable):
         self._open(self._labels.classes)
 
     def _open(self, classes):
-        """Empty states of the two-class problems of these classes."""
+        """Create empty states of the two-class problems of these classes."""
         self._labels.classes = classes
         self._states = states_of(self.multiclass, self._labels.n_classes, self._max_cells)
         self._joint = None if self._labels.n_classes == 2 else [0] * N_JOINT
@@ -230,7 +230,7 @@ class CalibrationSummary(Storable):
         return self
 
     def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
-        """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
+        """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_indexes(y_true, y_proba, sample_weight, counts)
         scores = checked_scores(y_proba)
         y_true, n = one_label_per_row(y_true, len(scores.raw)), len(scores.raw)
@@ -332,7 +332,7 @@ class CalibrationSummary(Storable):
         return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
 
     def coarsen(self, max_cells: int) -> "CalibrationSummary":
-        """A summary of the same rows in fewer cells, as if it had been made with them.
+        """Return a summary of the same rows in fewer cells, as if it had been made with them.
 
         For a smaller file, or to show less of single rows: while a summary is exact it holds their
         scores and labels.
@@ -371,7 +371,7 @@ class CalibrationSummary(Storable):
         return empty.merge(self)
 
     def copy(self) -> "CalibrationSummary":
-        """An equal summary of its own."""
+        """Return an equal summary of its own."""
         return copy.deepcopy(self)
 
     # -- what is inside -----------------------------------------------------------------------
@@ -423,7 +423,7 @@ class CalibrationSummary(Storable):
         return MANTISSA_BITS - max(state.shift for state in self._states)
 
     def rows(self) -> Bunch:
-        """Weighted rows that stand for all: at most two for each cell, one a label.
+        """Return weighted rows that stand for all: at most two for each cell, one a label.
 
         For whatever depends on the weight of the labels at each score, and on that alone: measures,
         recalibrators, pictures. Not for what counts rows (standard errors, tests, intervals):
@@ -453,7 +453,7 @@ class CalibrationSummary(Storable):
         return Bunch(y=y, proba=proba, sample_weight=weight)
 
     def predictions(self) -> Predictions | CellProblems:
-        """What measures and their ``evaluate`` are functions of, of the cells instead of rows.
+        """Return the cells as what measures and their ``evaluate`` are functions of.
 
         Returns
         -------
@@ -464,7 +464,7 @@ class CalibrationSummary(Storable):
         return self._predictions()
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
-        """The cells of each two-class problem, to draw rows and labels from.
+        """Return the cells of each two-class problem, to draw rows and labels from.
 
         Parameters
         ----------
@@ -500,7 +500,7 @@ class CalibrationSummary(Storable):
         return Predictions(*self._rows(), classes, self._labels.positive)
 
     def _rows(self):
-        """(probabilities in the order of the classes, codes, weights) of `rows`."""
+        """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
         codes, proba, weight = rows_of(self._states[0])
         if self._labels.positive == 0:
             codes, proba = 1 - codes, np.ascontiguousarray(proba[:, ::-1])
@@ -522,7 +522,7 @@ class CalibrationSummary(Storable):
     # -- what it answers ----------------------------------------------------------------------
 
     def rows_across(self, edges: ArrayLike) -> int:
-        """How many rows lie in cells that reach across an edge, so that their side is not known.
+        """Return how many rows lie in cells that reach across an edge: their side is not known.
 
         Parameters
         ----------
@@ -550,7 +550,7 @@ class CalibrationSummary(Storable):
         return count_rows_across(state, scores)
 
     def measure(self, name: str, **options: Any) -> float:
-        """A registered measure of all rows.
+        """Return a registered measure of all rows.
 
         Parameters
         ----------
@@ -591,7 +591,10 @@ class CalibrationSummary(Storable):
         return measure.evaluate(predictions, **self._options(measure, options))
 
     def _options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of a measure as they are for cells; refused where single rows are needed."""
+        """Return the options of a measure as they are for cells.
+
+        Refused where single rows are needed.
+        """
         single = options.get("estimator") in ("unbiased", "linear")
         if options.get("debias") or single or options.get("multiclass") == "canonical":
             cure = "Measure the rows themselves, or without that option"
@@ -616,7 +619,7 @@ class CalibrationSummary(Storable):
     # -- recalibrators ------------------------------------------------------------------------
 
     def fit(self, recalibrator: RecalibratorLike) -> Estimator:
-        """A recalibrator fitted to the cells, as if to all rows.
+        """Return a recalibrator fitted to the cells, as if to all rows.
 
         Parameters
         ----------
@@ -675,7 +678,7 @@ class CalibrationSummary(Storable):
         measures: Sequence[str] = ("log_loss", "brier_loss", "expected_calibration_error"),
         random_state: RandomStateLike = 0,
     ) -> dict[str, dict[str, float]]:
-        """Measures of recalibrated predictions, each recalibrated by a fit that has not seen it.
+        """Return measures of predictions, each recalibrated by a fit that has not seen it.
 
         The rows of each cell and label are divided at random among the folds, which has the law of
         a random partition of the rows.
@@ -738,7 +741,10 @@ class CalibrationSummary(Storable):
         return values
 
     def _known(self, name, exact=False):
-        """A measure; `exact` cells are as good as rows for one value, not for drawing from them."""
+        """Return a measure.
+
+        `exact` cells are as good as rows for one value, not for drawing from them.
+        """
         measure = all_metrics().get(name)
         if measure is None:
             raise unknown_name("a measure", name, all_metrics())
@@ -765,7 +771,7 @@ class CalibrationSummary(Storable):
             )
 
     def _only_state(self):
-        """The cells of the only two-class problem."""
+        """Return the cells of the only two-class problem."""
         self._check_filled()
         if len(self._states) > 1:
             cure = "Summarise with multiclass='confidence', or use the rows themselves"
@@ -861,7 +867,7 @@ class CalibrationSummary(Storable):
         n_resamples: int = 200,
         random_state: RandomStateLike = 0,
     ) -> ReliabilityCurves:
-        """Observed frequencies against predictions, with bands.
+        """Return observed frequencies against predictions, with bands.
 
         Parameters
         ----------
@@ -905,7 +911,7 @@ class CalibrationSummary(Storable):
     # -- equality, text -----------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Whether all cells are the same; sums of weights and totals up to rounding."""
+        """Return whether all cells are the same; sums of weights and totals up to rounding."""
         if not isinstance(other, CalibrationSummary):
             return NotImplemented
         return (

@@ -91,7 +91,7 @@ class ColumnValues:
         return len(kinds) + bool(len(self.numbers[0])) > 1
 
     def table(self) -> tuple[AnyArray, IntArray]:
-        """The values, numbers first and None or NaN last, and how many rows each has."""
+        """Return the values, numbers first and None or NaN last, and how many rows each has."""
         numbers, counts = self.numbers
         if not self.others:
             if not self.missing:
