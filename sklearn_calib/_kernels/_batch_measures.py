@@ -22,7 +22,7 @@ _DETERMINANT_TOLERANCE = 1e-9  # of a determinant, relative: a parabola that the
 
 
 class PredictionBatch:
-    """Predictions of some models for the same rows.
+    """Predictions of some models for the same rows, sorted once for all weights of the rows.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ class PredictionBatch:
 
     def __init__(self, proba, outcome):
         self._order = np.argsort(proba, axis=1, kind="stable")
-        self._p = np.take_along_axis(proba, self._order, axis=1)
-        self._outcome = outcome[self._order].astype(np.float64)
+        self.p = np.take_along_axis(proba, self._order, axis=1)
+        self.outcome = outcome[self._order].astype(np.float64)
 
     @cached_property
     def _log_odds(self):
-        return compute_finite_log_odds(self._p, 1 - self._p)
+        return compute_finite_log_odds(self.p, 1 - self.p)
 
     @cached_property
     def _tie_bounds(self):
         """Return the first and last index of equal predictions; None without ties."""
-        new = self._p[:, 1:] != self._p[:, :-1]
+        new = self.p[:, 1:] != self.p[:, :-1]
         if new.all():
             return None
-        index = np.arange(self._p.shape[1])
+        index = np.arange(self.p.shape[1])
         edge = np.ones((len(new), 1), dtype=bool)
         first = np.maximum.accumulate(np.where(np.hstack([edge, new]), index, 0), axis=1)
         last = np.where(np.hstack([new, edge]), index, index[-1])
@@ -55,7 +55,7 @@ class PredictionBatch:
 
     @cached_property
     def _log_losses(self):
-        own = np.where(self._outcome == 1, self._p, 1 - self._p)
+        own = np.where(self.outcome == 1, self.p, 1 - self.p)
         return -np.log(np.maximum(own, _MIN_PROBABILITY))
 
     def compute_measures(self, names, weight):
@@ -73,22 +73,174 @@ class PredictionBatch:
         values : ndarray of shape (n_names, n_models)
             NaN where a value does not exist.
         """
-        weighted = self._apply_weights(weight)
-        return np.array([getattr(weighted, MEASURE_METHODS[name])() for name in names]).reshape(
-            len(names), -1
-        )
+        self._set_weight(weight)
+        values = [getattr(self, MEASURE_METHODS[name])() for name in names]
+        return np.array(values).reshape(len(names), -1)
 
     def smooth_curves(self, weight):
         """Return smoothed calibration curves: predictions and frequencies, a row per
         model.
         """
-        score, frequency, _ = self._apply_weights(weight).smooth_curve()
+        self._set_weight(weight)
+        score, frequency, _ = self._smooth_cells()
         return score, frequency
 
-    def _apply_weights(self, weight):
+    def _set_weight(self, weight):
+        """Weigh the sorted rows, and forget what depends on other weights."""
+        vars(self).pop("_fitted_line", None)
         if weight.ndim == 1:
-            return _WeightedBatch(self, weight[self._order])
-        return _WeightedBatch(self, np.take_along_axis(weight, self._order, axis=1))
+            self.weight = weight[self._order]
+        else:
+            self.weight = np.take_along_axis(weight, self._order, axis=1)
+        self.total = self.weight.sum(axis=1)
+        self.event_weight = self._sum_weighted(self.outcome)
+        self.rate = self.event_weight / self.total
+        self.has_both = (self.event_weight > 0) & (self.event_weight < self.total)
+
+    def _sum_weighted(self, values):
+        return np.einsum("bn,bn->b", self.weight, values)
+
+    def _average_weighted(self, values):
+        return self._sum_weighted(values) / self.total
+
+    def compute_oe_ratio(self):
+        expected = self._sum_weighted(self.p)
+        return np.divide(
+            self.event_weight, expected, out=np.full(len(expected), np.nan), where=expected > 0
+        )
+
+    def compute_brier(self):
+        return self._average_weighted((self.outcome - self.p) ** 2)
+
+    def compute_scaled_brier(self):
+        return self._mask_single_label(
+            lambda: 1 - self.compute_brier() / (self.rate * (1 - self.rate))
+        )
+
+    def compute_log_loss(self):
+        return self._average_weighted(self._log_losses)
+
+    def compute_nagelkerke_r2(self):
+        entropy = entr(self.rate) + entr(1 - self.rate)
+        gain = self.compute_log_loss() - entropy
+        return self._mask_single_label(lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy))
+
+    def _mask_single_label(self, value):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.has_both, value(), np.nan)
+
+    def compute_auc(self):
+        events = self.weight * self.outcome
+        rest = self.weight - events
+        before, after = self._sum_below_and_upto(rest)
+        below = (before + after) / 2
+        pairs = self.event_weight * (self.total - self.event_weight)
+        return self._mask_single_label(lambda: np.einsum("bn,bn->b", events, below) / pairs)
+
+    def _sum_below_and_upto(self, values):
+        """Return sums over all lower predictions, and over these and equal ones."""
+        after = np.cumsum(values, axis=1)
+        if self._tie_bounds is None:
+            return after - values, after
+        first, last = self._tie_bounds
+        before = np.take_along_axis(after - values, first, axis=1)
+        return before, np.take_along_axis(after, last, axis=1)
+
+    # -- lines in the log-odds ---------------------------------------------------------------
+
+    def get_intercept(self):
+        return self._fitted_line[0]
+
+    def get_slope(self):
+        return self._fitted_line[1]
+
+    @cached_property
+    def _fitted_line(self):
+        """Fit (a, b) of logit P = a + b z for each model."""
+        log_odds, a, b = self._log_odds, np.zeros(len(self.p)), np.ones(len(self.p))
+        arrived = np.zeros(len(a), dtype=bool)
+        for _ in range(_MAX_NEWTON_STEPS):
+            step_a, step_b, gain = self._take_newton_step(log_odds, a, b)
+            arrived |= gain <= _MIN_LIKELIHOOD_GAIN * self.total
+            a, b = a + step_a, b + step_b
+            if not (np.isfinite(gain) & ~arrived).any():
+                break
+        arrived &= np.isfinite(a) & np.isfinite(b)
+        for model in np.flatnonzero(~arrived):
+            a[model], b[model] = self._fit_line_safely(model)
+        return a, b
+
+    def _take_newton_step(self, log_odds, a, b):
+        """Return Newton's step for each model and its gain; NaN if there is no step."""
+        mean = expit(a[:, None] + b[:, None] * log_odds)
+        curve = self.weight * mean
+        pull = self.weight * self.outcome - curve
+        curve *= 1 - mean
+        pull = pull.sum(axis=1), np.einsum("bn,bn->b", pull, log_odds)
+        bent = curve * log_odds
+        h = curve.sum(axis=1), bent.sum(axis=1), np.einsum("bn,bn->b", bent, log_odds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = h[0] * h[2] - h[1] ** 2
+            size = np.where(size > _DETERMINANT_TOLERANCE * h[0] * h[2], size, np.nan)
+            step_a = (h[2] * pull[0] - h[1] * pull[1]) / size
+            step_b = (h[0] * pull[1] - h[1] * pull[0]) / size
+        return step_a, step_b, step_a * pull[0] + step_b * pull[1]
+
+    def _fit_line_safely(self, model):
+        """Fit the line of one model by a method that always converges."""
+        used = self.weight[model] > 0
+        log_odds, outcome, weight = (
+            x[model, used] for x in (self._log_odds, self.outcome, self.weight)
+        )
+        if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
+            return np.nan, np.nan
+        (a, b), _ = fit_line(log_odds, outcome, weight)
+        return (np.nan, np.sign(b) * np.inf) if threshold_separates(log_odds, outcome) else (a, b)
+
+    def fit_shift(self):
+        """Return a of logit P = a + z."""
+        shifts = np.full(len(self.p), np.nan)
+        for model in np.flatnonzero(self.has_both):
+            log_odds, outcome, weight = (
+                self._log_odds[model],
+                self.outcome[model],
+                self.weight[model],
+            )
+            shifts[model] = maximise_likelihood(log_odds, np.ones_like(log_odds), outcome, weight)[
+                0
+            ]
+        return shifts
+
+    # -- the smoothed curve ------------------------------------------------------------------
+
+    def compute_ici(self):
+        """Return the ICI: the mean distance of the cells from the curve."""
+        score, frequency, mass = self._smooth_cells()
+        return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
+
+    def _smooth_cells(self):
+        """Return scores, smoothed frequencies and masses of each model's cells.
+
+        There are at most `MAX_CURVE_CELLS` cells.
+
+        Local quadratic regression of the events on the predictions, as R's loess, of cells of
+        equally many rows.
+        """
+        n = self.p.shape[1]
+        starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
+        mass = np.add.reduceat(self.weight, starts, axis=1)
+        plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(np.append(starts, n))
+        score = np.add.reduceat(self.weight * self.p, starts, axis=1)
+        score = np.divide(score, mass, out=plain_mean, where=mass > 0)
+        events = self.weight * self.outcome
+        if self._tie_bounds is not None:  # rows of one prediction may be in two cells
+            shared, total = (
+                np.subtract(*self._sum_below_and_upto(x)[::-1]) for x in (events, self.weight)
+            )
+            event_rate = np.divide(shared, total, out=np.zeros_like(total), where=total > 0)
+            events = self.weight * event_rate
+        excess = np.add.reduceat(events, starts, axis=1) - mass * score
+        return score, np.clip(score + _smooth_excess(score, mass, excess), 0, 1), mass
 
 
 #: Names of quantities, and what computes them.
@@ -139,163 +291,6 @@ def compute_batch_measures(proba, outcome, weights, names):
         cut = [weight if weight.ndim == 1 else weight[rows] for weight in weights]
         blocks.append([batch.compute_measures(names, weight) for weight in cut])
     return np.concatenate(blocks, axis=2)
-
-
-class _WeightedBatch:
-    """Sorted predictions with their weights, one line per model."""
-
-    def __init__(self, batch, weight):
-        self.batch, self.p, self.outcome = batch, batch._p, batch._outcome
-        self.weight = weight
-        self.total = weight.sum(axis=1)
-        self.event_weight = self._sum_weighted(self.outcome)
-        self.rate = self.event_weight / self.total
-        self.has_both = (self.event_weight > 0) & (self.event_weight < self.total)
-
-    def _sum_weighted(self, values):
-        return np.einsum("bn,bn->b", self.weight, values)
-
-    def _average_weighted(self, values):
-        return self._sum_weighted(values) / self.total
-
-    def compute_oe_ratio(self):
-        expected = self._sum_weighted(self.p)
-        return np.divide(
-            self.event_weight, expected, out=np.full(len(expected), np.nan), where=expected > 0
-        )
-
-    def compute_brier(self):
-        return self._average_weighted((self.outcome - self.p) ** 2)
-
-    def compute_scaled_brier(self):
-        return self._mask_single_label(
-            lambda: 1 - self.compute_brier() / (self.rate * (1 - self.rate))
-        )
-
-    def compute_log_loss(self):
-        return self._average_weighted(self.batch._log_losses)
-
-    def compute_nagelkerke_r2(self):
-        entropy = entr(self.rate) + entr(1 - self.rate)
-        gain = self.compute_log_loss() - entropy
-        return self._mask_single_label(lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy))
-
-    def _mask_single_label(self, value):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.has_both, value(), np.nan)
-
-    def compute_auc(self):
-        events = self.weight * self.outcome
-        rest = self.weight - events
-        before, after = self._sum_below_and_upto(rest)
-        below = (before + after) / 2
-        pairs = self.event_weight * (self.total - self.event_weight)
-        return self._mask_single_label(lambda: np.einsum("bn,bn->b", events, below) / pairs)
-
-    def _sum_below_and_upto(self, values):
-        """Return sums over all lower predictions, and over these and equal ones."""
-        after = np.cumsum(values, axis=1)
-        if self.batch._tie_bounds is None:
-            return after - values, after
-        first, last = self.batch._tie_bounds
-        before = np.take_along_axis(after - values, first, axis=1)
-        return before, np.take_along_axis(after, last, axis=1)
-
-    # -- lines in the log-odds ---------------------------------------------------------------
-
-    def get_intercept(self):
-        return self._fitted_line[0]
-
-    def get_slope(self):
-        return self._fitted_line[1]
-
-    @cached_property
-    def _fitted_line(self):
-        """Fit (a, b) of logit P = a + b z for each model."""
-        log_odds, a, b = self.batch._log_odds, np.zeros(len(self.p)), np.ones(len(self.p))
-        arrived = np.zeros(len(a), dtype=bool)
-        for _ in range(_MAX_NEWTON_STEPS):
-            step_a, step_b, gain = self._take_newton_step(log_odds, a, b)
-            arrived |= gain <= _MIN_LIKELIHOOD_GAIN * self.total
-            a, b = a + step_a, b + step_b
-            if not (np.isfinite(gain) & ~arrived).any():
-                break
-        arrived &= np.isfinite(a) & np.isfinite(b)
-        for model in np.flatnonzero(~arrived):
-            a[model], b[model] = self._fit_line_safely(model)
-        return a, b
-
-    def _take_newton_step(self, log_odds, a, b):
-        """Return Newton's step for each model and its gain; NaN if there is no step."""
-        mean = expit(a[:, None] + b[:, None] * log_odds)
-        curve = self.weight * mean
-        pull = self.weight * self.outcome - curve
-        curve *= 1 - mean
-        pull = pull.sum(axis=1), np.einsum("bn,bn->b", pull, log_odds)
-        bent = curve * log_odds
-        h = curve.sum(axis=1), bent.sum(axis=1), np.einsum("bn,bn->b", bent, log_odds)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            size = h[0] * h[2] - h[1] ** 2
-            size = np.where(size > _DETERMINANT_TOLERANCE * h[0] * h[2], size, np.nan)
-            step_a = (h[2] * pull[0] - h[1] * pull[1]) / size
-            step_b = (h[0] * pull[1] - h[1] * pull[0]) / size
-        return step_a, step_b, step_a * pull[0] + step_b * pull[1]
-
-    def _fit_line_safely(self, model):
-        """Fit the line of one model by a method that always converges."""
-        used = self.weight[model] > 0
-        log_odds, outcome, weight = (
-            x[model, used] for x in (self.batch._log_odds, self.outcome, self.weight)
-        )
-        if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
-            return np.nan, np.nan
-        (a, b), _ = fit_line(log_odds, outcome, weight)
-        return (np.nan, np.sign(b) * np.inf) if threshold_separates(log_odds, outcome) else (a, b)
-
-    def fit_shift(self):
-        """Return a of logit P = a + z."""
-        shifts = np.full(len(self.p), np.nan)
-        for model in np.flatnonzero(self.has_both):
-            log_odds, outcome, weight = (
-                self.batch._log_odds[model],
-                self.outcome[model],
-                self.weight[model],
-            )
-            shifts[model] = maximise_likelihood(log_odds, np.ones_like(log_odds), outcome, weight)[
-                0
-            ]
-        return shifts
-
-    # -- the smoothed curve ------------------------------------------------------------------
-
-    def compute_ici(self):
-        """Return the ICI: the mean distance of the cells from the curve."""
-        score, frequency, mass = self.smooth_curve()
-        return np.einsum("bc,bc->b", mass, np.abs(frequency - score)) / self.total
-
-    def smooth_curve(self):
-        """Return scores, smoothed frequencies and masses of each model's cells.
-
-        There are at most `MAX_CURVE_CELLS` cells.
-
-        Local quadratic regression of the events on the predictions, as R's loess, of cells of
-        equally many rows.
-        """
-        n = self.p.shape[1]
-        starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
-        mass = np.add.reduceat(self.weight, starts, axis=1)
-        plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(np.append(starts, n))
-        score = np.add.reduceat(self.weight * self.p, starts, axis=1)
-        score = np.divide(score, mass, out=plain_mean, where=mass > 0)
-        events = self.weight * self.outcome
-        if self.batch._tie_bounds is not None:  # rows of one prediction may be in two cells
-            shared, total = (
-                np.subtract(*self._sum_below_and_upto(x)[::-1]) for x in (events, self.weight)
-            )
-            event_rate = np.divide(shared, total, out=np.zeros_like(total), where=total > 0)
-            events = self.weight * event_rate
-        excess = np.add.reduceat(events, starts, axis=1) - mass * score
-        return score, np.clip(score + _smooth_excess(score, mass, excess), 0, 1), mass
 
 
 def _smooth_excess(score, mass, excess):
