@@ -103,10 +103,8 @@ class DetectableErrors:
 
             def is_detected(log, truth=truth):
                 n = np.exp(log)
-                return (
-                    self.compute_power(truth, self.weight_fraction / n, critical / np.sqrt(n))
-                    >= TARGET_POWER
-                )
+                noise = self.weight_fraction / n
+                return self.compute_power(truth, noise, critical / np.sqrt(n)) >= TARGET_POWER
 
             if not is_detected(np.log(_MAX_ROWS)):
                 return None
