@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib._validation import _label_tables, _labels
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta._classifier_scores import compute_classifier_scores
 from sklearn_calib.recalibrators import (
     OneVsRest,
@@ -116,3 +118,15 @@ def test_a_pipeline_is_fitted_as_scikit_learn_does():
     chain = make_pipeline(TemperatureScaling(), PlattScaling())
     model = CalibratedModel(GaussianNB(), chain, cv=2).fit(X, np.array(["no", "yes"])[Y])
     assert model.calibrated_pairs_[0].recalibrator[-1].classes_.tolist() == ["no", "yes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_harm_is_reported_once_wherever_the_folds_were_fitted(n_jobs):
+    y = (rng.random(2000) < 0.05).astype(int)
+    features = rng.normal(size=(2000, 1)) + y[:, None]
+    classifier = LogisticRegression(class_weight="balanced")
+    model = CalibratedModel(classifier, "temperature", n_jobs=n_jobs)
+    with pytest.warns(CalibrationWarning, match="standard errors off") as caught:
+        model.fit(features, y)
+    assert len(caught) == 1
