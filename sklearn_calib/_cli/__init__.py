@@ -127,6 +127,7 @@ def _parsed(argv):
 
 def _run(options):
     _require(*options.modules)
+    options.check_combinations()
     if options.out is not None and not options.no_page:
         check_writable(options.out)  # before the work
     with warnings.catch_warnings(), read_once():

@@ -80,8 +80,6 @@ def apply(options: Request) -> int:
             got="none",
             hint="Name one column, or one per class",
         )
-    options.check_of_logits()
-    options.check_confidence()
     into = format_of(options.out)
     found = read_map(options.map, edited=options.edited)
     check_kind(found, options.kind, options.map)

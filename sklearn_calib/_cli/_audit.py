@@ -105,7 +105,6 @@ def audit(options: Request) -> int:
     from ._large import audit_large, check_whole, find_whole_options, is_large
 
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
-    options.check_of_logits()
     options.grades = grades_in(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:

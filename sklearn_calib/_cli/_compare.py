@@ -81,7 +81,6 @@ def add_to(commands: Any) -> None:
 
 def compare(options: Request) -> int:
     """Compare two models on the same rows."""
-    options.check_confidence()
     with local_files(options.files, options.allow_remote, beside=True) as files:
         check_outputs(options, files)
         if not options.soft_labels and len(files) == len(options.label_columns()) == 2:

@@ -111,8 +111,6 @@ def fit(options: Request) -> int:
     from ..recalibrators import get_recalibrator
     from ._large import check_whole, find_whole_options, is_large, items_of
 
-    options.check_of_logits()
-    options.check_confidence()
     _check_date(options.date)
     method = get_recalibrator(options.recalibrator)  # no method is refused before the work
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}

@@ -139,7 +139,6 @@ def check_whole(files: "Sequence[str]", options: Request) -> None:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
         asked = "--soft-labels"
-    options.check_confidence()
     options.check_beside(asked, others)
     options.check_named(plain(files[0]))
     _check_grades(options, len(_roles(files[0], options).scores))

@@ -164,8 +164,6 @@ def _add_results(parser: Any) -> None:
 def monitor(options: Request) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
     options.check_named()
-    options.check_of_logits()
-    options.check_confidence()
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])

@@ -111,7 +111,7 @@ def _join_columns(pieces):
     return stack_rows(pieces) if pieces[0].ndim == 2 else np.concatenate(pieces)
 
 
-_ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves it the same bits
+_MONITOR_ROWS = 256  # a monitor adds so many at a time: a multiple leaves it the same bits
 
 
 class MixedTimes(Exception):
@@ -151,7 +151,7 @@ class PredictionBatches:
         left: PredictionBatch | None = None
         for batch in self._read(whole):
             batch = batch if left is None else join_batches([left, batch])
-            n = len(batch.labels) // _ALIKE * _ALIKE
+            n = len(batch.labels) // _MONITOR_ROWS * _MONITOR_ROWS
             left = batch.take(slice(n, None)) if n else batch
             if n:
                 yield batch.take(slice(n))

@@ -155,15 +155,6 @@ class Request(argparse.Namespace):
                 ),
             )
 
-    def check_of_logits(self) -> None:
-        """Refuse what only probabilities can have."""
-        if self.sums is not None and self.logits:
-            raise invalid_option(
-                expected="--tolerance with probabilities",
-                got="--scale logits",
-                hint="Leave one out",
-            )
-
     def check_beside(self, asked: str, others: Iterable[str]) -> None:
         """Refuse options that would be wrong for the rows that another one makes."""
         for name in others:
@@ -174,8 +165,14 @@ class Request(argparse.Namespace):
                     hint="Leave one of the two out",
                 )
 
-    def check_confidence(self) -> None:
-        """Refuse what would be wrong beside --prediction, --missing or --soft-labels."""
+    def check_combinations(self) -> None:
+        """Refuse what would be wrong beside --scale, --prediction, --missing or --soft-labels."""
+        if self.sums is not None and self.logits:
+            raise invalid_option(
+                expected="--tolerance with probabilities",
+                got="--scale logits",
+                hint="Leave one out",
+            )
         beside = {
             "soft_labels": ("positive", "prediction", "absent"),
             "prediction": ("classes", "positive", "features", "absent", "logits"),

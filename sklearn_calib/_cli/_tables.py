@@ -15,8 +15,8 @@ from .._files.columns import (
     label_column,
     label_values,
     number_column,
-    values_of_text,
 )
+from .._files.csv_text import meaning_of
 from .._files.tables import column_names, read_table, table_blocks
 from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
@@ -148,9 +148,7 @@ def read_texts(column: Any, decimal: str | None) -> Any:
     """Return a column that was read as text as if it had been read at once."""
     texts = column.dropna().unique()
     if len(texts) and all(isinstance(text, str) for text in texts):
-        values = values_of_text(list(texts), decimal)
-        if not all(isinstance(value, str) for value in values.values()):
-            return column.map(values)
+        return meaning_of(column, decimal)
     return column
 
 

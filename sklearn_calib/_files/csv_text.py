@@ -503,7 +503,7 @@ def _has_fraction(column):
     return bool((values % 1 != 0).any())
 
 
-def meaning_of(column: Any, decimal: str) -> Any:
+def meaning_of(column: Any, decimal: str | None) -> Any:
     """Return what a Series of texts means: numbers or booleans if all of them are, else text."""
     import pandas as pd
 

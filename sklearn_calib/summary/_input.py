@@ -344,7 +344,14 @@ def checked_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     given = _one_per_row(counts, n, "counts")
     number = given.astype(np.float64)
     wrong = ~np.isfinite(number) | (number < 0) | (number != np.floor(number)) | (number > 2.0**53)
-    _check_values(wrong, given, "counts that are whole numbers from 0 to 2^53")
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise invalid_input(
+            expected="counts that are whole numbers from 0 to 2^53",
+            got=f"{given[row]:g}",
+            hint="Drop or repair those rows",
+            row=row,
+        )
     return given.astype(np.int64)
 
 
@@ -356,11 +363,3 @@ def _one_per_row(values, n, name):
         got, cure = f"shape {numbers.shape}", "Check the rows that they belong to"
         raise invalid_input(expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure)
     return numbers
-
-
-def _check_values(wrong, values, rule):
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise invalid_input(
-            expected=rule, got=f"{values[row]:g}", hint="Drop or repair those rows", row=row
-        )

@@ -461,7 +461,11 @@ class CalibrationSummary(Storable):
             For two classes `Predictions` of `rows`; for more, an object with the method
             ``problems`` of `Predictions` alone.
         """
-        return self._predictions()
+        self._check_filled()
+        if self._joint is not None:
+            return CellProblems(self.multiclass, self._states, self.classes)
+        classes = np.arange(2) if self.classes is None else self.classes
+        return Predictions(*self._rows(), classes, self._labels.positive)
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
         """Return the cells of each two-class problem, to draw rows and labels from.
@@ -491,13 +495,6 @@ class CalibrationSummary(Storable):
             for state in self._states
             if len(state.table)
         ]
-
-    def _predictions(self):
-        self._check_filled()
-        if self._joint is not None:
-            return CellProblems(self.multiclass, self._states, self.classes)
-        classes = np.arange(2) if self.classes is None else self.classes
-        return Predictions(*self._rows(), classes, self._labels.positive)
 
     def _rows(self):
         """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
@@ -585,7 +582,7 @@ class CalibrationSummary(Storable):
         """
         measure = self._known(name, exact=self.exact)
         measure.check_options(options)
-        predictions, totals = self._predictions(), self.totals
+        predictions, totals = self.predictions(), self.totals
         if name in ADDED_UP:
             return getattr(totals, ADDED_UP[name]) / totals.weight
         return measure.evaluate(predictions, **self._options(measure, options))
@@ -901,7 +898,7 @@ class CalibrationSummary(Storable):
         self._check_independent()
         rng = generator(random_state)
         n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
-        titles = [problem.title for problem in self._predictions().problems()]
+        titles = [problem.title for problem in self.predictions().problems()]
         curves = []
         for sample, title in zip(self.samples(), titles, strict=True):
             rows = CurveRows.from_pooled(sample, title)
