@@ -32,18 +32,28 @@ LINE = "line"
 _VERDICTS = 20  # more are refused where there are more than labelled rows
 
 
-class JudgeScores(NamedTuple):
-    """Scores of all rows, labelled ones first."""
+class _Judged(NamedTuple):
+    """Scores of all rows, labelled ones first, and the labels of these."""
 
-    number: FloatArray | None  # between 0 and 1 where they have a scale
-    verdict: IntArray | None  # codes, where scores are classes
+    number: FloatArray | None  # between 0 and 1 if they have a scale
+    verdict: IntArray | None  # codes, if scores are classes
     given: AnyArray  # the scores of labelled rows as they came
     bounded: bool
+    outcome: FloatArray = np.empty(0)
+    weight: FloatArray = np.empty(0)
+    cluster: IntArray | None = None  # of all rows
+    keys: AnyArray | None = None  # names of the clusters
 
     @property
     def n_rows(self) -> int:
         """Return the number of rows, labelled or not."""
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
+
+    @property
+    def n_units(self) -> int:
+        """Return the number of labelled rows, or of clusters with labelled rows."""
+        n = len(self.outcome)
+        return n if self.cluster is None else len(np.unique(self.cluster[:n]))
 
 
 MIN_LABELLED_ROWS = 10  # labelled rows, or clusters of them, for a map
@@ -66,7 +76,7 @@ def _scores(score, score_unlabelled, scale):
         for numbers, name in zip(parts, _SIDES, strict=True):
             _check_inside(numbers, name, low, high)
         number = (number - low) / (high - low)
-    return JudgeScores(number, None, parts[0], scale is not None)
+    return _Judged(number, None, parts[0], scale is not None)
 
 
 def _column(values, name):
@@ -135,7 +145,7 @@ def _verdicts(given):
         known = ", ".join(quoted(known) for known in names[labelled][:5])
         rule = f"a label for some rows of each verdict, as for {known}"
         raise invalid_input(expected=rule, got=got, hint=cure)
-    return JudgeScores(None, codes.ravel(), names[codes[:n]], True)
+    return _Judged(None, codes.ravel(), names[codes[:n]], True)
 
 
 def _kind(value):
@@ -326,20 +336,6 @@ def calibrated_mean(
     )
 
 
-class _Judged(NamedTuple):
-    scores: JudgeScores
-    outcome: FloatArray
-    weight: FloatArray
-    cluster: IntArray | None  # of all rows
-    keys: AnyArray | None  # names of the clusters
-
-    @property
-    def n_units(self) -> int:
-        """Return the number of labelled rows, or of clusters with labelled rows."""
-        n = len(self.outcome)
-        return n if self.cluster is None else len(np.unique(self.cluster[:n]))
-
-
 def _outcome(y, pos_label):
     """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
@@ -400,7 +396,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
         )
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
-        return _Judged(scores, outcome, weight, None, None)
+        return scores._replace(outcome=outcome, weight=weight)
     if groups is None or (groups_unlabelled is None and total > n):
         rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
         raise invalid_input(expected=rule, got="one of the two", hint=cure)
@@ -416,8 +412,8 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     codes = encode_groups(names, total)
     place = np.zeros(codes.max() + 1, dtype=np.intp)
     place[codes[::-1]] = np.arange(total)[::-1]  # the first row of each
-    keys = names[place]
-    return _Judged(scores, outcome, weight, codes, np.array([str(k) for k in keys.tolist()]))
+    keys = np.array([str(key) for key in names[place].tolist()])
+    return scores._replace(outcome=outcome, weight=weight, cluster=codes, keys=keys)
 
 
 def _check(rows, limits, recalibrator):
@@ -433,7 +429,7 @@ def _check(rows, limits, recalibrator):
         raise invalid_input(
             expected="labels that differ", got=f"{rows.outcome[0]:g} in all rows", hint=cure
         )
-    if recalibrator is None and rows.scores.number is None:
+    if recalibrator is None and rows.number is None:
         cure = "Leave recalibrator out: each verdict gets the mean of its labels"
         rule = "scores that are numbers with recalibrator=None"
         raise invalid_input("recalibrator", expected=rule, got="verdicts", hint=cure)
@@ -443,7 +439,7 @@ def _has_no_map(rows):
     """Return whether scores cannot help, with a warning that gives the reason."""
     n, units = len(rows.outcome), rows.n_units
     alone = "The result is that of the labels alone"
-    if rows.scores.n_rows == n:
+    if rows.n_rows == n:
         warn_calibration(expected="rows without a label", got="labels in all rows", hint=alone)
     elif units < MIN_LABELLED_ROWS:
         got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
@@ -467,15 +463,15 @@ def _compare_scores(rows):
     Two numbers of each row, its rank and the square of that, catch labels of high, of low and of
     middling scores; of verdicts they say whether it is the first or the second most frequent one.
     """
-    n, total = len(rows.outcome), rows.scores.n_rows
+    n, total = len(rows.outcome), rows.n_rows
     if n == total or np.ptp(rows.weight) > 0:
         return None
-    if rows.scores.verdict is None:
-        rank = stats.rankdata(rows.scores.number) / total - 0.5
+    if rows.verdict is None:
+        rank = stats.rankdata(rows.number) / total - 0.5
         found = np.column_stack([rank, rank**2])
     else:
-        frequent = np.argsort(-np.bincount(rows.scores.verdict), kind="stable")[:2]
-        found = (rows.scores.verdict[:, None] == frequent).astype(np.float64)
+        frequent = np.argsort(-np.bincount(rows.verdict), kind="stable")[:2]
+        found = (rows.verdict[:, None] == frequent).astype(np.float64)
     if not np.ptp(found, axis=0).any():
         return None
     found -= found.mean(axis=0)
@@ -514,8 +510,8 @@ def _compare_scores(rows):
 
 def _warn_of_one_column(rows, y):
     n = len(rows.outcome)
-    given = rows.scores.given
-    if rows.scores.verdict is None:
+    given = rows.given
+    if rows.verdict is None:
         same = any(np.array_equal(given, each) for each in (rows.outcome, 1 - rows.outcome))
         same = same and np.ptp(given) > 0
     else:
@@ -530,7 +526,7 @@ def _warn_of_one_column(rows, y):
 
 def _errors(rows, recalibrator, n_folds, power):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
-    n, total = len(rows.outcome), rows.scores.n_rows
+    n, total = len(rows.outcome), rows.n_rows
     share = rows.weight / rows.weight.sum()
     size = total if rows.keys is None else len(rows.keys)
     labelled = None if rows.cluster is None else rows.cluster[:n]
@@ -561,9 +557,9 @@ def _cross_fitted(rows, recalibrator, n_folds, share):
     Each less its mean over all rows: the maps of the folds differ most in their heights, which is
     no knowledge about rows.
     """
-    scores, n, total = rows.scores, len(rows.outcome), rows.scores.n_rows
+    n, total = len(rows.outcome), rows.n_rows
     if recalibrator is None:
-        moved = scores.number - scores.number.mean()
+        moved = rows.number - rows.number.mean()
         return moved[:n], moved
     map_of = _map_of(rows, recalibrator)
     gap, mean = np.zeros(n), np.zeros(total)
@@ -583,7 +579,7 @@ def _folds(rows, n_folds):
     Rows are put into an order of their own first, so that the order they came in does not matter.
     """
     n = len(rows.outcome)
-    number = rows.scores.verdict if rows.scores.number is None else rows.scores.number
+    number = rows.verdict if rows.number is None else rows.number
     unit = np.arange(n)
     if rows.cluster is not None:
         unit = np.unique(rows.cluster[:n], return_inverse=True)[1].ravel()
@@ -604,20 +600,20 @@ def _folds(rows, n_folds):
 
 def _map_of(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
-    if rows.scores.verdict is not None:
+    if rows.verdict is not None:
         return partial(_means_of_verdicts, rows)
     shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
     if by_line and not shares:
         return partial(_unless_constant, rows, _line)
     method = resolve_recalibrator("platt" if by_line else method)
-    proba = _as_proba(rows.scores)
+    proba = _as_proba(rows)
     fit = partial(_recalibrated, method=method, proba=proba, shares=shares)
     return partial(_unless_constant, rows, fit)
 
 
 def _means_of_verdicts(rows, train):
     """Compute the mean label of each verdict, shrunk by one row of the mean of all."""
-    outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.scores.verdict
+    outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.verdict
     codes, n_names = verdict[train], int(verdict.max()) + 1
     middle = np.average(outcome, weights=weight)
     total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
@@ -627,7 +623,7 @@ def _means_of_verdicts(rows, train):
 
 def _unless_constant(rows, fit, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
-    number, outcome, weight = rows.scores.number, rows.outcome[train], rows.weight[train]
+    number, outcome, weight = rows.number, rows.outcome[train], rows.weight[train]
     if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
         return np.full(len(number), np.average(outcome, weights=weight))
     return fit(number, train, outcome, weight)
