@@ -180,7 +180,8 @@ MUTANTS = {
         "_kernels._grades",
         """worse_events = np.cumsum(events[::-1])[::-1]
     worse_rows = np.cumsum(rows[::-1])[::-1]""",
-        "worse_events, worse_rows = np.cumsum(events), np.cumsum(rows)",
+        """worse_events = np.cumsum(events)
+    worse_rows = np.cumsum(rows)""",
         "groups/test_grades.py::test_beside_probcal[case0]",
     ),
     "the order against draws of equal numbers of rows": Mutant(
