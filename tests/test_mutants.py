@@ -54,7 +54,7 @@ MUTANTS = {
     # -- many labels
     "no term for the event that a sample lacks": Mutant(
         "_kernels._importance_sampling",
-        "ends.append(more + _compute_sum_quantile(extended, tail))",
+        "ends.append(extra_term + _compute_sum_quantile(extended, tail))",
         "ends.append(_compute_sum_quantile(terms, tail))",
         "test_report_labels.py::test_skewed_ends",
     ),
@@ -109,7 +109,7 @@ MUTANTS = {
     ),
     "few events by chance make the variance small": Mutant(
         "_kernels._cluster_sums",
-        "known / seen if seen > 0 else 1.0",
+        "expected / seen if seen > 0 else 1.0",
         "1.0",
         "inference/test_clusters.py::test_no_events_by_chance_are_no_proof",
     ),
@@ -160,8 +160,8 @@ MUTANTS = {
     ),
     "P(X > k) for P(X >= k)": Mutant(
         "_kernels._grades",
-        "betainc(some, rows - some + 1, probability)",
-        "betainc(some + 1, rows - some, probability)",
+        "betainc(at_least_one, rows - at_least_one + 1, probability)",
+        "betainc(at_least_one + 1, rows - at_least_one, probability)",
         "groups/test_grades.py::test_golden_values_of_one_grade",
     ),
     "the smallest p-value of all grades as if it were the only one": Mutant(
@@ -438,8 +438,8 @@ MUTANTS = {
     "null distribution around the observed labels": Mutant(
         "inference._resampling",
         "label_bounds(predictions.proba if law is None else law)",
-        "label_bounds(np.eye(len(predictions.classes))[predictions.codes] / 2\n"
-        "    + predictions.proba / 2)",
+        "label_bounds(np.eye(len(predictions.classes))[predictions.codes] / 2"
+        " + predictions.proba / 2)",
         "inference/test_resampling.py::test_the_null_distribution_is_that_of_the_predictions",
     ),
     "bootstrap forgets the weights": Mutant(

@@ -55,8 +55,8 @@ class PredictionBatch:
 
     @cached_property
     def _log_losses(self):
-        own = np.where(self.outcome == 1, self.p, 1 - self.p)
-        return -np.log(np.maximum(own, _MIN_PROBABILITY))
+        label_proba = np.where(self.outcome == 1, self.p, 1 - self.p)
+        return -np.log(np.maximum(label_proba, _MIN_PROBABILITY))
 
     def compute_measures(self, names, weight):
         """Return one row per name and one column per model.
@@ -87,7 +87,7 @@ class PredictionBatch:
 
     def _set_weight(self, weight):
         """Weigh the sorted rows, and forget what depends on other weights."""
-        vars(self).pop("_fitted_line", None)
+        vars(self).pop("_line_coefficients", None)
         if weight.ndim == 1:
             self.weight = weight[self._order]
         else:
@@ -131,8 +131,8 @@ class PredictionBatch:
 
     def compute_auc(self):
         events = self.weight * self.outcome
-        rest = self.weight - events
-        before, after = self._sum_below_and_upto(rest)
+        non_events = self.weight - events
+        before, after = self._sum_below_and_upto(non_events)
         below = (before + after) / 2
         pairs = self.event_weight * (self.total - self.event_weight)
         return self._mask_single_label(lambda: np.einsum("bn,bn->b", events, below) / pairs)
@@ -149,13 +149,13 @@ class PredictionBatch:
     # -- lines in the log-odds ---------------------------------------------------------------
 
     def get_intercept(self):
-        return self._fitted_line[0]
+        return self._line_coefficients[0]
 
     def get_slope(self):
-        return self._fitted_line[1]
+        return self._line_coefficients[1]
 
     @cached_property
-    def _fitted_line(self):
+    def _line_coefficients(self):
         """Fit (a, b) of logit P = a + b z for each model."""
         log_odds, a, b = self._log_odds, np.zeros(len(self.p)), np.ones(len(self.p))
         arrived = np.zeros(len(a), dtype=bool)
@@ -308,11 +308,11 @@ def _smooth_excess(score, mass, excess):
     np.subtract(1, root, out=root)
     kernel = root * root
     kernel *= root
-    both = np.stack([mass, excess], axis=2)
-    sums = [kernel @ both]
+    columns = np.stack([mass, excess], axis=2)
+    sums = [kernel @ columns]
     for _ in range(4):
         kernel *= t
-        sums.append(kernel @ both)
+        sums.append(kernel @ columns)
     s0, s1, s2, s3, s4 = (one[:, :, 0] for one in sums)
     value = [one[:, :, 1] for one in sums]
     c0, c1, c2 = s2 * s4 - s3**2, s1 * s4 - s2 * s3, s1 * s3 - s2**2
@@ -335,8 +335,8 @@ def _find_window_widths(score, mass):
     width = np.maximum(score - score[:, :1], score[:, -1:] - score)
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):
         begin, end = _find_spans(x, m)
-        at = score[:, :, None] if x is score else -score[:, :, None]
-        reach = np.maximum(at - begin[:, None, :], end[:, None, :] - at)
+        positions = score[:, :, None] if x is score else -score[:, :, None]
+        reach = np.maximum(positions - begin[:, None, :], end[:, None, :] - positions)
         np.minimum(width, reach.min(axis=2), out=width)
     return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
 

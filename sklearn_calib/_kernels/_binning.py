@@ -47,10 +47,10 @@ def find_bin_starts(mass, n_bins):
     """
     cumulated = np.cumsum(mass)
     wanted = np.arange(1, n_bins)
-    at = np.searchsorted(cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins))
-    at = np.minimum(at, len(mass) - 1)  # whose middle, or the next one's, is the first beyond
-    middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + BIN_EDGE_TOLERANCE
-    return np.concatenate([[0], at + (middle < wanted), [len(mass)]])
+    index = np.searchsorted(cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins))
+    index = np.minimum(index, len(mass) - 1)  # whose middle, or the next one's, is the first beyond
+    middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[-1] * n_bins + BIN_EDGE_TOLERANCE
+    return np.concatenate([[0], index + (middle < wanted), [len(mass)]])
 
 
 def sum_runs(starts, *columns):

@@ -102,26 +102,32 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
     One pass is enough where the step after it changes log beta by less than _TOL, or, where there
     is a `sample`, _TOL_CORRECTED.
     """
-    there, here = beta, run_pass(beta)
+    pass_beta, current_pass = beta, run_pass(beta)
 
     def get_sums(beta):
-        nonlocal there, here
-        if beta != there:
-            there, here = beta, run_pass(beta)
-        return here.sums
+        nonlocal pass_beta, current_pass
+        if beta != pass_beta:
+            pass_beta, current_pass = beta, run_pass(beta)
+        return current_pass.sums
 
-    box = get_beta_box(here.highest - here.lowest or 1.0)
+    box = get_beta_box(current_pass.highest - current_pass.lowest or 1.0)
     solve_sums = partial(
-        solve_temperature, get_sums, here.weight, here.n_classes, label_smoothing, beta, box
+        solve_temperature,
+        get_sums,
+        current_pass.weight,
+        current_pass.n_classes,
+        label_smoothing,
+        beta,
+        box,
     )
     if sample is None:
         fit = solve_sums(_HALLEY_TOLERANCE)
     else:
         fit = solve_sums(_CORRECTED_TOLERANCE, make_corrected_step(sample))
     if not label_smoothing:
-        excess = here.excess @ (1.0, fit.beta - there) / here.weight
+        excess = current_pass.excess @ (1.0, fit.beta - pass_beta) / current_pass.weight
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
-    return fit, here.weight
+    return fit, current_pass.weight
 
 
 # -- vector scaling ------------------------------------------------------------------------------
@@ -173,18 +179,18 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     step, gradient = np.zeros(2 * k), np.zeros(2 * k)
     for n_passes in range(1, max_passes + 1):
         trial = x + length * step
-        here = run_pass(1.0 + trial[:k], trial[k:])
-        new_value = here.loss / here.weight + penalty * trial @ trial
+        current_pass = run_pass(1.0 + trial[:k], trial[k:])
+        new_value = current_pass.loss / current_pass.weight + penalty * trial @ trial
         if new_value > value + 1e-4 * length * slope and length > 1e-8:
             length /= 2
             continue
-        new_gradient = here.gradient / here.weight + 2 * penalty * trial
+        new_gradient = current_pass.gradient / current_pass.weight + 2 * penalty * trial
         if n_passes > 1:
             pairs = [*pairs[-_MAX_LBFGS_PAIRS + 1 :], (trial - x, new_gradient - gradient)]
         x, value, gradient = trial, new_value, new_gradient
         step, length = -_apply_inverse_hessian(gradient, pairs, solve), 1.0
         slope = float(gradient @ step)
-        enough = 2 * k / (20 * here.weight) if tol is None else tol
+        enough = 2 * k / (20 * current_pass.weight) if tol is None else tol
         if -slope / 2 <= enough:
             break
     norm = float(np.abs(gradient).max())

@@ -67,11 +67,11 @@ def split_distance_and_side(p, q=None):
     not belong to p by rounding, p keeps all of its own; below 2^-16 that would cost q
     its digits.
     """
-    rest = 1.0 - p
+    complement = 1.0 - p
     if q is not None:
-        rest = np.where((1.0 - q == p) | (q < MIN_COMPLEMENT), q, rest)
+        complement = np.where((1.0 - q == p) | (q < MIN_COMPLEMENT), q, complement)
     high = p > 0.5
-    return np.where(high, rest, p), high
+    return np.where(high, complement, p), high
 
 
 MIN_COMPLEMENT = 2.0**-16

@@ -98,10 +98,10 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         while table[slot, ID] != identity and table[slot, ID] != EMPTY_SLOT:
             slot = (slot + _PROBE_STEP) & mask
     else:
-        own, last = pattern[i], uint64(table.shape[1] - 1)
-        slot ^= (uint64(own) * _PATTERN_SALT) >> (uint64(64) - bits)
+        row_pattern, last = pattern[i], uint64(table.shape[1] - 1)
+        slot ^= (uint64(row_pattern) * _PATTERN_SALT) >> (uint64(64) - bits)
         while table[slot, ID] != EMPTY_SLOT and (
-            table[slot, ID] != identity or table[slot, last] != own
+            table[slot, ID] != identity or table[slot, last] != row_pattern
         ):
             slot = (slot + _PROBE_STEP) & mask
     return slot
@@ -129,9 +129,9 @@ def identify_cells(p, q, shift):
 def _identify_rows(p, q, shift, tail, cuts, ids, distance):
     for i in range(len(p)):
         is_exact = (q[i] < MIN_COMPLEMENT) | (1.0 - q[i] == p[i])
-        rest = q[i] if is_exact else 1.0 - p[i]
+        complement = q[i] if is_exact else 1.0 - p[i]
         high = uint64(p[i] > 0.5)
-        t = abs(rest if p[i] > 0.5 else p[i])  # no -0.0
+        t = abs(complement if p[i] > 0.5 else p[i])  # no -0.0
         key = np.float64(t).view(np.uint64)
         cell = _find_cell_start(key, t, high, shift, tail, cuts)
         ids[i] = np.int64(cell ^ (_ZERO - high))
@@ -148,14 +148,16 @@ def sum_row_losses(p, q, y):
     work, wrong = np.empty((2, CHUNK_ROWS)), 0
     for start, sums in zip(range(0, len(p), CHUNK_ROWS), parts, strict=True):
         rows = slice(start, start + CHUNK_ROWS)
-        one, other = p[rows], q[rows]
-        right, off = work[0, : len(one)], work[1, : len(one)]
-        wrong += int(_split_by_label(one, other, y[rows], right, off))  # without numba an int64
+        block_p, block_q = p[rows], q[rows]
+        right, off = work[0, : len(block_p)], work[1, : len(block_p)]
+        wrong += int(
+            _split_by_label(block_p, block_q, y[rows], right, off)
+        )  # without numba an int64
         sums[1] = _sum_products(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
         sums[0] = _sum_products(off, _UNIT_WEIGHTS[: len(off)])
-        sums[2] = _sum_products(one, other)
-        sums[3] = _sum_variances(one, other)
+        sums[2] = _sum_products(block_p, block_q)
+        sums[3] = _sum_variances(block_p, block_q)
     loss, brier, variance, score = join_integers(parts)
     n = len(p) << UNIT_BITS
     return [n, n, n, loss, brier, variance, variance, score, wrong << UNIT_BITS]
@@ -165,9 +167,9 @@ def sum_row_losses(p, q, y):
 def _split_by_label(p, q, y, right, off):
     wrong = np.int64(0)
     for i in range(len(p)):
-        is_event, one, other = y[i] == 1, p[i], q[i]  # loaded before: no branch
-        right[i] = one if is_event else other
-        off[i] = other if is_event else one
+        is_event, positive, negative = y[i] == 1, p[i], q[i]  # loaded before: no branch
+        right[i] = positive if is_event else negative
+        off[i] = negative if is_event else positive
     for i in range(len(p)):
         wrong += right[i] <= 0.0
     return wrong
@@ -202,13 +204,13 @@ def sum_weighted_losses(p, q, y, weight, count):
     terms, work = np.empty((_N_WEIGHTED, step)), np.empty((2, step))
     for start in range(0, len(p), step):
         rows = slice(start, start + step)
-        one, other = p[rows], q[rows]
-        right, off = work[0, : len(one)], work[1, : len(one)]
-        if _split_by_label(one, other, y[rows], right, off):
+        block_p, block_q = p[rows], q[rows]
+        right, off = work[0, : len(block_p)], work[1, : len(block_p)]
+        if _split_by_label(block_p, block_q, y[rows], right, off):
             wrong += int(count[rows][right <= 0.0].sum())
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
-        block_terms = terms[:, : len(one)]
-        _fill_weighted_terms(one, other, right, off, weight[rows], count[rows], block_terms)
+        block_terms = terms[:, : len(block_p)]
+        _fill_weighted_terms(block_p, block_q, right, off, weight[rows], count[rows], block_terms)
         sums = add_sums(sums, sum_exactly(block_terms))
     return [int(count.sum()) << UNIT_BITS, *sums, wrong << UNIT_BITS]
 
@@ -332,11 +334,11 @@ def _merge_runs(cells, numbers, shift, tail, cuts):
     for i in range(len(cells)):
         before = cells[i, ID]
         identity = _coarsen_cell(before, shift, tail, cuts)
-        moved = _count_steps_between(identity, before)
+        steps = _count_steps_between(identity, before)
         weight = np.float64(cells[i, N0] + cells[i, N1])
         if cells.shape[1] == WEIGHTED_COLUMNS:
             weight = numbers[i, W0] + numbers[i, W0 + 1]
-        offset = numbers[i, OFFSET] + weight * moved
+        offset = numbers[i, OFFSET] + weight * steps
         if filled < 0 or cells[filled, ID] != identity:
             filled += 1
             for j in range(cells.shape[1]):

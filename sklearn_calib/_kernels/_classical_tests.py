@@ -63,16 +63,20 @@ def compute_binned_chi_square(score, rows, events, n_bins):
     return np.inf if (gap[certain] > 0).any() else statistic, rows[used], mean[used]
 
 
-def run_cox_test(score, rest, rows, events):
+def run_cox_test(score, complement, rows, events):
     """Run the likelihood ratio test of intercept 0 and slope 1.
 
-    `rest` is 1 - score, with all its digits.
+    `complement` is 1 - score, with all its digits.
     """
-    log_odds = compute_finite_log_odds(score, rest)
-    both, outcome, weight = split_rows_by_label(log_odds, rows, events)
-    columns = np.column_stack([both, np.ones_like(both)])
+    log_odds = compute_finite_log_odds(score, complement)
+    label_log_odds, outcome, weight = split_rows_by_label(log_odds, rows, events)
+    columns = np.column_stack([label_log_odds, np.ones_like(label_log_odds)])
     fitted = fit_logistic(columns, outcome, weight, (), [1, 0])
-    initial = weight @ np.logaddexp(0.0, np.where(outcome == 1, -both, both)) / weight.sum()
+    initial = (
+        weight
+        @ np.logaddexp(0.0, np.where(outcome == 1, -label_log_odds, label_log_odds))
+        / weight.sum()
+    )
     statistic = float(max(2 * weight.sum() * (initial - fitted.loss), 0.0))
     return statistic, float(stats.chi2.sf(statistic, 2))
 

@@ -27,8 +27,8 @@ def compute_variance_ratio(residual, variance, weight):
     Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights y and
     1 - y, whose expectations are the same.
     """
-    known, seen = weight @ variance, weight @ residual**2
-    return known / seen if seen > 0 else 1.0
+    expected, seen = weight @ variance, weight @ residual**2
+    return expected / seen if seen > 0 else 1.0
 
 
 def bound_covariance(chance, weight, groups):
@@ -60,8 +60,8 @@ def run_score_test(columns, residual, variance, weight, groups):
     if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():  # and wrong
         return np.inf, 0.0
     mass = weight[:, None]
-    known = (columns * mass * variance[:, None]).T @ columns
-    columns = columns @ _raise_to_power(known, -0.5)
+    expected = (columns * mass * variance[:, None]).T @ columns
+    columns = columns @ _raise_to_power(expected, -0.5)
     seen = (columns * mass * (residual**2)[:, None]).T @ columns
     pulls = sum_clusters((weight * residual)[:, None] * columns, groups)
     pulls = pulls @ _raise_to_power(seen, -0.5)
@@ -79,9 +79,9 @@ def run_score_test(columns, residual, variance, weight, groups):
 def _raise_to_power(matrix, power):
     """Return a power of a matrix without negative eigenvalues; those of 0 stay 0."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > 1e-12 * max(values[-1], 0.0)
-    values[kept] = values[kept] ** power
-    values[~kept] = 0.0
+    is_positive = values > 1e-12 * max(values[-1], 0.0)
+    values[is_positive] = values[is_positive] ** power
+    values[~is_positive] = 0.0
     return (vectors * values) @ vectors.T
 
 
@@ -121,7 +121,7 @@ class EventTotal:
         Where the events of all clusters are what is expected at the estimate, z would leave no
         room: each cluster then counts as one row of Clopper and Pearson's interval.
         """
-        far = stats.norm.ppf((1 + level) / 2)
+        critical = stats.norm.ppf((1 + level) / 2)
         low, high = compute_exact_interval(self.rate * len(self.events), len(self.events), level)
         exact = np.abs(self.events - self.expected(estimate)).max() <= _SUM_TOLERANCE * self.mass
 
@@ -129,7 +129,7 @@ class EventTotal:
             if exact:
                 rate = self.expected(c).sum() / self.mass
                 return high - rate if sign > 0 else rate - low
-            return np.clip(sign * self.standardise_total(c), -1e9, 1e9) + far
+            return np.clip(sign * self.standardise_total(c), -1e9, 1e9) + critical
 
         def find_end(sign):
             inside, step = estimate, 0.5
@@ -172,12 +172,16 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     variance, residual = mean * (1 - mean), outcome - mean
     size, n = columns.shape[1], int(groups.max()) + 1
     crossed = columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
-    own = sum_clusters(crossed.reshape(len(log_odds), -1), groups).reshape(n, size, size)
-    whole = own.sum(axis=0)
+    cluster_information = sum_clusters(crossed.reshape(len(log_odds), -1), groups).reshape(
+        n, size, size
+    )
+    information = cluster_information.sum(axis=0)
     pulls = sum_clusters(columns * (weight * residual)[:, None], groups)
-    changes = np.einsum("gij,gj->gi", np.linalg.pinv(whole - own, hermitian=True), pulls)
+    changes = np.einsum(
+        "gij,gj->gi", np.linalg.pinv(information - cluster_information, hermitian=True), pulls
+    )
     errors = np.sqrt((n - 1) / n * (changes**2).sum(axis=0))
-    influence = columns @ np.linalg.pinv(whole, hermitian=True) * weight[:, None]
+    influence = columns @ np.linalg.pinv(information, hermitian=True) * weight[:, None]
     squares, total_squares = influence**2, sum_clusters(influence * residual[:, None], groups)
     alone = sum_clusters(squares * variance[:, None], groups)
     total, pairs = alone.sum(axis=0), (alone**2).sum(axis=0)

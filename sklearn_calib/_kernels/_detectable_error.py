@@ -121,9 +121,11 @@ class DetectableErrors:
         """
         spread = np.sqrt(self.weight_fraction * self.score * (1 - self.score))
         values = np.maximum(np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0)
-        largest, rest = values[-_N_EIGENVALUES:], values[:-_N_EIGENVALUES].sum()
+        largest, other_values = values[-_N_EIGENVALUES:], values[:-_N_EIGENVALUES].sum()
         draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
-        return float(np.sqrt(np.quantile(draws**2 @ largest + rest, 1 - SIGNIFICANCE_LEVEL)))
+        return float(
+            np.sqrt(np.quantile(draws**2 @ largest + other_values, 1 - SIGNIFICANCE_LEVEL))
+        )
 
 
 def _find_crossing(holds, low, high):

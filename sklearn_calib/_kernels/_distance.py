@@ -119,8 +119,8 @@ def solve_program(program):
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
         if dual is None:  # it eliminates from the left; from the right other digits are lost
-            other = _solve_interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
-            dual = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
+            mirrored = _solve_interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
+            dual = None if mirrored is None else (mirrored[0][::-1, ::-1], mirrored[1][::-1])
         prices, distribution = _solve_highs(grid, masses) if dual is None else dual
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
@@ -135,8 +135,10 @@ def _compute_move_cost(program, distribution):
     What rounding leaves of the totals moves by 1.
     """
     grid = program.grid
-    left = np.stack([grid * distribution - program.ones, (1 - grid) * distribution - program.zeros])
-    return float((np.abs(left.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
+    imbalance = np.stack(
+        [grid * distribution - program.ones, (1 - grid) * distribution - program.zeros]
+    )
+    return float((np.abs(imbalance.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
 
 
 def _solve_interior_point(grid, masses):
@@ -194,12 +196,14 @@ def bound_grid_loss(program, solution):
     slack = -(grid * x + (1 - grid) * z)
     left, right = slack[:-1], slack[1:]
     bend = np.maximum(np.diff(z - x) * np.diff(grid), 1e-300)
-    at = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
-    above = float((bend * at * (1 - at) - left * (1 - at) - right * at).max())
+    position = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
+    above = float(
+        (bend * position * (1 - position) - left * (1 - position) - right * position).max()
+    )
     return max(solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0)
 
 
-def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):
+def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, check_interval=25):
     """Return an upper and a lower bound that are at most `gap` apart.
 
     The upper bound comes from a feasible coupling.
@@ -216,9 +220,9 @@ def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
     gives a lower bound.
     """
     q = np.concatenate([ones, zeros])
-    kept = q > 0
-    v, q = np.tile(score, 2)[kept], q[kept]
-    ones = np.repeat([True, False], len(score))[kept]
+    has_mass = q > 0
+    v, q = np.tile(score, 2)[has_mass], q[has_mass]
+    ones = np.repeat([True, False], len(score))[has_mass]
     u = np.linspace(0.0, 1.0, n_cells + 1)
     cost = np.abs(u[:, None] - v)
     balance = np.where(ones, 1 - u[:, None], -u[:, None])
@@ -232,7 +236,7 @@ def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
         )
         sum_x, sum_l, total = sum_x + step * half_x, sum_l + step * half_l, total + step
         step *= 1.2
-        if iteration % every == 0:
+        if iteration % check_interval == 0:
             for candidate in (sum_l / total, half_l):
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
@@ -241,7 +245,7 @@ def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25
                 upper = min(upper, float((cost * rounded).sum()))
             if upper - lower <= gap:
                 break
-        if iteration % (8 * every) == 0:  # averages forget the beginning
+        if iteration % (8 * check_interval) == 0:  # averages forget the beginning
             sum_x, sum_l, total = 0.0, 0.0, 0.0
     return upper, lower
 
@@ -271,9 +275,11 @@ class _Coupling(NamedTuple):
             new_x = np.exp(new_log)
             gain = ((new_slope_x - slope_x) * (half_x - new_x)).sum()
             gain -= (new_slope_l - slope_l) @ (half_l - new_l)
-            far = (new_x * (new_log - half_log)).sum() + (half_x * (half_log - log_x)).sum()
-            far += (((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()) / (2 * self.ratio)
-            if gain * step <= far + 1e-15 or step < 1e-6:
+            distance = (new_x * (new_log - half_log)).sum() + (half_x * (half_log - log_x)).sum()
+            distance += (((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()) / (
+                2 * self.ratio
+            )
+            if gain * step <= distance + 1e-15 or step < 1e-6:
                 return step, half_x, half_l, new_log, new_x, new_l
             step /= 2
 

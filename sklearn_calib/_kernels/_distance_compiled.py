@@ -44,7 +44,7 @@ def interior_point(
     d_primal,
     d_slack,
     d_prices,
-    left,
+    imbalance,
     factor,
     max_iter,
 ):
@@ -56,14 +56,14 @@ def interior_point(
     pairs = 5 * n - 4
     gap = value = 0.0
     for iteration in range(max_iter + 1):
-        _compute_imbalance(grid, masses, primal, left)
+        _compute_imbalance(grid, masses, primal, imbalance)
         product = unbalanced = value = 0.0
         for i in range(pairs):
             product += x[i] * s[i]
             dx[i] = -x[i]
         for label in range(2):
             for k in range(n):
-                unbalanced += left[label, k] * prices[label, k]
+                unbalanced += imbalance[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
         enough = 1e-9 * abs(value) + 1e-12
@@ -73,7 +73,7 @@ def interior_point(
             break  # what is left of the balance no longer falls
         _eliminate_points(grid, primal, slack, factor)
         for stage in range(3):  # predictor, corrector, and the centre where this is blocked
-            _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack)
+            _solve_direction(grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack)
             step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs))
             d_step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs))
             if stage == 0:
@@ -98,7 +98,7 @@ def interior_point(
 
 
 @compile_helper
-def _compute_imbalance(grid, masses, primal, left):
+def _compute_imbalance(grid, masses, primal, imbalance):
     """Compute the mass that the distribution and the flows do not account for.
 
     There is an entry for each label and point.
@@ -110,7 +110,7 @@ def _compute_imbalance(grid, masses, primal, left):
             after = 0.0
             if k < len(grid) - 1:
                 after = primal[k, 2 * label + 1] - primal[k, 2 * label + 2]
-            left[label, k] = masses[label, k] - label_rate * primal[k, 0] + after - before
+            imbalance[label, k] = masses[label, k] - label_rate * primal[k, 0] + after - before
             before = after
 
 
@@ -136,20 +136,20 @@ def _eliminate_points(grid, primal, slack, factor):
         a += weight * t * t
         b += weight * u * u
         c += weight * t * u
-        part = 1 / (det + a * q + b * p + p * q)
-        factor[k, 5] = x * part
-        factor[k, 6] = z * part
-        factor[k, 0] = (b + q) * part
-        factor[k, 1] = (a + p) * part
-        factor[k, 2] = c * part
+        scale = 1 / (det + a * q + b * p + p * q)
+        factor[k, 5] = x * scale
+        factor[k, 6] = z * scale
+        factor[k, 0] = (b + q) * scale
+        factor[k, 1] = (a + p) * scale
+        factor[k, 2] = c * scale
         factor[k, 3] = p
         factor[k, 4] = q
-        a, b, c = p * part * (det + a * q), q * part * (det + b * p), p * part * q * c
-        det = p * part * q * det
+        a, b, c = p * scale * (det + a * q), q * scale * (det + b * p), p * scale * q * c
+        det = p * scale * q * det
 
 
 @compile_helper
-def _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
+def _solve_direction(grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack):
     """Compute Newton's step.
 
     `d_primal` comes as the aimed change of the products over the slacks.
@@ -157,8 +157,8 @@ def _solve_direction(grid, primal, slack, left, factor, d_prices, d_primal, d_sl
     last = len(grid) - 1
     x = z = 0.0
     for k in range(last + 1):
-        u = left[0, k] - grid[k] * d_primal[k, 0]
-        v = left[1, k] - (1 - grid[k]) * d_primal[k, 0]
+        u = imbalance[0, k] - grid[k] * d_primal[k, 0]
+        v = imbalance[1, k] - (1 - grid[k]) * d_primal[k, 0]
         if k < last:
             u += d_primal[k, 1] - d_primal[k, 2]
             v += d_primal[k, 3] - d_primal[k, 4]
@@ -205,17 +205,17 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
 
     Returns the number of cells.
     """
-    n, whole = len(score), 0.0
+    n, total = len(score), 0.0
     for i in range(n - 1):
         mass = (ones[i] + zeros[i]) + (ones[i + 1] + zeros[i + 1])
-        whole += np.sqrt(mass * (score[i + 1] - score[i]))
+        total += np.sqrt(mass * (score[i + 1] - score[i]))
     progress, cell, last = 0.0, 0, 0
     for i in range(n):
         mass = ones[i] + zeros[i]
         if i > 0:
-            both = ones[i - 1] + zeros[i - 1] + mass
-            progress += np.sqrt(both * (score[i] - score[i - 1]))
-            target = min(int(progress * (max_cells / whole)), max_cells - 1)
+            pair_mass = ones[i - 1] + zeros[i - 1] + mass
+            progress += np.sqrt(pair_mass * (score[i] - score[i - 1]))
+            target = min(int(progress * (max_cells / total)), max_cells - 1)
             if target != last:
                 cell, last = cell + 1, target
                 starts[cell] = i
@@ -230,11 +230,11 @@ def place_cells(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
     """Put the masses of cells where their points are; the mean distance that they
     move.
     """
-    moved = 0.0
+    total_move = 0.0
     for cell in range(len(starts) - 1):
         index = indices[cell]
         for i in range(starts[cell], starts[cell + 1]):
-            moved += (ones[i] + zeros[i]) * abs(score[i] - grid[index])
+            total_move += (ones[i] + zeros[i]) * abs(score[i] - grid[index])
             at_ones[index] += ones[i]
             at_zeros[index] += zeros[i]
-    return moved
+    return total_move

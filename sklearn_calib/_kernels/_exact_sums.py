@@ -33,6 +33,6 @@ def _convert_to_sum(number):
     return (above << UNIT_BITS) // below
 
 
-def add_sums(sums, more):
+def add_sums(sums, others):
     """Add two lists of sums."""
-    return [one + other for one, other in zip(sums, more, strict=True)]
+    return [one + other for one, other in zip(sums, others, strict=True)]

@@ -35,13 +35,13 @@ def sum_exactly(columns):
         return [sum(convert_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
-    for j, (shift, whole) in zip(used[1].tolist(), levels[used].tolist(), strict=True):
-        sums[j] += whole << shift
+    for j, (shift, integer) in zip(used[1].tolist(), levels[used].tolist(), strict=True):
+        sums[j] += integer << shift
     return sums
 
 
 @compile_kernel
-def _add_levels(columns, rest, levels):
+def _add_levels(columns, remainder, levels):
     """Sum chunks by bits that are added as integers.
 
     Returns whether all terms are small enough.
@@ -49,44 +49,44 @@ def _add_levels(columns, rest, levels):
     for chunk in range(len(levels)):
         for j in range(len(columns)):
             column = columns[j, chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
-            top = _copy_terms(column, rest)
+            top = _copy_terms(column, remainder)
             if top >> 52 >= 1022 + _MAX_TERM_BITS:
                 return False
             level, shift = 0, np.int64(_MAX_TERM_BITS)
             while top > 0:
                 shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(np.float64)
-                whole, top = _extract_level(rest[: len(column)], magic)
+                integer, top = _extract_level(remainder[: len(column)], magic)
                 levels[chunk, j, level, 0] = shift + UNIT_BITS
-                levels[chunk, j, level, 1] = whole
+                levels[chunk, j, level, 1] = integer
                 level += 1
     return True
 
 
 @compile_helper
-def _copy_terms(terms, rest):
+def _copy_terms(terms, remainder):
     """Copy the terms, and return the bits of the largest."""
     top = np.int64(0)
     for i in range(len(terms)):
-        rest[i] = terms[i]
+        remainder[i] = terms[i]
         top = max(top, np.float64(abs(terms[i])).view(np.int64))
     return top
 
 
 @compile_helper
-def _extract_level(rest, magic):
+def _extract_level(remainder, magic):
     """Take the leading bits off each term.
 
     Returns their sum, and the bits of the largest remainder.
     """
-    whole = top = np.int64(0)
+    integer_sum = top = np.int64(0)
     bits = np.float64(magic).view(np.int64)
-    for i in range(len(rest)):
-        high = rest[i] + magic
-        rest[i] -= high - magic
-        whole += np.float64(high).view(np.int64) - bits
-        top = max(top, np.float64(abs(rest[i])).view(np.int64))
-    return whole, top
+    for i in range(len(remainder)):
+        high = remainder[i] + magic
+        remainder[i] -= high - magic
+        integer_sum += np.float64(high).view(np.int64) - bits
+        top = max(top, np.float64(abs(remainder[i])).view(np.int64))
+    return integer_sum, top
 
 
 @compile_kernel
@@ -118,8 +118,8 @@ def split_to_integers(value):
     """Return a number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
     high = value * _HIGH_SCALE + _ROUNDING_SHIFT
     low = (value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)) * _LOW_SCALE + _ROUNDING_SHIFT
-    whole = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
-    return whole, np.float64(low).view(np.int64) - _ROUNDING_SHIFT_BITS
+    high_integer = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
+    return high_integer, np.float64(low).view(np.int64) - _ROUNDING_SHIFT_BITS
 
 
 def join_integers(parts):
@@ -190,12 +190,12 @@ def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
 
 
 @compile_kernel
-def _finish_terms(own, true, terms):
-    for i in range(len(own)):
+def _finish_terms(log_loss, true, terms):
+    for i in range(len(log_loss)):
         mean, square, cube = terms[2, i], terms[4, i], terms[5, i]
         brier = square - 2.0 * true[i] + 1.0
-        terms[0, i] = own[i]
-        terms[1, i] = own[i] * own[i]
+        terms[0, i] = log_loss[i]
+        terms[1, i] = log_loss[i] * log_loss[i]
         terms[3, i] = max(terms[3, i] - mean * mean, 0.0)
         terms[4, i] = brier
         terms[5, i] = brier * brier

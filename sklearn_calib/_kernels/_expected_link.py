@@ -141,8 +141,8 @@ def log_average_logistic(mu, tau):
     follows from s(t) = exp(t) s(-t).
     """
     low = mu < -(tau**2) / 2
-    other = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)  # then the mean is 1
-    value, by_mu, by_tau = average_logistic(other, tau)
+    mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)  # then the mean is 1
+    value, by_mu, by_tau = average_logistic(mirrored, tau)
     value = np.maximum(value, 1e-300)
     by_mu, by_tau = by_mu / value, by_tau / value
     log = np.log(value) + np.where(low, mu + tau**2 / 2, 0.0)
@@ -156,8 +156,8 @@ def log_average_probit(mu, tau):
     z = mu / norm
     log = log_ndtr(z)
     ratio = np.exp(-0.5 * np.minimum(np.abs(z), 1e100) ** 2 - 0.5 * np.log(2 * np.pi) - log)
-    far = z < -1e4
-    ratio[far] = -z[far]
+    is_far = z < -1e4
+    ratio[is_far] = -z[is_far]
     return log, ratio / norm, -ratio * z * tau / norm**2
 
 

@@ -19,18 +19,18 @@ Value = Callable[[Any], Any]
 
 def encode_floats(numbers: Any, dtype: str) -> Any:
     """Return the rank of each number among all of its type, after rounding to it."""
-    real, whole, last = _FLOAT_TYPES[dtype]
-    bits = np.asarray(numbers, dtype=real).view(whole)
-    sign = whole(1) << whole(last)
+    real, unsigned, last = _FLOAT_TYPES[dtype]
+    bits = np.asarray(numbers, dtype=real).view(unsigned)
+    sign = unsigned(1) << unsigned(last)
     return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
 
 
 def decode_floats(keys: Any, dtype: str) -> Any:
     """Return the numbers of these keys, as float64."""
-    real, whole, last = _FLOAT_TYPES[dtype]
-    sign = whole(1) << whole(last)
-    keys = np.asarray(keys).astype(whole)
-    bits = np.where(keys & sign, keys ^ sign, ~keys).astype(whole)
+    real, unsigned, last = _FLOAT_TYPES[dtype]
+    sign = unsigned(1) << unsigned(last)
+    keys = np.asarray(keys).astype(unsigned)
+    bits = np.where(keys & sign, keys ^ sign, ~keys).astype(unsigned)
     return bits.view(real).astype(np.float64) + 0.0  # no -0
 
 

@@ -18,8 +18,8 @@ def compute_jeffreys_p(events, rows, probability):
 
 def compute_binomial_p(events, rows, probability):
     """Return P(X >= k) of a binomial distribution."""
-    some = np.maximum(events, 1)
-    return np.where(events > 0, betainc(some, rows - some + 1, probability), 1.0)
+    at_least_one = np.maximum(events, 1)
+    return np.where(events > 0, betainc(at_least_one, rows - at_least_one + 1, probability), 1.0)
 
 
 def compute_two_sided_p(events, rows, probability):
@@ -123,11 +123,11 @@ def deal_events(rows, n_events, size, rng):
     if rows.sum() < _MAX_NUMPY_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
-    left = np.full(size, n_events)
+    remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
-        drawn[:, grade] = _draw_hypergeometric(rows[grade], rows[grade + 1 :].sum(), left, rng)
-        left = left - drawn[:, grade]
-    drawn[:, -1] = left
+        drawn[:, grade] = _draw_hypergeometric(rows[grade], rows[grade + 1 :].sum(), remaining, rng)
+        remaining = remaining - drawn[:, grade]
+    drawn[:, -1] = remaining
     return drawn
 
 

@@ -99,7 +99,7 @@ def fill_group_moments(score, log_odds, event_weight, weight, squares, cells, st
 
 
 @compile_helper
-def _expit(x):
+def _compute_expit(x):
     e = math.exp(-abs(x))
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
@@ -110,7 +110,7 @@ def _compute_excess(a, t, log_odds, weight, squares, cells, start, end, events):
     expected = variance = 0.0
     for k in range(start, end):
         i = cells[k]
-        q = _expit(log_odds[i] + a)
+        q = _compute_expit(log_odds[i] + a)
         expected += weight[i] * q
         variance += squares[i] * q * (1.0 - q)
     return events - expected - t * math.sqrt(variance)
@@ -163,7 +163,7 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
         for k in range(start, end):
             i = cells[k]
             w, x = weight[i], tried_a + tried_b * log_odds[i]
-            q = _expit(x)
+            q = _compute_expit(x)
             r, spread = event_weight[i] - w * q, q * (1.0 - q)
             v, m = w * spread, squares[i] * spread
             now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
@@ -214,10 +214,10 @@ def fit_groups(
             out[j, g] = math.nan
         if variance <= 0.0:
             continue
-        both = low0 <= high0 and low1 <= high1
+        has_both = low0 <= high0 and low1 <= high1
         step = math.sqrt(1.0 / variance) * moments[7, g]
         shift = math.inf if low0 > high0 else -math.inf
-        if both:
+        if has_both:
             guess = (events - expected) * step * step
             guess = min(max(guess, -5.0), 5.0)
             shift = _find_shift(
@@ -226,26 +226,26 @@ def fit_groups(
         information = meat = 0.0
         for k in range(start, end):
             i = cells[k]
-            q = _expit(log_odds[i] + shift)
+            q = _compute_expit(log_odds[i] + shift)
             information += weight[i] * q * (1.0 - q)
             meat += squares[i] * q * (1.0 - q)
         out[0, g] = shift
-        out[1, g] = math.sqrt(meat) / information if both else math.inf
-        near = shift if both else 0.0
+        out[1, g] = math.sqrt(meat) / information if has_both else math.inf
+        near = shift if has_both else 0.0
         for side in range(2):
             t = critical if side == 0 else -critical
             edge = math.inf if side == 1 else -math.inf
-            if both or (side == 0) == (shift > 0.0):
-                step = max(critical * out[1, g], 1e-3) if both else 1.0
+            if has_both or (side == 0) == (shift > 0.0):
+                step = max(critical * out[1, g], 1e-3) if has_both else 1.0
                 edge = _find_shift(
                     t, near, step, log_odds, weight, squares, cells, start, end, events
                 )
             out[2 + side, g] = edge
             count = 0.0
             for k in range(start, end):
-                count += weight[cells[k]] * _expit(log_odds[cells[k]] + edge)
+                count += weight[cells[k]] * _compute_expit(log_odds[cells[k]] + edge)
             out[4 + side, g] = count
-        if both and min(low0, low1) < max(high0, high1):
+        if has_both and min(low0, low1) < max(high0, high1):
             if low1 >= high0 or high1 <= low0:
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf

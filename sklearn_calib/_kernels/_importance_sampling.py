@@ -100,10 +100,10 @@ def compute_skewed_interval(terms, jump, level):
     seen = float((terms**3).sum()) / squares if squares > 0 else 0.0
     jump = max(jump, seen, key=abs)
     ends = []
-    for tail, more in (((1 - level) / 2, min(jump, 0.0)), ((1 + level) / 2, max(jump, 0.0))):
-        extended = np.append(terms, more) if more else terms
+    for tail, extra_term in (((1 - level) / 2, min(jump, 0.0)), ((1 + level) / 2, max(jump, 0.0))):
+        extended = np.append(terms, extra_term) if extra_term else terms
         extended = extended - extended.mean()
-        ends.append(more + _compute_sum_quantile(extended, tail))
+        ends.append(extra_term + _compute_sum_quantile(extended, tail))
     return min(ends[0], 0.0), max(ends[1], 0.0)
 
 

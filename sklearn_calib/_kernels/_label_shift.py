@@ -54,8 +54,8 @@ def estimate_confusion(
 
 def clip_to_simplex(raw: FloatArray) -> FloatArray:
     """Set negative entries to 0 and divide the rest by their sum."""
-    kept = np.maximum(raw, 0.0)
-    return kept / kept.sum()
+    clipped = np.maximum(raw, 0.0)
+    return clipped / clipped.sum()
 
 
 def estimate_confusion_prior(
@@ -81,15 +81,15 @@ def estimate_confusion_prior(
     )  # variances of the labelled rows' part, per squared frequency
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
     se = np.sqrt((estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2)
-    kept, z2 = weight_fraction @ weight_fraction, ndtri((1 - level) / 2) ** 2
+    weight_square, z2 = weight_fraction @ weight_fraction, ndtri((1 - level) / 2) ** 2
 
     def compute_variance(c, t):
         others = np.delete(np.arange(k), c)
-        rest = prior[others].sum()
+        others_total = prior[others].sum()
         b = np.empty(k)
-        b[others] = (1 - t) * (prior[others] / rest if rest > 0 else 1.0 / (k - 1))
+        b[others] = (1 - t) * (prior[others] / others_total if others_total > 0 else 1.0 / (k - 1))
         b[c] = t
-        return kept * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2
+        return weight_square * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2
 
     interval = np.empty((k, 2))
     for c in range(k):
@@ -126,26 +126,26 @@ def estimate_regularised_prior(
     """
     k = len(confusion.frequencies)
     joint = confusion.class_means * confusion.frequencies
-    miss = (weight / weight.sum()) @ proba - joint.sum(axis=1)
-    few = np.log(2 * k / 0.05) / confusion.rows.sum()
-    rho = penalty * 3 * (2 * few / 3 + np.sqrt(2 * few))
+    mismatch = (weight / weight.sum()) @ proba - joint.sum(axis=1)
+    deviation = np.log(2 * k / 0.05) / confusion.rows.sum()
+    rho = penalty * 3 * (2 * deviation / 3 + np.sqrt(2 * deviation))
 
     def fit_change(log_ridge):
         """Minimise ||C theta - miss||^2 + ridge ||theta||^2 over theta >= -1."""
         ridge = np.sqrt(np.exp(log_ridge))
         table = np.vstack([joint, ridge * np.eye(k)])
-        wanted = np.concatenate([miss + joint.sum(axis=1), np.full(k, ridge)])
+        wanted = np.concatenate([mismatch + joint.sum(axis=1), np.full(k, ridge)])
         return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
 
     def measure_slack(log_ridge):
         """Return 0 if the ridge is the one that norms without squares imply."""
         theta = fit_change(log_ridge)
-        left = np.linalg.norm(joint @ theta - miss)
-        return np.exp(log_ridge) * np.linalg.norm(theta) - rho * left
+        residual = np.linalg.norm(joint @ theta - mismatch)
+        return np.exp(log_ridge) * np.linalg.norm(theta) - rho * residual
 
     low, high = -60.0, 30.0
-    if not miss.any() or rho == 0 or measure_slack(low) > 0:
-        theta = fit_change(low) if miss.any() else np.zeros(k)
+    if not mismatch.any() or rho == 0 or measure_slack(low) > 0:
+        theta = fit_change(low) if mismatch.any() else np.zeros(k)
     elif measure_slack(high) < 0:  # the penalty keeps all weights at 1
         theta = np.zeros(k)
     else:

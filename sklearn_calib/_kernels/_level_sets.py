@@ -43,8 +43,8 @@ def round_to_simplex(level, n_levels):
     again).
     """
     level = np.asarray(level, dtype=float)
-    rest = n_levels - level.sum(axis=-1, keepdims=True)
-    return (level + rest / level.shape[-1]) / n_levels
+    remainder = n_levels - level.sum(axis=-1, keepdims=True)
+    return (level + remainder / level.shape[-1]) / n_levels
 
 
 def project_to_simplex(vector):

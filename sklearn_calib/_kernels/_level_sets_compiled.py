@@ -99,7 +99,7 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
 def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
     """Add the powers of the gaps run by run; `gap` is overwritten."""
     k = len(gap)
-    total, own, largest = 0.0, 0.0, 0.0
+    total, row_squares, largest = 0.0, 0.0, 0.0
     for g in range(len(starts)):
         end = _get_run_end(starts, g, len(order))
         for j in range(k):
@@ -113,7 +113,7 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
                     residual -= 1.0
                 residual *= weight[i]
                 gap[j] += residual
-                own += residual * residual
+                row_squares += residual * residual
         cell = 0.0
         for j in range(k):
             if np.isinf(p):
@@ -121,7 +121,7 @@ def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
             else:
                 cell += _raise_to_power(gap[j], p)
         total += cell
-    return (largest if np.isinf(p) else total), own
+    return (largest if np.isinf(p) else total), row_squares
 
 
 def draw_labels(table, uniform):
@@ -135,14 +135,14 @@ def draw_labels(table, uniform):
 def _draw_each(table, uniform, y_encoded):
     """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
-        left = uniform[i] / _get_row_scale(table[i])
+        remaining = uniform[i] / _get_row_scale(table[i])
         last = 0
         for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
             if mass > 0:
                 last = j
-                left -= mass
-                if left < 0:
+                remaining -= mass
+                if remaining < 0:
                     break
         y_encoded[i] = last
 

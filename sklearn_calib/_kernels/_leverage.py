@@ -122,8 +122,8 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             block = rows.T @ (rows * curvature[:, a, b, None])
             if a == b:
                 block.flat[:: columns + 1] += diagonal
-            here, there = (slice(c * columns, (c + 1) * columns) for c in (a, b))
-            hessian[here, there], hessian[there, here] = block, block.T
+            row_part, column_part = (slice(c * columns, (c + 1) * columns) for c in (a, b))
+            hessian[row_part, column_part], hessian[column_part, row_part] = block, block.T
     factor = _factor_primal(hessian)
     J = np.empty((n, r, r))
     for row_block in split_rows(n, columns * r * r):
@@ -152,8 +152,8 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     J = kernel.diagonal()[:, None, None] * np.eye(r) - np.einsum("kia,kib->iab", half, half)
     if intercept:
         ones = solve_triangular(factor, root.reshape(n * r, r), lower=True, check_finite=False)
-        rest = np.eye(r) - np.einsum("kia,kb->iab", half, ones)
-        J += rest @ np.linalg.solve(ones.T @ ones, rest.transpose(0, 2, 1))
+        residual = np.eye(r) - np.einsum("kia,kb->iab", half, ones)
+        J += residual @ np.linalg.solve(ones.T @ ones, residual.transpose(0, 2, 1))
     return J
 
 
@@ -203,8 +203,8 @@ def _compute_gram(A, B, centre):
         centre.any()
         and centre @ centre > MAX_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
     ):
-        left = A - centre
-        return left @ (left if B is A else B - centre).T
+        centred = A - centre
+        return centred @ (centred if B is A else B - centre).T
     else:
         product = A @ B.T
     if centre.any():

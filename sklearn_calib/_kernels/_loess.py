@@ -73,10 +73,10 @@ def _fit_operator(score, mass):
     cumulated = np.append(0.0, np.cumsum(mass))
     x, pooled = _pool_scores(score, mass, starts)
 
-    def fit_at(at):
-        width = _find_window_widths(score, cumulated, at, are_counts(mass))
-        blocks = range(_SUPPORT_BLOCK_POINTS, len(at), _SUPPORT_BLOCK_POINTS)
-        parts = zip(np.split(score[at], blocks), np.split(width, blocks), strict=True)
+    def fit_at(indices):
+        width = _find_window_widths(score, cumulated, indices, are_counts(mass))
+        blocks = range(_SUPPORT_BLOCK_POINTS, len(indices), _SUPPORT_BLOCK_POINTS)
+        parts = zip(np.split(score[indices], blocks), np.split(width, blocks), strict=True)
         return np.vstack([_compute_rows(x, pooled, x0[:, None], h[:, None]) for x0, h in parts])
 
     n = len(score)
@@ -86,9 +86,9 @@ def _fit_operator(score, mass):
     spaced = np.searchsorted(score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8))
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
     rows, gains = fit_at(points), np.full(len(points) - 1, np.inf)
-    while (left := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
+    while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
         low, high = points[:-1], points[1:]
-        chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[:left]
+        chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[:n_new]
         chosen = np.sort(chosen[(high - low)[chosen] > 1])
         if not len(chosen):  # the fit is linear between all neighbours
             break
@@ -150,16 +150,16 @@ def _find_window_widths(score, cumulated, points, has_counts):
         return cumulated[end] - cumulated[start] >= near * (1 - BIN_EDGE_TOLERANCE)
 
     width = np.full(len(points), np.inf)
-    for side, most in ((1, last - points), (-1, points)):
-        few, many = np.zeros_like(points), most.copy()
-        while (few < many).any():
-            middle = (few + many) // 2
+    for side, max_steps in ((1, last - points), (-1, points)):
+        low_steps, high_steps = np.zeros_like(points), max_steps.copy()
+        while (low_steps < high_steps).any():
+            middle = (low_steps + high_steps) // 2
             enough = is_enough(np.abs(score[points + side * middle] - x0))
-            few, many = (
-                np.where(enough, few, np.minimum(middle + 1, many)),
-                np.where(enough, middle, many),
+            low_steps, high_steps = (
+                np.where(enough, low_steps, np.minimum(middle + 1, high_steps)),
+                np.where(enough, middle, high_steps),
             )
-        distance = np.abs(score[points + side * many] - x0)
+        distance = np.abs(score[points + side * high_steps] - x0)
         width = np.where(is_enough(distance), np.minimum(width, distance), width)
     right = np.where(points < last, score[np.minimum(points + 1, last)] - x0, np.inf)
     left = np.where(points > 0, x0 - score[np.maximum(points - 1, 0)], np.inf)
@@ -196,8 +196,8 @@ def _compute_rows(x, mass, x0, width):
 
 def _divide_or_zero(value, norm, size):
     """Return value / norm, or 0 for a column in the span of those before it."""
-    there = norm > _NORM_TOLERANCE * size
-    return np.divide(value, norm, out=np.zeros_like(norm), where=there)
+    is_independent = norm > _NORM_TOLERANCE * size
+    return np.divide(value, norm, out=np.zeros_like(norm), where=is_independent)
 
 
 def compute_weighted_quantile(values, mass, q):

@@ -78,16 +78,19 @@ class BinnedCounts(NamedTuple):
 def bin_counts(counts: IntArray, cells: LogOddsCells) -> BinnedCounts:
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
-    n, k, d, square, hits = counts[:, used].astype(np.float64)
+    n, k, d, square, event_positions = counts[:, used].astype(np.float64)
     step = cells.width[used] / _STEPS_PER_CELL
     mean = d / n
-    apart = step * np.sqrt(np.maximum(square / n - mean * mean, 0.0))
+    half_distance = step * np.sqrt(np.maximum(square / n - mean * mean, 0.0))
     log_odds = cells.centre[used] + step * mean
     has_events = k > 0
-    z_hit = cells.centre[used][has_events] + step[has_events] * hits[has_events] / k[has_events]
-    apart_hit = apart[has_events]
+    z_hit = (
+        cells.centre[used][has_events]
+        + step[has_events] * event_positions[has_events] / k[has_events]
+    )
+    apart_hit = half_distance[has_events]
     return BinnedCounts(
-        np.concatenate([log_odds - apart, log_odds + apart]),
+        np.concatenate([log_odds - half_distance, log_odds + half_distance]),
         np.concatenate([n, n]) / 2,
         np.concatenate([z_hit - apart_hit, z_hit + apart_hit]),
         np.concatenate([k[has_events], k[has_events]]) / 2,
@@ -100,8 +103,8 @@ def compute_log_likelihood(
     """Return the log-likelihood of each pair less that of the identity, in nats."""
     total, linear = counts.event_sums
     pair = np.multiply.outer(slope, counts.log_odds) + np.asarray(shift)[..., None]
-    here = total * np.asarray(shift) + linear * (np.asarray(slope) - 1.0)
-    return here + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
+    event_part = total * np.asarray(shift) + linear * (np.asarray(slope) - 1.0)
+    return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
 def compute_pair_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
@@ -120,19 +123,25 @@ def fit_line(counts: BinnedCounts, precision: FloatArray) -> tuple[FloatArray, F
     A `precision` of inf keeps a parameter where it is.
     """
     free = np.isfinite(precision)
-    own = np.where(free, precision, 0.0)
+    finite_precision = np.where(free, precision, 0.0)
     basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])
 
     def evaluate_loss(theta):
-        return 0.5 * own @ (theta - _IDENTITY_LINE) ** 2 - float(
+        return 0.5 * finite_precision @ (theta - _IDENTITY_LINE) ** 2 - float(
             compute_log_likelihood(counts, *theta)
         ), None
 
     def compute_derivatives(theta):
         p = expit(basis @ theta)
-        slope = basis.T @ (counts.rows * p) - counts.event_sums + own * (theta - _IDENTITY_LINE)
+        slope = (
+            basis.T @ (counts.rows * p)
+            - counts.event_sums
+            + finite_precision * (theta - _IDENTITY_LINE)
+        )
         information = _compute_information(basis, counts, p)
-        return slope * free, information * np.outer(free, free) + np.diag(np.where(free, own, 1.0))
+        return slope * free, information * np.outer(free, free) + np.diag(
+            np.where(free, finite_precision, 1.0)
+        )
 
     def find_direction(theta, _):
         gradient, hessian = compute_derivatives(theta)
@@ -198,9 +207,9 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
     angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS
     direction = np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
 
-    def is_inside(far):
-        at = mode + far[:, None] * direction
-        return compute_log_likelihood(counts, at[:, 0], at[:, 1]) >= bound
+    def is_inside(length):
+        pairs = mode + length[:, None] * direction
+        return compute_log_likelihood(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
     max_length = _MAX_PARAMETER / np.abs(direction).max(axis=1)
     low, high = np.zeros(_N_RAYS), np.minimum(1.0, max_length)
@@ -220,8 +229,8 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
 def is_in_region(counts: BinnedCounts, level: float, shift: float, slope: float) -> bool:
     """Return whether a pair is in the region."""
     log = compute_log_evidence(counts)[0]
-    here = float(compute_log_likelihood(counts, np.float64(shift), np.float64(slope)))
-    return bool(here >= log + np.log1p(-level))
+    log_likelihood = float(compute_log_likelihood(counts, np.float64(shift), np.float64(slope)))
+    return bool(log_likelihood >= log + np.log1p(-level))
 
 
 # -- what is enough -------------------------------------------------------------------------------
@@ -270,13 +279,17 @@ def _run_score_test(
     information = _compute_information(row_basis, counts, p)
     inner, cross = information[:fitted, :fitted], information[:fitted, fitted:]
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
-    left = information[fitted:, fitted:] - cross.T @ solved
-    own = score[fitted:] - solved.T @ score[:fitted]
-    values, vectors = np.linalg.eigh((left + left.T) / 2)
+    conditional_information = information[fitted:, fitted:] - cross.T @ solved
+    conditional_score = score[fitted:] - solved.T @ score[:fitted]
+    values, vectors = np.linalg.eigh((conditional_information + conditional_information.T) / 2)
     sure = values > 1e-9 * max(float(np.abs(information).max()), 1e-300)
     if not sure.any():
         return 1.0
-    return float(chdtrc(sure.sum(), float(((vectors[:, sure].T @ own) ** 2 / values[sure]).sum())))
+    return float(
+        chdtrc(
+            sure.sum(), float(((vectors[:, sure].T @ conditional_score) ** 2 / values[sure]).sum())
+        )
+    )
 
 
 # -- when it changed ------------------------------------------------------------------------------

@@ -91,9 +91,9 @@ class _FitPoint(NamedTuple):
     residual: np.ndarray  # weighted
     curvature: np.ndarray  # weighted
 
-    def drop_decided_rows(self, share):
+    def drop_decided_rows(self, weight_fraction):
         """Drop the rows whose probability is that of their label to 1e-9."""
-        rows = np.abs(self.residual) > 1e-9 * share
+        rows = np.abs(self.residual) > 1e-9 * weight_fraction
         return self._replace(residual=self.residual * rows, curvature=self.curvature * rows)
 
 
@@ -186,18 +186,18 @@ def _orthogonalise_columns(columns, curvature):
         top = (root * np.abs(column)).max()
         if not top > 1e-290:
             continue
-        rest = column / top
-        size = np.sqrt(curvature @ rest**2)
+        residual = column / top
+        size = np.sqrt(curvature @ residual**2)
         for _ in range(2):  # twice is enough
             for i in range(j):
-                projection = weighted[i] @ rest
-                rest -= projection * basis[i]
+                projection = weighted[i] @ residual
+                residual -= projection * basis[i]
                 triangle[i, j] += projection * top
-        left = np.sqrt(curvature @ rest**2)
-        if left > 1e-14 * size:
-            basis[j] = rest / left
+        norm = np.sqrt(curvature @ residual**2)
+        if norm > 1e-14 * size:
+            basis[j] = residual / norm
             weighted[j] = curvature * basis[j]
-            triangle[j, j] = left * top
+            triangle[j, j] = norm * top
     return basis, triangle
 
 
@@ -278,8 +278,8 @@ def fit_structured_pair(log, y_encoded, weight, ridge):
         away = theta - target
         return loss + penalty @ (away * away) / 2, (residual, curvature)
 
-    def find_direction(theta, rest):
-        residual, curvature = rest
+    def find_direction(theta, terms):
+        residual, curvature = terms
         gradient[:] = columns @ residual + penalty * (theta - target)
         hessian = (columns * curvature) @ columns.T + np.diag(penalty)
         return solve_newton_step(hessian, gradient, lowest - theta)
@@ -384,9 +384,9 @@ def split_rows_by_label(features, rows, events):
 
     `rows` and `events` count the rows of each cell.
     """
-    both, outcome = np.concatenate([features, features]), np.repeat([1.0, 0.0], len(features))
+    stacked, outcome = np.concatenate([features, features]), np.repeat([1.0, 0.0], len(features))
     weight = np.concatenate([events, rows - events]).astype(np.float64)
-    return both[weight > 0], outcome[weight > 0], weight[weight > 0]
+    return stacked[weight > 0], outcome[weight > 0], weight[weight > 0]
 
 
 def compute_log_likelihood(log_odds, outcome, weight):

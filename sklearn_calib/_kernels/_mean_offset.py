@@ -84,11 +84,13 @@ def _find_crossing(log_odds, weight_fraction, aim):
     low, high = aim - log_odds.max(), aim - log_odds.min()
     a = min(max(0.0, low), high)
     for _ in range(_MAX_BISECTIONS):
-        hit, miss = expit(log_odds + a), expit(-(log_odds + a))
-        up, down = weight_fraction @ hit, weight_fraction @ miss
+        proba, complement = expit(log_odds + a), expit(-(log_odds + a))
+        up, down = weight_fraction @ proba, weight_fraction @ complement
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             above = np.log(up) - np.log(down) - aim
-            step = above * up * down / (weight_fraction @ (hit * miss)) / weight_fraction.sum()
+            step = (
+                above * up * down / (weight_fraction @ (proba * complement)) / weight_fraction.sum()
+            )
         if above == 0:
             break
         low, high = (low, a) if above > 0 else (a, high)

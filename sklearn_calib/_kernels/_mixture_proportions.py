@@ -163,10 +163,10 @@ def compute_uncertainty(
         """Return how far t is outside of the interval of class c, in standard errors."""
         shifted = prior + (t - prior[c]) * lines[c]
         if shifted.min() >= 0:
-            there = density + (t - prior[c]) * tilts[:, c]
+            line_density = density + (t - prior[c]) * tilts[:, c]
         else:
-            there = ratio @ _project_with_fixed_class(shifted, c, t)
-        fall = 2 * curvature[c] / variance[c] * (top - _average_log(there, weight_fraction))
+            line_density = ratio @ _project_with_fixed_class(shifted, c, t)
+        fall = 2 * curvature[c] / variance[c] * (top - _average_log(line_density, weight_fraction))
         return min(np.sqrt(max(fall, 0.0)), 4 * z) - z
 
     for c in np.flatnonzero(~unknown & (variance > 0)):
@@ -182,9 +182,9 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     g = ratio / (ratio @ b)[:, None]
     tangent = np.eye(k) - 1.0 / k
     values, vectors = np.linalg.eigh(tangent @ ((g * weight_fraction[:, None]).T @ g) @ tangent)
-    known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
-    inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
-    null = vectors[:, ~known] - vectors[:, ~known].mean(axis=0)  # without the vector of ones
+    is_known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
+    inverse = (vectors[:, is_known] / values[is_known]) @ vectors[:, is_known].T
+    null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(axis=0)  # without the vector of ones
     unknown = (np.abs(null) > 1e-6).any(axis=1)
     variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)
     if np.isfinite(n_source):

@@ -150,5 +150,5 @@ def find_breakpoints(merges):
     times = np.unique(merges[np.isfinite(merges) & (merges > 0)])
     if not len(times):
         return times
-    apart = np.diff(times) > 1e-12 * np.maximum(times[1:], 1e-300)
-    return times[np.append(True, apart)]
+    is_distinct = np.diff(times) > 1e-12 * np.maximum(times[1:], 1e-300)
+    return times[np.append(True, is_distinct)]

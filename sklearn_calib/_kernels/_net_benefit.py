@@ -42,9 +42,9 @@ class NetBenefit:
         for _ in scores:
             cell, reach = np.divmod(cell, count + 1)
             self._reach.insert(0, reach)
-        self.hit = cell > 0
+        self.has_event = cell > 0
         self.by_class = prevalence is not None
-        rate = self.mass @ self.hit
+        rate = self.mass @ self.has_event
         self.prevalence = rate if prevalence is None else prevalence
         self.factors = (1.0, 1.0)
         if prevalence is not None:
@@ -53,7 +53,7 @@ class NetBenefit:
 
     def get_acted_fraction(self, model):
         """Return the fraction of the population that is acted on at each threshold."""
-        factor = self.mass * np.take(self.factors, self.hit.astype(int))
+        factor = self.mass * np.take(self.factors, self.has_event.astype(int))
         reached = np.bincount(self._reach[model], factor, minlength=len(self.odds) + 1)
         return np.cumsum(reached[::-1])[::-1][1:]
 
@@ -73,17 +73,17 @@ class NetBenefit:
         for block in blocks:
             change = self._compute_change(first, second, block)
             for values, class_sums in zip((self.mass, self.squares), sums, strict=True):
-                by_class = _split_by_class(values[block], self.hit[block])
+                by_class = _split_by_class(values[block], self.has_event[block])
                 class_sums += by_class @ (change > 0), by_class @ (change < 0)
-        of_class = _split_by_class(self.mass, self.hit).sum(axis=1)[:, None]
+        of_class = _split_by_class(self.mass, self.has_event).sum(axis=1)[:, None]
         unit = np.stack([-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])])
         means = unit * (sums[0, 0] - sums[0, 1])
         mean = means.sum(axis=0)
         centre = means / of_class if self.by_class else np.stack([mean, mean])
         covariance = np.zeros((len(mean), len(mean)))
         for block in blocks:
-            own = self.hit[block].astype(int)
-            rows = self._compute_change(first, second, block) * unit[own] - centre[own]
+            label = self.has_event[block].astype(int)
+            rows = self._compute_change(first, second, block) * unit[label] - centre[label]
             covariance += (rows * self.squares[block, None]).T @ rows
         return Comparison(
             mean, covariance, *self._compute_fractions(sums, unit, of_class), self.by_class
@@ -107,7 +107,10 @@ class NetBenefit:
         """
         total, squares = 1.0, self.squares.sum()
         if self.by_class:
-            total, squares = of_class, _split_by_class(self.squares, self.hit).sum(axis=1)[:, None]
+            total, squares = (
+                of_class,
+                _split_by_class(self.squares, self.has_event).sum(axis=1)[:, None],
+            )
         fraction, squared = np.minimum(sums[0] / total, 1.0), sums[1] / total**2
         squares = squares / total**2
         variance = squared * (1 - fraction) ** 2 + (squares - squared) * fraction**2
@@ -179,12 +182,14 @@ def draw_critical_value(covariance, level, n_draws, rng):
     drawn from it directly. Thresholds without variance count as one more that is independent.
     """
     deviation = np.sqrt(np.diag(covariance))
-    known = deviation > 1e-9 * deviation.max(initial=0.0)
-    scaled = covariance[np.ix_(known, known)] / np.outer(deviation[known], deviation[known])
+    has_variance = deviation > 1e-9 * deviation.max(initial=0.0)
+    scaled = covariance[np.ix_(has_variance, has_variance)] / np.outer(
+        deviation[has_variance], deviation[has_variance]
+    )
     values, vectors = np.linalg.eigh(scaled)
     factor = vectors * np.sqrt(np.maximum(values, 0))
     largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(axis=1, initial=0.0)
-    if not known.all():
+    if not has_variance.all():
         largest = np.maximum(largest, np.abs(rng.normal(size=n_draws)))
     return float(np.quantile(largest, level))
 

@@ -47,10 +47,10 @@ def minimise_by_newton(
     -------
     end : Minimum
     """
-    value, rest = evaluate(theta)
+    value, extra = evaluate(theta)
     before = np.inf
     for n_iter in range(1, max_iter + 1):
-        step, decrement = direction(theta, rest)
+        step, decrement = direction(theta, extra)
         near = decrement <= max(tol, _VALUE_TOLERANCE * (1 + abs(value)))
         near = near and (is_trusted is None or is_trusted(theta, step))
         if near and decrement > before / 4:
@@ -61,14 +61,14 @@ def minimise_by_newton(
             break
         length = 1.0
         while True:
-            moved = np.maximum(theta + length * step, lowest)
-            reached, rest = evaluate(moved)
+            candidate = np.maximum(theta + length * step, lowest)
+            reached, extra = evaluate(candidate)
             if near or reached <= value - 1e-4 * length * decrement:
                 break
             length /= 2
             if length < _MIN_STEP_LENGTH:  # no progress is possible in floating point
                 return Minimum(theta, value, decrement, n_iter)
-        theta, value = moved, reached
+        theta, value = candidate, reached
     return Minimum(theta, value, decrement, n_iter)
 
 

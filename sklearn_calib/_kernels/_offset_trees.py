@@ -69,14 +69,14 @@ def _sort_bins(cells, unordered, l2, order):
 
     How many they are, and the l2 of their splits.
     """
-    known = 0
+    n_known = 0
     for b in range(cells.shape[0]):
         if cells[b, 2] != 0.0:
-            order[known] = b
-            known += 1
+            order[n_known] = b
+            n_known += 1
     if unordered:
-        l2 += L2_PER_CATEGORY * max(known - 2, 0)
-        for k in range(1, known):
+        l2 += L2_PER_CATEGORY * max(n_known - 2, 0)
+        for k in range(1, n_known):
             b, position = order[k], k
             step = cells[b, 0] / (cells[b, 1] + l2)
             while position > 0:
@@ -86,7 +86,7 @@ def _sort_bins(cells, unordered, l2, order):
                 order[position] = before
                 position -= 1
             order[position] = b
-    return known, l2
+    return n_known, l2
 
 
 @compile_helper
@@ -97,12 +97,12 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
     """
     g, h, w = total[0], total[1], total[2]
     low, high = bounds[0], bounds[1]
-    whole = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
+    parent_gain = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
     best[0], best[1] = 0.0, -1.0
     for f in range(cells.shape[0]):
         gl, hl, wl = 0.0, 0.0, 0.0
-        known, more = _sort_bins(cells[f], unordered[f], l2, order)
-        for k in range(known - 1):
+        n_known, split_l2 = _sort_bins(cells[f], unordered[f], l2, order)
+        for k in range(n_known - 1):
             b = order[k]
             gl += cells[f, b, 0]
             hl += cells[f, b, 1]
@@ -111,14 +111,14 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
                 continue
             if w - wl < min_weight:
                 break
-            left = _get_leaf_value(gl, hl, more, low, high)
-            right = _get_leaf_value(g - gl, h - hl, more, low, high)
+            left = _get_leaf_value(gl, hl, split_l2, low, high)
+            right = _get_leaf_value(g - gl, h - hl, split_l2, low, high)
             if f == rising and left > right:
                 continue
             gain = (
-                _compute_gain(gl, hl, more, left)
-                + _compute_gain(g - gl, h - hl, more, right)
-                - whole
+                _compute_gain(gl, hl, split_l2, left)
+                + _compute_gain(g - gl, h - hl, split_l2, right)
+                - parent_gain
             )
             if gain > best[0]:
                 best[0], best[1], best[2] = gain, f, k
@@ -128,11 +128,11 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
 @compile_helper
 def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
     """Mark the bins of the left child; categories without rows go to the heavier one."""
-    known, _ = _sort_bins(cells, unordered, l2, order)
+    n_known, _ = _sort_bins(cells, unordered, l2, order)
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last
-    for k in range(known):
+    for k in range(n_known):
         left[order[k]] = k <= cut
 
 

@@ -19,16 +19,16 @@ def compute_median_bandwidth(proba):
     Where it is 0, the median of those pairs that differ; where none does, 1.
     """
     n = len(proba)
-    some = (
+    chosen = (
         np.linspace(0, n - 1, MAX_MEDIAN_ROWS).astype(np.intp)
         if n > MAX_MEDIAN_ROWS
         else slice(None)
     )
-    distances = 0.5 * pdist(np.asarray(proba)[some], "cityblock")
-    apart = distances[distances > 0]
-    if not len(apart):
+    distances = 0.5 * pdist(np.asarray(proba)[chosen], "cityblock")
+    positive = distances[distances > 0]
+    if not len(positive):
         return 1.0
-    return float(np.median(distances)) or float(np.median(apart))
+    return float(np.median(distances)) or float(np.median(positive))
 
 
 def compute_pair_kernel(proba, bandwidth):

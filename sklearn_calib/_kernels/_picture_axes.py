@@ -71,8 +71,8 @@ class LogitAxis:
             inner = np.append(np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1])
             filled = np.flatnonzero((inner > _RARE_FRACTION) & (fractions[1:-1] > 0))
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
-        found = np.concatenate(positions)
-        low, high = (found.min(), found.max()) if len(found) else (0.0, 0.0)
+        ends = np.concatenate(positions)
+        low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 0.0)
         missing = max(_MIN_SPAN - (high - low), 0.0) / 2
         pad = _PAD_FRACTION * (high - low + 2 * missing) + missing
         return cls(low - pad, high + pad, zeros, ones)
@@ -90,8 +90,8 @@ class LogitAxis:
         shown: list = []
         histograms: list = []
         for one in curves:
-            some = _find_frequent_points(one)
-            shown += [one.predicted[some], one.observed[some]]
+            is_frequent = _find_frequent_points(one)
+            shown += [one.predicted[is_frequent], one.observed[is_frequent]]
             histograms.append(one.log_odds_histogram)
         return cls.from_values(shown, histograms)
 
@@ -161,8 +161,8 @@ class LogitAxis:
             )
             if is_complete:
                 break
-        more = [0.5, *self._iter_digits()] if step == 1 else [0.5]
-        taken, _ = self._add_fitting_ticks(self._keep_inside(more), room, taken)
+        inner = [0.5, *self._iter_digits()] if step == 1 else [0.5]
+        taken, _ = self._add_fitting_ticks(self._keep_inside(inner), room, taken)
         return [(p, text) for p, text, _ in sorted(taken, key=lambda one: one[2])]
 
     def _add_fitting_ticks(self, numbers, room, taken):
@@ -188,8 +188,8 @@ class LogitAxis:
     def _iter_digits():
         """Yield other probabilities of one digit, the easiest to read first."""
         for digits in ((2, 5), (3,), (4,)):
-            found = [float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits]
-            yield from (side for p in found for side in (p, 1 - p))
+            values = [float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits]
+            yield from (side for p in values for side in (p, 1 - p))
 
     def _keep_inside(self, numbers):
         left, right = expit(self.low), expit(self.high)
@@ -214,8 +214,8 @@ def format_probability(p: float) -> str:
     """Format a probability of few digits: 0.02, 1e-5, 0.98, 1-1e-5."""
     if p in (0, 1) or 1e-4 <= p <= 1 - 9.9e-5:
         return f"{p:.5g}"
-    rest = f"{min(p, 1 - p):.0e}".replace("e-0", "e-")
-    return rest if p < 0.5 else f"1-{rest}"
+    short = f"{min(p, 1 - p):.0e}".replace("e-0", "e-")
+    return short if p < 0.5 else f"1-{short}"
 
 
 class LossPlane(NamedTuple):
@@ -237,9 +237,9 @@ class LossPlane(NamedTuple):
     @classmethod
     def from_points(cls, x, y, uncertainty):
         """Return the plane with room for the points, their labels, and x = 0."""
-        x, least = np.append(x, 0.0), _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
-        across = max(np.ptp(x), least)
-        up = max(np.ptp(y), across / 4, least)
+        x, min_range = np.append(x, 0.0), _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
+        across = max(np.ptp(x), min_range)
+        up = max(np.ptp(y), across / 4, min_range)
         if 0 < min(y) < 0.5 * up:
             y = np.append(y, 0.0)
             up = max(np.ptp(y), up)
@@ -260,8 +260,8 @@ class LossPlane(NamedTuple):
     def iter_loss_lines(self):
         """Yield the loss of each line of equal loss, and its ends within the limits."""
         (left, right), (low, high) = self.x_limits, self.y_limits
-        least, most = self.uncertainty + left - high, self.uncertainty + right - low
-        for value in choose_round_numbers(least, most):
+        min_loss, max_loss = self.uncertainty + left - high, self.uncertainty + right - low
+        for value in choose_round_numbers(min_loss, max_loss):
             above = self.uncertainty - value  # of y over x
             start, end = max(left, low - above), min(right, high - above)
             if end - start > 0.1 * (right - left):

@@ -22,7 +22,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
-    `raised` steps up were taken from the first degree, where `freedom` coefficients are free;
+    `n_raised` steps up were taken from the first degree, where `freedom` coefficients are free;
     `root` is triangular with root' root = information.
     """
 
@@ -30,12 +30,12 @@ class LogisticPolynomial(NamedTuple):
     root: np.ndarray
     statistic: float
     freedom: int
-    raised: int
+    n_raised: int
 
     @property
     def pvalue(self):
         """Return the p-value of calibration, given the degree."""
-        return float(compute_survival(self.statistic, self.freedom, self.raised))
+        return float(compute_survival(self.statistic, self.freedom, self.n_raised))
 
     @property
     def coef_covariance(self):
@@ -61,7 +61,7 @@ class LogisticPolynomial(NamedTuple):
         """
         rows = np.vander(np.asarray(log_odds, dtype=float), len(self.coef), increasing=True)
         return _compute_wald_ends(
-            rows, self.coef, self.root, find_quantile(level, self.freedom, self.raised)
+            rows, self.coef, self.root, find_quantile(level, self.freedom, self.n_raised)
         )
 
 
@@ -160,8 +160,8 @@ def _is_invertible(root):
     return np.linalg.cond(root / scale) < 1e12
 
 
-def compute_survival(statistic, freedom, raised):
-    """Return P(T > t), T = chi2 of `freedom` plus `raised` truncated chi2_1.
+def compute_survival(statistic, freedom, n_raised):
+    """Return P(T > t), T = chi2 of `freedom` plus `n_raised` truncated chi2_1.
 
     These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the density of
     chi2_1 is twice the normal one in u, and u = sqrt(t) sin(angle) makes what is integrated
@@ -169,27 +169,27 @@ def compute_survival(statistic, freedom, raised):
     freedom to 2e-9 of the probability.
     """
     statistic = np.asarray(statistic, dtype=float)
-    if raised == 0:
+    if n_raised == 0:
         return stats.chi2.sf(statistic, freedom)
-    least = (raised - 1) * _STEP_THRESHOLD  # the others are at least that
-    inside = np.maximum(statistic, least + _STEP_THRESHOLD)  # below, the probability is 1
-    low, high = np.arcsin(np.sqrt([_STEP_THRESHOLD / inside, 1 - least / inside]))
+    truncated_sum = (n_raised - 1) * _STEP_THRESHOLD  # the others are at least that
+    inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)  # below, the probability is 1
+    low, high = np.arcsin(np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside]))
     middle, half = (low + high) / 2, (high - low) / 2
     angle = middle[..., None] + half[..., None] * _NODES
     size = np.sqrt(inside)[..., None]
-    rest = (size * np.cos(angle)) ** 2
+    remaining = (size * np.cos(angle)) ** 2
     density = 2 * stats.norm.pdf(size * np.sin(angle)) * size * np.cos(angle)
-    within = (density * compute_survival(rest, freedom, raised - 1)) @ _WEIGHTS * half
-    beyond = stats.chi2.sf(inside - least, 1)
+    within = (density * compute_survival(remaining, freedom, n_raised - 1)) @ _WEIGHTS * half
+    beyond = stats.chi2.sf(inside - truncated_sum, 1)
     return np.minimum((within + beyond) / (1 - _STEP_LEVEL), 1.0)
 
 
-def find_quantile(level, freedom, raised):
+def find_quantile(level, freedom, n_raised):
     """Return the t at which `compute_survival` is 1 - level."""
-    low = raised * _STEP_THRESHOLD
+    low = n_raised * _STEP_THRESHOLD
     high = low + 10.0
-    while compute_survival(high, freedom, raised) > 1 - level:
+    while compute_survival(high, freedom, n_raised) > 1 - level:
         high *= 2
     return brentq(
-        lambda t: float(compute_survival(t, freedom, raised)) - (1 - level), low, high, xtol=1e-13
+        lambda t: float(compute_survival(t, freedom, n_raised)) - (1 - level), low, high, xtol=1e-13
     )

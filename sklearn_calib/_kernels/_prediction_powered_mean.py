@@ -73,8 +73,8 @@ def compute_fraction_intervals(label_fraction, corrected_fraction, variances, ro
     variances get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that
     there is none.
     """
-    least, fewer = t**2 / (4 * rows**2), (ndtri((1 + level) / 2) / t) ** 2
-    ratio = min((variances[1] + least) / (variances[0] + least), 1.0)
+    min_variance, fewer = t**2 / (4 * rows**2), (ndtri((1 + level) / 2) / t) ** 2
+    ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
     ends, corrected_ends = (
         tuple(map(float, compute_exact_interval(fraction * size * fewer, size * fewer, level)))
         for fraction, size in ((label_fraction, rows), (corrected_fraction, rows / ratio))

@@ -77,12 +77,12 @@ class WindowCells:
     the weight of the invented rows that every window holds besides.
     """
 
-    def __init__(self, log_odds, weights, part=None, invented=0.0):
+    def __init__(self, log_odds, weights, weight_fraction=None, invented=0.0):
         self.log_odds, self._sums = log_odds, RangeSums(*weights.T)
         self._invented, self._base = invented, weights[:, 1].sum() / weights.sum()
         self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
-        if part is not None:
-            self._windows = self._find_smallest_windows(weights.sum(axis=1), part)
+        if weight_fraction is not None:
+            self._windows = self._find_smallest_windows(weights.sum(axis=1), weight_fraction)
 
     def estimate_nearest(self, score):
         """Return the event rate in the smallest symmetric window around each score."""
@@ -98,16 +98,16 @@ class WindowCells:
             below = subtract_probabilities(np.minimum(first[i], score), score)
             above = subtract_probabilities(score, np.maximum(last[i], score))
             radius = np.minimum(radius, np.maximum(below, above))
-        p, rest = expit(score), expit(-score)
+        p, complement = expit(score), expit(-score)
         # distances that agree to 10 digits are equal
-        radius = radius + _DISTANCE_TOLERANCE * (np.minimum(p, rest) + radius) + 1e-300
+        radius = radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
         # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
         low, high, n = self._low, self._high, len(self._low)
         start = np.searchsorted(low, p - radius, side="left")
-        by_rest = n - np.searchsorted(high, rest + radius, side="right")
+        by_rest = n - np.searchsorted(high, complement + radius, side="right")
         start = np.where(p - radius <= 0.5, start, by_rest)
         end = np.searchsorted(low, p + radius, side="right")
-        by_rest = n - np.searchsorted(high, rest - radius, side="left")
+        by_rest = n - np.searchsorted(high, complement - radius, side="left")
         return start, np.where(p + radius <= 0.5, end, by_rest)
 
     def estimate_window(self, score, low, high):
@@ -140,10 +140,10 @@ class WindowCells:
         total = zeros + ones + self._invented
         return (ones + self._invented * blend_with_base_rate(expit(score), self._base)) / total
 
-    def _find_smallest_windows(self, mass, part):
+    def _find_smallest_windows(self, mass, weight_fraction):
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
-        wanted = min(part * before[-1], before[-1]) * (1 - BIN_EDGE_TOLERANCE)
+        wanted = min(weight_fraction * before[-1], before[-1]) * (1 - BIN_EDGE_TOLERANCE)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

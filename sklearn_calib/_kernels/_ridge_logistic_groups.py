@@ -29,9 +29,9 @@ def fit_shrunken_lines(log_odds, target, weight, group, n_groups, centre, streng
         losses = np.maximum(t, 0.0) + np.log1p(small) - target * t
         return weight @ losses + 0.5 * ((line - centre) ** 2 @ penalty).sum(), (t, small)
 
-    def find_direction(line, rest):
+    def find_direction(line, terms):
         """Solve the 2 x 2 Newton system of every group."""
-        t, small = rest
+        t, small = terms
         pull = weight * (target - np.where(t >= 0, 1.0, small) / (1.0 + small))
         curvature = weight * small / (1.0 + small) ** 2
         slope = (
@@ -97,9 +97,9 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     scale, count = labels.score_scale, labels.score.shape[1]
     to_scaled = np.array([1.0, scale])
     moves = _leave_out_rows(labels, centre * to_scaled, scale)
-    known = labels.weight > 0
-    score, hit, weight = (table[known] for table in labels[:3])
-    label = np.nonzero(known)[1]
+    is_known = labels.weight > 0
+    score, hit, weight = (table[is_known] for table in labels[:3])
+    label = np.nonzero(is_known)[1]
     best, loo = None, {}
     for penalty in penalties:
         if penalty == COMMON_LINE_PENALTY:
@@ -127,17 +127,17 @@ def _leave_out_rows(labels, centre, scale):
     A row leaves with all its labels.
     """
     n, count = labels.score.shape
-    total, own, pull = np.zeros((2, 2)), np.zeros((n, 2, 2)), np.zeros((n, 2))
+    total, row_information, pull = np.zeros((2, 2)), np.zeros((n, 2, 2)), np.zeros((n, 2))
     for label in range(count):
         score, outcome, weight, unit = labels.get_label(label)
         x = _make_design(score, scale)
         mean = expit(x @ centre)
         variance = mean * (1 - mean)
         total += _compute_hessian(x, weight * variance)
-        own += (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
+        row_information += (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
         pull += (unit * (mean - outcome))[:, None] * x
     ridge = 1e-9 * (np.trace(total) + 1e-290) * np.eye(2)  # for a single row, or equal scores
-    return np.linalg.solve(total + ridge - own, pull[:, :, None])[:, :, 0]
+    return np.linalg.solve(total + ridge - row_information, pull[:, :, None])[:, :, 0]
 
 
 def _compute_left_out_loss(labels, scale, lines, moves, penalty):
@@ -160,8 +160,8 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
             variance = mean * (1 - mean)
             inverse = np.linalg.inv(_compute_hessian(x, weight * variance, penalty))
             half = x @ inverse
-            own = unit * (half * x).sum(axis=1)
-            shift = own * (mean - outcome) + penalty * (half * moves).sum(axis=1)
-            eta = eta + shift / (1 - own * variance)
+            row_leverage = unit * (half * x).sum(axis=1)
+            shift = row_leverage * (mean - outcome) + penalty * (half * moves).sum(axis=1)
+            eta = eta + shift / (1 - row_leverage * variance)
         total += weight @ (np.logaddexp(0, eta) - outcome * eta)
     return float(total / labels.weight.sum())

@@ -13,8 +13,8 @@ def compute_risk_by_coverage(confidence, error, weight):
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
-    least, index = find_level_positions(confidence)
-    return least, np.bincount(index, weight), np.bincount(index, weight * error)
+    min_confidence, index = find_level_positions(confidence)
+    return min_confidence, np.bincount(index, weight), np.bincount(index, weight * error)
 
 
 def find_level_positions(confidence):

@@ -53,10 +53,13 @@ class RankedScores:
         class_means = scores.T @ (member / mass)
         class_frequencies = mass / mass.sum()
         row_fraction = 1.0 / len(unlabelled)
-        miss = row_fraction * np.bincount(unlabelled, minlength=len(self.y_encoded)) @ self.proba
-        miss -= class_means @ class_frequencies
+        mismatch = (
+            row_fraction * np.bincount(unlabelled, minlength=len(self.y_encoded)) @ self.proba
+        )
+        mismatch -= class_means @ class_frequencies
         raw = np.maximum(
-            class_frequencies + np.linalg.lstsq(class_means, miss, rcond=_SINGULAR_TOLERANCE)[0],
+            class_frequencies
+            + np.linalg.lstsq(class_means, mismatch, rcond=_SINGULAR_TOLERANCE)[0],
             0.0,
         )
         prior = raw / raw.sum()

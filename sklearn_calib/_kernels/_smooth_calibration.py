@@ -35,9 +35,9 @@ def compute_smooth_error(v, residual):
     first, following = np.full(n_buckets, -1, np.int32), np.empty(n, np.int32)
     heap_keys, heap_kinks = np.empty(n), np.empty(n, np.int32)
     removed = 0.0
-    for sign, far in ((1.0, high), (-1.0, -low)):
-        if far > 0:
-            scale = min(n_buckets * (1 - 1e-9) / far, 1e300)
+    for sign, max_distance in ((1.0, high), (-1.0, -low)):
+        if max_distance > 0:
+            scale = min(n_buckets * (1 - 1e-9) / max_distance, 1e300)
             listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
             removed += _remove_at_end(
                 v,
@@ -90,8 +90,8 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
     edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_MIN_HEAP_KINKS)
     cost = 0.0
     for t in range(1, len(v)):
-        left, distance = v[t] - v[t - 1], sign * position[t]
-        if distance > 0 and left > 0:
+        remaining, distance = v[t] - v[t - 1], sign * position[t]
+        if distance > 0 and remaining > 0:
             bucket = np.int64(distance * scale)
             if bucket >= edge and size >= limit:
                 size, edge, highest = _spill_heap(
@@ -106,13 +106,13 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
                 first[bucket] = t
                 listed[bucket >> _BLOCK_BITS] += 1
                 top = max(top, bucket)
-        while left > 0:
+        while remaining > 0:
             if size == 0:
                 while top >= 0 and first[top] < 0:
                     block = top >> _BLOCK_BITS
                     top = (block << _BLOCK_BITS) - 1 if listed[block] == 0 else top - 1
                 if top < 0:
-                    mass[0] = max(mass[0] - left, 0.0)
+                    mass[0] = max(mass[0] - remaining, 0.0)
                     break
                 kink, edge = np.int64(first[top]), top
                 first[top] = -1
@@ -122,11 +122,11 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
                     kink = np.int64(following[kink])
                 listed[top >> _BLOCK_BITS] -= size
             kink = np.int64(kinks[0])
-            if mass[kink] > left:
-                mass[kink] -= left
-                cost += left * keys[0]
+            if mass[kink] > remaining:
+                mass[kink] -= remaining
+                cost += remaining * keys[0]
                 break
-            left -= mass[kink]
+            remaining -= mass[kink]
             cost += mass[kink] * keys[0]
             mass[kink] = 0.0
             size -= 1
@@ -163,21 +163,21 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
 
     Returns the new size, the first bucket of the heap, and the highest that was filled.
     """
-    edge, highest, kept = np.int64(len(first)), np.int64(-1), np.int64(0)
+    edge, highest, n_kept = np.int64(len(first)), np.int64(-1), np.int64(0)
     for i in range(_MIN_HEAP_KINKS // 8):  # large ones come first
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
         key, kink = keys[i], np.int64(kinks[i])
         bucket = np.int64(key * scale)
         if bucket >= edge:
-            _push_kink(keys, kinks, kept, key, kink)
-            kept += 1
+            _push_kink(keys, kinks, n_kept, key, kink)
+            n_kept += 1
         else:
             following[kink] = first[bucket]
             first[bucket] = kink
             listed[bucket >> _BLOCK_BITS] += 1
             highest = max(highest, bucket)
-    return kept, edge, highest
+    return n_kept, edge, highest
 
 
 def find_maxima(ranks, position, gaps, sums):
@@ -208,16 +208,22 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
         alive[rank] += mass
         _add_mass(tree, rank, mass)
         for end in range(2):  # the lowest rank comes first, and the highest
-            sign, heap, of_heap, size, left = 2 * end - 1, keys[end], kinks[end], sizes[end], gap
+            sign, heap, of_heap, size, remaining = (
+                2 * end - 1,
+                keys[end],
+                kinks[end],
+                sizes[end],
+                gap,
+            )
             if sign * (rank - ranks[0]) >= 0:
                 _push_kink(heap, of_heap, size, np.float64(sign * rank), rank)
                 size += 1
-            while left > 0 and size > 0:
+            while remaining > 0 and size > 0:
                 last = np.int64(of_heap[0])
-                taken = min(left, alive[last])
+                taken = min(remaining, alive[last])
                 alive[last] -= taken
                 _add_mass(tree, last, -taken)
-                left -= taken
+                remaining -= taken
                 if alive[last] <= 0:
                     size -= 1
                     _replace_first(heap, of_heap, size, heap[size], of_heap[size])

@@ -111,19 +111,19 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
     Of a large table with the Hessian of some rows, as long as its steps shorten the next ones.
     """
     k, n = z.shape
-    every, before = 1, np.inf
+    subsampling_step, before = 1, np.inf
     if z.size > _MAX_EXACT_ENTRIES:
-        every = max(1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
+        subsampling_step = max(1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
 
     def find_newton_step(proba, gradient):
-        nonlocal every, before
-        some = slice(None, None, every)
-        share = w[some] / w[some].sum()
-        solve = make_diagonal_solver(z[:, some], share, proba[:, some], ridge_a, ridge_b)
+        nonlocal subsampling_step, before
+        sampled = slice(None, None, subsampling_step)
+        share = w[sampled] / w[sampled].sum()
+        solve = make_diagonal_solver(z[:, sampled], share, proba[:, sampled], ridge_a, ridge_b)
         step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
         if decrement > before / 4:
-            every = 1
+            subsampling_step = 1
         before = decrement
         return step
 
@@ -173,14 +173,14 @@ def _make_block_inverse(x, w, proba, ridge):
     small = x.size <= _MAX_EXACT_ENTRIES
     kind = np.float64 if small else np.float32
     enough = max(_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK // len(proba) ** 2)
-    some = slice(None, None, 1 if small else max(1, len(w) // enough))
-    x, w, proba = x[:, some].T, w[some] / w[some].sum(), proba[:, some]
+    sampled = slice(None, None, 1 if small else max(1, len(w) // enough))
+    x, w, proba = x[:, sampled].T, w[sampled] / w[sampled].sum(), proba[:, sampled]
     inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=kind)
     for c, p in enumerate(proba):
         curvature = w * p * (1 - p)
         rows = slice(None) if small else np.flatnonzero(curvature > 1e-3 * curvature.max())
-        part = x[rows]
-        block = (part * curvature[rows, None]).T @ part
+        class_rows = x[rows]
+        block = (class_rows * curvature[rows, None]).T @ class_rows
         block[np.diag_indices(len(block))] += ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
         inverse[c] = np.linalg.inv(block.astype(kind))
     return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)

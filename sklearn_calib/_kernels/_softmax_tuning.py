@@ -27,7 +27,7 @@ _MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
 class TunedFit(NamedTuple):
     fit: SoftmaxFit
     off_diagonal: float  # factors of the squares in the objective
-    own: float  # of the diagonal of A and of the intercepts
+    diagonal: float  # of the diagonal of A and of the intercepts
     leave_one_out_loss: float  # of the neighbour in the grid, from the rows that choose
 
 
@@ -54,8 +54,11 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     row_leverage = unit * (k - 1) / k * leverage
     residual = proba.copy()
     residual[y_encoded, np.arange(n)] -= 1
-    left = np.maximum(1 - row_leverage * proba, _MIN_REMAINING_CURVATURE)
-    step, along = row_leverage * residual / left, row_leverage * proba / left
+    remaining_curvature = np.maximum(1 - row_leverage * proba, _MIN_REMAINING_CURVATURE)
+    step, along = (
+        row_leverage * residual / remaining_curvature,
+        row_leverage * proba / remaining_curvature,
+    )
     step -= along * ((proba * step).sum(axis=0) / (1 + (proba * along).sum(axis=0)))
     logits = z + fit.A @ z + fit.b[:, None] + step
     logits -= logits.max(axis=0)
@@ -70,31 +73,33 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     the loss falls; a parabola through the last three gives the factor that is used.
     """
     k, w = len(z), weight / weight.sum()
-    some = np.arange(z.shape[1])
-    if len(some) > _MAX_TUNING_ROWS:
-        some = np.sort(np.random.default_rng(0).permutation(len(some))[:_MAX_TUNING_ROWS])
-    part = np.ascontiguousarray(z[:, some]), y_encoded[some], w[some] / w[some].sum()
-    n_part = n_rows * w[some].sum()
-    known, last = {}, None
+    chosen = np.arange(z.shape[1])
+    if len(chosen) > _MAX_TUNING_ROWS:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:_MAX_TUNING_ROWS])
+    tuning_rows = np.ascontiguousarray(z[:, chosen]), y_encoded[chosen], w[chosen] / w[chosen].sum()
+    n_part = n_rows * w[chosen].sum()
+    losses, last = {}, None
 
     def make_ridges(powers, n):
-        off, own = _GRID_FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)
+        off, diagonal = _GRID_FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)
         full = np.full((k, k), off)
-        np.fill_diagonal(full, own)
-        return full, float(own)
+        np.fill_diagonal(full, diagonal)
+        return full, float(diagonal)
 
     def get_losses(powers):
         nonlocal last
-        if powers not in known:
+        if powers not in losses:
             pair = make_ridges(powers, n_part)
-            last = fit_softmax_regression(*part, *pair, tol=1e-6, start=last)
-            known[powers] = compute_leave_one_out_losses(*part, 1.0 / n_part, last, *pair)
-        return known[powers]
+            last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
+            losses[powers] = compute_leave_one_out_losses(*tuning_rows, 1.0 / n_part, last, *pair)
+        return losses[powers]
 
-    at, best = _search_grid(get_losses, part[2], n_part)
+    grid_powers, best = _search_grid(get_losses, tuning_rows[2], n_part)
     ridge_a, ridge_b = make_ridges(best, n_rows)
     fit = fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, start=last)
-    return TunedFit(fit, float(ridge_a[0, -1]), ridge_b, float(part[2] @ known[at]))
+    return TunedFit(
+        fit, float(ridge_a[0, -1]), ridge_b, float(tuning_rows[2] @ losses[grid_powers])
+    )
 
 
 def _search_grid(losses, weight, n_rows):
@@ -108,18 +113,21 @@ def _search_grid(losses, weight, n_rows):
         mean = weight @ gains
         return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
 
-    at, between = (0, 0), []
+    grid_powers, between = (0, 0), []
     for axis in (0, 1):
         for sign in (-1, 1):
-            while abs(at[axis]) < _MAX_POWER:
-                mean, error = compare_losses(at, _move_along_axis(at, axis, sign))
+            while abs(grid_powers[axis]) < _MAX_POWER:
+                mean, error = compare_losses(grid_powers, _move_along_axis(grid_powers, axis, sign))
                 if mean <= (max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS):
                     break
-                at = _move_along_axis(at, axis, sign)
-        low, high = (-compare_losses(at, _move_along_axis(at, axis, sign))[0] for sign in (-1, 1))
+                grid_powers = _move_along_axis(grid_powers, axis, sign)
+        low, high = (
+            -compare_losses(grid_powers, _move_along_axis(grid_powers, axis, sign))[0]
+            for sign in (-1, 1)
+        )
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0
-        between.append(at[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5))
-    return at, tuple(between)
+        between.append(grid_powers[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5))
+    return grid_powers, tuple(between)
 
 
 def _move_along_axis(powers, axis, sign):

@@ -57,94 +57,94 @@ def solve_program(problem, tol, max_iter):
     """
     m, size = problem.rows.shape
     count = len(problem.h)
-    at = _make_start(problem, count, m, size)
+    point = _make_start(problem, count, m, size)
     best, best_gap = np.zeros((count, m)), np.full(count, np.inf)
     best_size, best_at = np.zeros(count), np.zeros(count)
-    here = np.arange(count)  # the problems that are not finished
+    active = np.arange(count)  # the problems that are not finished
     for iteration in range(max_iter + 1):
-        theta = _apply_map(problem.L, at.X)
+        theta = _apply_map(problem.L, point.X)
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
-        S = _apply_adjoint(problem.L, z + at.w)
-        least = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
-        gap, miss = (z * theta).sum(axis=1) - least, np.zeros_like(theta)
+        S = _apply_adjoint(problem.L, z + point.w)
+        smallest = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
+        gap, mismatch = (z * theta).sum(axis=1) - smallest, np.zeros_like(theta)
         if problem.bound is not None:
-            miss = theta - (at.p - at.n) @ problem.T.T
-            gap += problem.bound * np.abs(at.v).max(axis=1) + np.abs(miss).max(axis=1)
-            gap += np.maximum(0.0, np.abs(at.p - at.n).sum(axis=1) - problem.bound)
-        better = gap < best_gap[here]
-        which = here[better]
+            mismatch = theta - (point.p - point.n) @ problem.T.T
+            gap += problem.bound * np.abs(point.v).max(axis=1) + np.abs(mismatch).max(axis=1)
+            gap += np.maximum(0.0, np.abs(point.p - point.n).sum(axis=1) - problem.bound)
+        better = gap < best_gap[active]
+        which = active[better]
         best[which], best_gap[which], best_at[which] = theta[better], gap[better], iteration
-        best_size[which] = np.abs(at.p - at.n)[better].sum(axis=1)
+        best_size[which] = np.abs(point.p - point.n)[better].sum(axis=1)
         if iteration == 0:
             e = np.maximum(1e-2, np.abs(z).max(axis=1))
-            at = at._replace(e=e, y=least - e)
-        y = np.minimum(at.y, least - 1e-16)
+            point = point._replace(e=e, y=smallest - e)
+        y = np.minimum(point.y, smallest - 1e-16)
         S[:, range(size), range(size)] -= y[:, None]
-        at = at._replace(S=S, y=y)
+        point = point._replace(S=S, y=y)
         with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
-            step, by = _find_step(problem, at, miss)
-        going = (gap >= tol) & (iteration <= best_at[here] + 20) & (step > 1e-10)
+            step, by = _find_step(problem, point, mismatch)
+        going = (gap >= tol) & (iteration <= best_at[active] + 20) & (step > 1e-10)
         if iteration == max_iter or not going.any():
             break
         if not going.all():
-            here, problem, step = here[going], problem.select_problems(going), step[going]
-            at, by = (ProgramPoint(*(part[going] for part in point)) for point in (at, by))
-        at = _move_point(at, by, step)
-        X = at.X / np.trace(at.X, axis1=1, axis2=2)[:, None, None]
-        at = at._replace(X=X, v=at.w @ problem.T)
+            active, problem, step = active[going], problem.select_problems(going), step[going]
+            point, by = (ProgramPoint(*(part[going] for part in point)) for point in (point, by))
+        point = _move_point(point, by, step)
+        X = point.X / np.trace(point.X, axis1=1, axis2=2)[:, None, None]
+        point = point._replace(X=X, v=point.w @ problem.T)
     return best, np.maximum(best_gap, 0.0), best_size
 
 
 def _make_start(problem, count, m, size):
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
-    share = np.ones(count)
+    mass = np.ones(count)
     if problem.bound is not None:  # a small bound: most of the trace to the slack, small values
-        share = problem.bound / 4
+        mass = problem.bound / 4
         scale = np.where(problem.bound < 1, problem.bound / 2, 1.0)
         X *= scale[:, None, None]
         X[:, 1, 1] += 1.0 - scale
-    p = np.repeat(share[:, None] / m, m, axis=1)
+    p = np.repeat(mass[:, None] / m, m, axis=1)
     zeros = np.zeros((count, m))
-    return ProgramPoint(X, p, p, share, X, np.zeros(count), zeros, zeros, np.ones(count))
+    return ProgramPoint(X, p, p, mass, X, np.zeros(count), zeros, zeros, np.ones(count))
 
 
-def _move_point(at, by, step):
+def _move_point(point, by, step):
     parts = []
-    for here, there in zip(at, by, strict=True):
-        parts.append(here + step.reshape((-1,) + (1,) * (here.ndim - 1)) * there)
+    for value, change in zip(point, by, strict=True):
+        parts.append(value + step.reshape((-1,) + (1,) * (value.ndim - 1)) * change)
     return ProgramPoint(*parts)
 
 
-def _find_step(problem, at, miss):
+def _find_step(problem, point, mismatch):
     """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
     starts, limited = problem.starts, problem.bound is not None
-    R, fine = _invert_matrices(at.S, starts)
-    matrix = _make_system(problem, at, R)
+    R, fine = _invert_matrices(point.S, starts)
+    matrix = _make_system(problem, point, R)
     pivots, regular = _factor_matrices(matrix)
-    count = R.shape[1] + (2 * at.p.shape[1] + 1 if limited else 0)
-    mu = _sum_complementarity(at, limited) / count
-    aims = at._replace(X=-at.X, p=-at.p, n=-at.n, s=-at.s)
-    by = _solve_direction(problem, at, R, matrix, pivots, aims, miss)
+    count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
+    mu = _sum_complementarity(point, limited) / count
+    aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
+    by = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
     ahead_mu = (
         _sum_complementarity(
-            _move_point(at, by, _find_step_length(at, by, starts, limited)), limited
+            _move_point(point, by, _find_step_length(point, by, starts, limited)), limited
         )
         / count
     )
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
-    second = _symmetrise(by.X @ (by.S @ R))
-    e, de, column = at.e[:, None], by.e[:, None], center[:, None]
+    second = _make_symmetric(by.X @ (by.S @ R))
+    e, de, column = point.e[:, None], by.e[:, None], center[:, None]
     aims = aims._replace(
-        X=column[..., None] * R - at.X - second,
-        p=(column - by.p * (de - by.v)) / (e - at.v) - at.p,
-        n=(column - by.n * (de + by.v)) / (e + at.v) - at.n,
-        s=(center - by.s * by.e) / at.e - at.s,
+        X=column[..., None] * R - point.X - second,
+        p=(column - by.p * (de - by.v)) / (e - point.v) - point.p,
+        n=(column - by.n * (de + by.v)) / (e + point.v) - point.n,
+        s=(center - by.s * by.e) / point.e - point.s,
     )
-    by = _solve_direction(problem, at, R, matrix, pivots, aims, miss)
-    return np.where(fine & regular, 0.98 * _find_step_length(at, by, starts, limited), 0.0), by
+    by = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    return np.where(fine & regular, 0.98 * _find_step_length(point, by, starts, limited), 0.0), by
 
 
-def _make_system(problem, at, R):
+def _make_system(problem, point, R):
     """Return the matrices of the steps of theta and y, and with a bound of w and e.
 
     From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n and s.
@@ -152,15 +152,15 @@ def _make_system(problem, at, R):
     rows, starts, L, T, Q, _, bound = problem
     m = len(rows)
     size = m + 1 if bound is None else 2 * m + 2
-    XR = _symmetrise(at.X @ R)
-    hadamard, toward = _make_hadamard_maps(rows, starts, at.X, R), _apply_map(L, XR)
+    XR = _make_symmetric(point.X @ R)
+    hadamard, toward = _make_hadamard_maps(rows, starts, point.X, R), _apply_map(L, XR)
     matrix = np.zeros((len(Q), size, size))
     matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
     matrix[:, :m, m] = -toward
     matrix[:, m, :m] = -(toward[:, None] @ Q)[:, 0]
     matrix[:, m, m] = np.trace(XR, axis1=1, axis2=2)
     if bound is not None:
-        ratio_p, ratio_n = _compute_ratios(at)
+        ratio_p, ratio_n = _compute_ratios(point)
         difference = (ratio_p - ratio_n) @ T.T
         last = size - 1
         matrix[:, :m, m + 1 : last] = hadamard
@@ -169,15 +169,15 @@ def _make_system(problem, at, R):
         matrix[:, m + 1 : last, m + 1 : last] = -((T * (ratio_p + ratio_n)[:, None]) @ T.T)
         matrix[:, m + 1 : last, last] = difference
         matrix[:, last, m + 1 : last] = difference
-        matrix[:, last, last] = -(ratio_p + ratio_n).sum(axis=1) - at.s / at.e
+        matrix[:, last, last] = -(ratio_p + ratio_n).sum(axis=1) - point.s / point.e
     return matrix
 
 
-def _compute_ratios(at):
-    return at.p / (at.e[:, None] - at.v), at.n / (at.e[:, None] + at.v)
+def _compute_ratios(point):
+    return point.p / (point.e[:, None] - point.v), point.n / (point.e[:, None] + point.v)
 
 
-def _solve_direction(problem, at, R, matrix, pivots, aims, miss):
+def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     """Return the step to the aims.
 
     They say where X, p, n and s would go if the dual did not move.
@@ -188,43 +188,45 @@ def _solve_direction(problem, at, R, matrix, pivots, aims, miss):
     right[:, :m] = _apply_map(L, aims.X)
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
-        right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - miss
-        right[:, -1] = bound - (at.p + at.n + aims.p + aims.n).sum(axis=1) - at.s - aims.s
+        right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
+        right[:, -1] = bound - (point.p + point.n + aims.p + aims.n).sum(axis=1) - point.s - aims.s
     _solve_factored(matrix, pivots, right)
-    dw, de = np.zeros_like(at.w), np.zeros_like(at.e)
+    dw, de = np.zeros_like(point.w), np.zeros_like(point.e)
     if bound is not None:
         dw, de = right[:, m + 1 : -1], right[:, -1]
     dv, dy = dw @ T, right[:, m]
     dS = _apply_adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
-    ratio_p, ratio_n = _compute_ratios(at)
+    ratio_p, ratio_n = _compute_ratios(point)
     return ProgramPoint(
-        aims.X - _symmetrise(at.X @ (dS @ R)),
+        aims.X - _make_symmetric(point.X @ (dS @ R)),
         aims.p - ratio_p * (de[:, None] - dv),
         aims.n - ratio_n * (de[:, None] + dv),
-        aims.s - at.s / at.e * de,
+        aims.s - point.s / point.e * de,
         dS, dy, dw, dv, de,
     )  # fmt: skip
 
 
-def _sum_complementarity(at, limited):
+def _sum_complementarity(point, limited):
     """Return the sum of the products of primal and dual variables."""
-    total = (at.X * at.S).sum(axis=(1, 2))
+    total = (point.X * point.S).sum(axis=(1, 2))
     if limited:
-        e = at.e[:, None]
-        total += (at.p * (e - at.v) + at.n * (e + at.v)).sum(axis=1) + at.s * at.e
+        e = point.e[:, None]
+        total += (point.p * (e - point.v) + point.n * (e + point.v)).sum(axis=1) + point.s * point.e
     return total
 
 
-def _find_step_length(at, by, starts, limited):
+def _find_step_length(point, by, starts, limited):
     """Return a step up to 1, nearly the longest, that keeps everything positive."""
-    step, space = np.ones(len(at.X)), np.empty((2, *at.X.shape[1:]))
-    _shorten_steps(at.X, by.X, starts, *space, step)
-    _shorten_steps(at.S, by.S, starts, *space, step)
+    step, space = np.ones(len(point.X)), np.empty((2, *point.X.shape[1:]))
+    _shorten_steps(point.X, by.X, starts, *space, step)
+    _shorten_steps(point.S, by.S, starts, *space, step)
     if not limited:
         return step
-    e, de = at.e[:, None], by.e[:, None]
-    values = np.concatenate([at.p, at.n, e - at.v, e + at.v, e, at.s[:, None]], axis=1)
+    e, de = point.e[:, None], by.e[:, None]
+    values = np.concatenate(
+        [point.p, point.n, e - point.v, e + point.v, e, point.s[:, None]], axis=1
+    )
     steps = np.concatenate([by.p, by.n, de - by.v, de + by.v, de, by.s[:, None]], axis=1)
     falls = np.where(steps < 0, -steps, 1e-300)
     with np.errstate(over="ignore"):
@@ -234,7 +236,7 @@ def _find_step_length(at, by, starts, limited):
 # -- block diagonal matrices, stored whole; `starts` says where each block begins -----------------
 
 
-def _symmetrise(A):
+def _make_symmetric(A):
     return (A + A.transpose(0, 2, 1)) / 2
 
 
@@ -270,8 +272,8 @@ def _make_hadamard_maps(rows, starts, X, R):
     """Return the linear maps from dz to L(X L*(dz) R)."""
     out = np.zeros((len(X), len(rows), len(rows)))
     for low, high in pairwise(starts):
-        own = rows[:, low:high]
-        left, right = (own @ A[:, low:high, low:high] @ own.T for A in (X, R))
+        block_rows = rows[:, low:high]
+        left, right = (block_rows @ A[:, low:high, low:high] @ block_rows.T for A in (X, R))
         out += left * right
     return out
 
@@ -326,14 +328,14 @@ def _invert_each(S, starts, L, G, R, fine):
 
 
 @compile_kernel
-def _shorten_steps(X, dX, starts, L, moved, steps):
+def _shorten_steps(X, dX, starts, L, candidate, steps):
     """Shorten the steps to within 15 % of the longest that keep X positive definite."""
     for c in range(len(X)):
         while steps[c] > 1e-12:
-            for i in range(len(moved)):
-                for j in range(len(moved)):
-                    moved[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
-            if _factor_cholesky(moved, starts, L):
+            for i in range(len(candidate)):
+                for j in range(len(candidate)):
+                    candidate[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
+            if _factor_cholesky(candidate, starts, L):
                 break
             steps[c] *= 0.85
 

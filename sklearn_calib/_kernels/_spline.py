@@ -151,9 +151,9 @@ def add_prior_points(cells, prior):
     starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
     index = np.empty(len(x), dtype=np.intp)
     index[order] = np.cumsum(starts) - 1
-    size, own = index.max() + 1, index[: len(cells.x)]
+    size, cell_index = index.max() + 1, index[: len(cells.x)]
     joined, scored, unit = np.zeros((2, size)), np.zeros((2, size)), np.ones((2, size))
-    scored[:, own], unit[:, own] = cells.scored, cells.unit
+    scored[:, cell_index], unit[:, cell_index] = cells.scored, cells.unit
     for label in range(2):
         added = np.append(cells.mass[label], mass[label])
         joined[label] = np.bincount(index, added, size)
@@ -171,11 +171,11 @@ def choose_knots(x, mass, count):
     wanted = np.interp((np.arange(count) + 0.5) / count, middle, x)
     mean = mass @ x / mass.sum()
     near = 1e-3 * np.sqrt(mass @ (x - mean) ** 2 / mass.sum())
-    kept = [wanted[0]]
+    chosen = [wanted[0]]
     for knot in wanted[1:]:
-        if knot - kept[-1] > near:
-            kept.append(knot)
-    return np.array(kept) if len(kept) > 1 else kept[0] + np.array([-0.5, 0.5])
+        if knot - chosen[-1] > near:
+            chosen.append(knot)
+    return np.array(chosen) if len(chosen) > 1 else chosen[0] + np.array([-0.5, 0.5])
 
 
 def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
@@ -274,15 +274,15 @@ class _SplineTask:
                 raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
             if decrement / 2 <= precision * (1 + abs(objective)):
                 break
-            length, moved = 1.0, theta + step
-            losses = path.evaluate_loss(design, mass, ones, ridge, moved, trial)
+            length, candidate = 1.0, theta + step
+            losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
             while length >= 1e-12 and not losses[1] <= objective - 1e-4 * length * decrement:
                 length *= 0.5
-                moved = theta + length * step
-                losses = path.evaluate_loss(design, mass, ones, ridge, moved, trial)
+                candidate = theta + length * step
+                losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
             if length < 1e-12:
                 break  # no progress is possible in floating point
-            theta, (loss, objective) = moved, losses
+            theta, (loss, objective) = candidate, losses
             tables, trial = trial, tables
         tables[3] = _compute_leverages(design, square, scale)
         return theta, loss, tables
@@ -312,5 +312,5 @@ def make_increasing(curve, cells, project):
     weight += np.bincount(left + 1, right_weight, len(knots))
     values = project(curve.values, sample_weight=weight + 1e-12 * weight.sum())
     secants = np.diff(values) / np.diff(knots)
-    least = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))
-    return curve._replace(values=values, slopes=np.clip(curve.slopes, 0.0, 3 * least))
+    min_secants = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))
+    return curve._replace(values=values, slopes=np.clip(curve.slopes, 0.0, 3 * min_secants))

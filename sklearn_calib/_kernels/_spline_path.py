@@ -27,16 +27,16 @@ def evaluate_loss(design, mass, ones, ridge, theta, tables):
     for c in range(n_cells):
         eta[c] = theta[0] * design[0, c]
     for i in range(1, len(theta)):
-        one = theta[i]
+        coefficient = theta[i]
         for c in range(n_cells):
-            eta[c] += one * design[i, c]
+            eta[c] += coefficient * design[i, c]
     for c in range(n_cells):
-        far = math.exp(-abs(eta[c]))
-        larger = 1.0 / (1.0 + far)
-        smaller = far * larger
+        small_exp = math.exp(-abs(eta[c]))
+        larger = 1.0 / (1.0 + small_exp)
+        smaller = small_exp * larger
         mean[c] = larger if eta[c] >= 0.0 else smaller
         variance[c] = larger * smaller
-        loss += mass[c] * (max(eta[c], 0.0) + math.log1p(far)) - ones[c] * eta[c]
+        loss += mass[c] * (max(eta[c], 0.0) + math.log1p(small_exp)) - ones[c] * eta[c]
     penalised = loss
     for i in range(len(theta)):
         away = theta[i] - (1.0 if i == 1 else 0.0)

@@ -140,12 +140,12 @@ def split_by_options(logits, y_encoded, weight):
     """Return (logits, y_encoded, weight) of rows for each number of options from two
     on.
     """
-    there = logits > -np.inf
-    counts, option = there.sum(axis=1), there.cumsum(axis=1) - 1
+    is_option = logits > -np.inf
+    counts, option = is_option.sum(axis=1), is_option.cumsum(axis=1) - 1
     parts = []
     for count in np.unique(counts[counts > 1]):
         rows = np.flatnonzero(counts == count)
-        dense = logits[rows][there[rows]].reshape(len(rows), count)
+        dense = logits[rows][is_option[rows]].reshape(len(rows), count)
         parts.append((dense, option[rows, y_encoded[rows]], weight[rows]))
     return parts
 
@@ -285,23 +285,25 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests]
     total, loss = np.sum(parts, axis=0), 0.0
-    for test, part in zip(tests, parts, strict=True):
-        _, first, second, third, at_infinity, at_zero = total - part
+    for test, fold_sums in zip(tests, parts, strict=True):
+        _, first, second, third, at_infinity, at_zero = total - fold_sums
         if at_zero >= 0 or at_infinity <= 0:
             return None
         step = compute_halley_step(first, second, third)
         if abs(step) < _MAX_RELATIVE_STEP * fit.beta:
-            loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
+            loss += fold_sums[0] + step * (
+                fold_sums[1] + step * (fold_sums[2] / 2 + step * fold_sums[3] / 6)
+            )
             beta = fit.beta + step
         else:
             train = np.flatnonzero(fold != fold[test[0]])
             near = fit.beta + step if abs(step) < 0.5 * fit.beta else fit.beta
-            other = fit_temperature(
+            fold_fit = fit_temperature(
                 logits[train], y_encoded[train], weight[train], start=near, tol=1e-4
             )
-            if other.status != "inside":
+            if fold_fit.status != "inside":
                 return None
-            beta = other.beta
+            beta = fold_fit.beta
             loss += sums(logits[test], y_encoded[test], weight[test], beta)[0]
         loss -= compute_excess_loss(logits[test], y_encoded[test], weight[test], beta)[0]
     return float(loss / weight.sum())

@@ -109,26 +109,40 @@ def smooth_slopes(step, y, variance, m, q):
 
 @compile_kernel
 def _filter_and_smooth(
-    step, y, variance, m, q, level, slope_of, given, b, c, surprise, prior, values, u, change
+    step,
+    y,
+    variance,
+    m,
+    q,
+    level,
+    slope_of,
+    slope_variance,
+    b,
+    c,
+    surprise,
+    prior,
+    values,
+    u,
+    change,
 ):
     """Run the Kalman filter forwards and the smoother backwards.
 
-    level: filtered variance of b; slope_of: d slope / d b; given: variance of slope
+    level: filtered variance of b; slope_of: d slope / d b; slope_variance: variance of slope
     given b.
     """
     n = len(y)
-    level[1], slope_of[1], given[1] = variance[1], 1 / step[0], variance[0] / step[0] ** 2
+    level[1], slope_of[1], slope_variance[1] = variance[1], 1 / step[0], variance[0] / step[0] ** 2
     b[1], c[1] = y[1], (y[1] - y[0]) / step[0]
     for i in range(1, n - 1):
         h = step[i]
-        p, g, d = level[i], slope_of[i], given[i] + q[i - 1]
+        p, g, d = level[i], slope_of[i], slope_variance[i] + q[i - 1]
         slope = c[i] + m[i - 1]
         guess = b[i] + h * slope
         lever = 1 + h * g
         ahead = p * lever * lever + h * h * d
         covariance = p * g * lever + h * d
         slope_of[i + 1] = covariance / ahead
-        given[i + 1] = p * d / ahead
+        slope_variance[i + 1] = p * d / ahead
         total = ahead + variance[i + 1]
         level[i + 1] = ahead * variance[i + 1] / total
         surprise[i + 1], prior[i + 1] = y[i + 1] - guess, ahead
@@ -146,5 +160,5 @@ def _filter_and_smooth(
         change[i - 1] = m[i - 1] - q[i - 1] * pull_c
         values[i] = b[i] - level[i] * (pull_b + slope_of[i] * pull_c)
     covariance = level[1] * slope_of[1]
-    slope = c[1] - covariance * pull_b - (covariance * slope_of[1] + given[1]) * pull_c
+    slope = c[1] - covariance * pull_b - (covariance * slope_of[1] + slope_variance[1]) * pull_c
     values[0] = values[1] - step[0] * slope

@@ -128,7 +128,7 @@ class DirichletCalibration(FittedSoftmax):
         beta = temperature.beta if temperature.status == "inside" else 1.0
         n_rows = float(weight.sum()) * get_rows_per_weight(weight)
         tuned = fit_tuned_softmax_regression(beta * z.T, codes, weight, n_rows)
-        self.off_diagonal_penalty_, self.own_penalty_ = tuned.off_diagonal, tuned.own
+        self.off_diagonal_penalty_, self.own_penalty_ = tuned.off_diagonal, tuned.diagonal
         self.leave_one_out_loss_ = tuned.leave_one_out_loss
         return tuned.fit, beta
 
