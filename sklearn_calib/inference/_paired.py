@@ -347,71 +347,66 @@ def paired_difference(
         _check_for_summaries(measure, groups is not None or soft_labels)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
-    all_predictions = [
-        validate_predictions(
-            y_true,
-            proba,
-            sample_weight,
-            labels,
-            pos_label,
-            soft_labels=soft_labels,
-            input_name=name,
-        )
-        for name, proba in (("first_proba", first_proba), ("second_proba", second_proba))
-    ]
-    all_predictions[0] = in_clusters(all_predictions[0], groups)
-    together = all_predictions[0].clusters
+    read = partial(
+        validate_predictions,
+        y_true,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        soft_labels=soft_labels,
+    )
+    first = read(first_proba, input_name="first_proba")
+    second = read(second_proba, input_name="second_proba")
+    first = in_clusters(first, groups)
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
-        of_rows = hits if loss is None else loss.of_rows
-        losses = [of_rows(predictions.proba, predictions.codes) for predictions in all_predictions]
-        paired = PairedLosses().add(losses[0], losses[1], all_predictions[0].weight, together)
-        found = paired.difference(measure, level)
-        ends = None
-        if loss is not None:
-            of_labels = [
-                partial(loss.of_labels, predictions.proba) for predictions in all_predictions
-            ]
-            ends = few_event_interval(
-                all_predictions[0], lambda: of_labels[1]() - of_labels[0](), level
-            )
-        if ends is not None:
-            low, high = min(ends[0], found.low), max(ends[1], found.high)
-            found = replace(found, low=low, high=high, method="gamma")
-        return found
-    function = known[measure]
-    if not is_calibration_error(function):
-        return _bootstrap_difference(measure, all_predictions, level, together, random)
+        return _compare_losses(measure, loss, first, second, level)
+    if not is_calibration_error(known[measure]):
+        return _bootstrap_difference(measure, first, second, level, random)
     weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,
         measure=measure,
         level=level,
-        sample_weight=all_predictions[0].weight if weighted else None,  # rows of weight 0 left
-        labels=range(
-            len(all_predictions[0].classes)
-        ),  # what was to be said of the labels has been said
-        groups=together,
+        sample_weight=first.weight if weighted else None,  # rows of weight 0 are left out
+        labels=range(len(first.classes)),  # warnings about labels have been given
+        groups=first.clusters,
         **random,
     )
-    one, two = (interval(predictions.codes, predictions.proba) for predictions in all_predictions)
+    one, two = (interval(predictions.codes, predictions.proba) for predictions in (first, second))
     return _combined(measure, one, two)
 
 
-def _bootstrap_difference(measure, all_predictions, level, groups, random):
+def _compare_losses(measure, loss, first, second, level):
+    """Return the difference of the means of one number per row: a loss, or hits."""
+    row_losses = hits if loss is None else loss.of_rows
+    one, two = (row_losses(each.proba, each.codes) for each in (first, second))
+    found = PairedLosses().add(one, two, first.weight, first.clusters).difference(measure, level)
+    if loss is None:
+        return found
+
+    def label_losses():
+        return loss.of_labels(second.proba) - loss.of_labels(first.proba)
+
+    ends = few_event_interval(first, label_losses, level)
+    if ends is None:
+        return found
+    low, high = min(ends[0], found.low), max(ends[1], found.high)
+    return replace(found, low=low, high=high, method="gamma")
+
+
+def _bootstrap_difference(measure, first, second, level, random):
     """Return the difference of a measure that no other interval fits, from resampled rows."""
-    function = all_metrics()[measure]
-    first, second = (function.evaluate(predictions) for predictions in all_predictions)
-    middle = second - first
-    draws = []
-    for predictions in all_predictions:  # the same seed draws the same rows
-        draws.append(
-            bootstrap_distribution(predictions, function.evaluate, groups=groups, **random)
-        )
-    low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
-    longer = 1.0 if groups is None else stretch(all_predictions[0].weight, groups, level)
+    evaluate, groups = all_metrics()[measure].evaluate, first.clusters
+    one, two = evaluate(first), evaluate(second)
+    middle = two - one
+    # the same seed draws the same rows
+    draws_one = bootstrap_distribution(first, evaluate, groups=groups, **random)
+    draws_two = bootstrap_distribution(second, evaluate, groups=groups, **random)
+    low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
+    longer = 1.0 if groups is None else stretch(first.weight, groups, level)
     low, high = (float(middle + longer * (end - middle)) for end in (low, high))
-    return PairedDifference(measure, first, second, middle, low, high, level, "bootstrap")
+    return PairedDifference(measure, one, two, middle, low, high, level, "bootstrap")
 
 
 def _check_for_summaries(measure, needs_rows):
