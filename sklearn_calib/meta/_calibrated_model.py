@@ -319,7 +319,8 @@ class CalibratedModel(CalibratedClassifier):
 
     def _fit_folds(self, context, ensemble):
         """Fit one pair per fold; or one of all rows, with a recalibrator of all held-out scores."""
-        if context.groups is context.items is None and isinstance(self.cv, Integral | None):
+        is_free = context.groups is None and context.items is None
+        if is_free and isinstance(self.cv, Integral | None):
             groups = find_duplicate_groups(context.X, int(self.cv or 5))
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)

@@ -272,7 +272,7 @@ def warn_if_harmful(
     weight: FloatArray,
     classes: AnyArray,
 ) -> None:
-    """Warn if a fitted recalibrator harms; do not unless the rows are evidence.
+    """Warn if a fitted recalibrator harms and the rows are evidence of it.
 
     `refit(rows)` fits another copy on some of the rows. A recalibrator for other class frequencies
     than those of the rows, such as `PriorShift` with a given prior, is not judged by them.
