@@ -15,10 +15,12 @@ from ._logistic import fit_line, maximise_likelihood, threshold_separates
 
 MAX_CURVE_CELLS = 64  # of the smoothed curve
 _MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
-_MAX_NEWTON_STEPS = 12  # of Newton's method, before a slower one that always arrives
+_MAX_NEWTON_STEPS = 12  # of Newton's method, before a slower one that always converges
 _MIN_LIKELIHOOD_GAIN = 1e-14  # likelihood per unit of weight that a last step may still gain
 _MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # of a log loss
-_DETERMINANT_TOLERANCE = 1e-9  # of a determinant, relative: a parabola that the scores do not carry
+_DETERMINANT_TOLERANCE = (
+    1e-9  # of a determinant, relative: below it the scores determine no parabola
+)
 
 
 class PredictionBatch:
@@ -330,7 +332,7 @@ def _find_window_widths(score, mass):
     """Return the half-widths of windows that hold `LOESS_SPAN` of the mass; above 0.
 
     Linear between cells, of whose mass one half lies on either side of the score. A window around
-    a cell is wide enough where it holds a span that begins, or ends, at some cell.
+    a cell is wide enough if it holds a span that begins, or ends, at some cell.
     """
     width = np.maximum(score - score[:, :1], score[:, -1:] - score)
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):

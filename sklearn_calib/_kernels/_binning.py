@@ -5,8 +5,8 @@ binning.
 import numpy as np
 from scipy.special import gammaln
 
-BIN_EDGE_TOLERANCE = 1e-9  # of a part: what is nearer to the edge of parts of equal mass lies on it
-MAX_SWEPT_BINS = 1000  # bins: labels in the order of the scores never stop the sweep
+BIN_EDGE_TOLERANCE = 1e-9  # fraction of a bin: a value nearer to its edge lies on the edge
+MAX_SWEPT_BINS = 1000  # labels in the order of the scores never stop the sweep
 
 
 def find_distinct(scores):
@@ -25,10 +25,10 @@ def bin_distinct_values(values, mass, n_bins, strategy):
     """Return bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
     "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on
-    both sides. "quantile": bins of equal mass; a value belongs where the middle of its
-    mass falls, on an edge to the bin above, so that ties stay together, any multiple of
-    the weights gives the same bins, and without ties the numbers of rows differ by at
-    most one.
+    both sides. "quantile": bins of equal mass; a value belongs to the bin of the middle
+    of its mass, on an edge to the bin above, so that ties stay together, any multiple
+    of the weights gives the same bins, and without ties the numbers of rows differ by
+    at most one.
     """
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
@@ -66,8 +66,8 @@ def sum_runs(starts, *columns):
 def find_mass_midpoints(mass):
     """Return the fraction of the mass below the middle of each.
 
-    Where it is compared with a multiple of 1 / n, what is within `BIN_EDGE_TOLERANCE` /
-    n of it counts as equal: sums of 0.1 are no multiples of 0.1.
+    Callers that compare it with multiples of 1 / n treat differences up to
+    `BIN_EDGE_TOLERANCE` / n as 0, because sums of 0.1 are not exact multiples of 0.1.
     """
     cumulated = np.cumsum(mass)
     return (cumulated - 0.5 * mass) / cumulated[-1]
@@ -124,8 +124,7 @@ def count_rows_for_bins(total, n_values):
     """Return the number of rows that numbers of bins are derived from.
 
     Bins cannot be finer than the distinct values: many rows, or heavy weights, on few
-    values ask for no more bins than 8000 rows would, or than rows as many as the
-    values.
+    values give no more bins than 8000 rows, or than one row per value.
     """
     return min(float(total), float(max(n_values, 8000)))
 

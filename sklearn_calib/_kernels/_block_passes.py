@@ -1,9 +1,9 @@
 """Temperature and vector scaling by passes over blocks of rows, whose sums add up.
 
-Vector scaling: Newton's method with the Hessian of a sample H_s reduces the gap to the optimum by a
-constant factor per pass; L-BFGS that starts from H_s^-1 learns where H_s is wrong, and is safe
-where the sample is small beside the number of coefficients. The decrement g' H^-1 g / 2 predicts
-the gap.
+Vector scaling: Newton's method with the Hessian of a sample H_s reduces the gap to the
+optimum by a constant factor per pass; L-BFGS that starts from H_s^-1 learns where H_s
+is wrong, and is safe if the sample is small compared with the number of coefficients.
+The decrement g' H^-1 g / 2 predicts the gap.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,16 @@ from ._temperature import (
 )
 
 _HALLEY_TOLERANCE = 5e-3  # of log beta: below it the error of a Halley step is below 2e-7
-_CORRECTED_TOLERANCE = 2e-2  # and with what the sample says of the higher derivatives, below 1e-6
+_CORRECTED_TOLERANCE = 2e-2  # with the sample's higher derivatives: below 1e-6
 MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
 _MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
 
 
 @dataclass(frozen=True)
 class TemperaturePass:
-    """What one reading of some rows gives at one beta; passes of other rows are added."""
+    """What one reading of some rows gives at one beta; passes of other rows are
+    added.
+    """
 
     sums: FloatArray  # L, L', L'', L''', D, M of `_temperature`
     weight: float
@@ -73,9 +75,10 @@ def make_corrected_step(sample):
 
     It uses `sample`, (logits, y_encoded, weight).
 
-    Where the first three derivatives of all rows at beta are known, the sample gives the rest of
-    the slope at beta + step, in the ratio of the second derivatives. The relative error of the
-    sample, some percent, is then that of what Halley's step leaves out.
+    Where the first three derivatives of all rows at beta are known, the sample gives
+    the rest of the slope at beta + step, in the ratio of the second derivatives. The
+    relative error of the sample, some percent, is then that of what Halley's step
+    leaves out.
     """
     sums = choose_pass(np.inf)
 
@@ -99,8 +102,8 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
 
     `run_pass(beta)` is the pass of all rows.
 
-    One pass is enough where the step after it changes log beta by less than _TOL, or, where there
-    is a `sample`, _TOL_CORRECTED.
+    One pass is enough if the step after it changes log beta by less than
+    `_HALLEY_TOLERANCE`, or, with a `sample`, `_CORRECTED_TOLERANCE`.
     """
     pass_beta, current_pass = beta, run_pass(beta)
 
@@ -135,7 +138,9 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
 
 @dataclass(frozen=True)
 class VectorPass:
-    """Sums of the loss and its gradient over some rows; passes of other rows are added."""
+    """Sums of the loss and its gradient over some rows; passes of other rows are
+    added.
+    """
 
     loss: float
     gradient: FloatArray  # in the k factors, then in the k intercepts
@@ -168,10 +173,10 @@ def scale_inputs(logits, beta):
 def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100):
     """Minimise mean loss + penalty (|A|^2 + |b|^2) over softmax((1 + A) s + b).
 
-    ``run(coef, intercept)`` is the `VectorPass` of all rows at coef = 1 + A. `sample`, (z, codes,
-    weight), gives the start and the Hessian. Stops where the loss is predicted to be less than
-    `tol` above the smallest, by default p / (20 n): a tenth of the p / (2 n) that the p = 2 k
-    coefficients cost on other rows.
+    ``run(coef, intercept)`` is the `VectorPass` of all rows at coef = 1 + A. `sample`,
+    (z, codes, weight), gives the start and the Hessian. Stops when the loss is
+    predicted to be less than `tol` above the smallest, by default p / (20 n): a tenth
+    of the p / (2 n) that the p = 2 k coefficients cost on other rows.
     """
     x, solve = _fit_sample(*sample, beta, penalty)
     k = len(x) // 2
@@ -199,7 +204,9 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
 
 
 def _fit_sample(logits, y_encoded, weight, beta, penalty):
-    """Return the optimum of the sample, and a solver of systems of its Hessian there."""
+    """Return the optimum of the sample, and a solver of systems of its Hessian
+    there.
+    """
     logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
     ridge, w = np.full(k, float(penalty)), weight / weight.sum()
     fit = fit_softmax_regression(

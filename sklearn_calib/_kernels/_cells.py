@@ -7,10 +7,10 @@ cell, in all its digits), or 16 and more. Cells of one shift are unions of cells
 shift before. No cell crosses j / 60 (j = 1 .. 59).
 
 Sums are rows of one int64 table: identity, the numbers of rows with label 0 and 1, the
-summed distance of the scores from the start of their cell, and where rows have weights
+summed distance of the scores from the start of their cell, and, if rows have weights,
 the summed weights and squared weights of both labels. From the fourth column on the
 bits are those of float64. Distances are in steps of 36 bits, to which scores and starts
-are rounded: whole numbers, whose sums are the same in any order, and 0 where no bit is
+are rounded: whole numbers, whose sums are the same in any order, and 0 if no bit is
 dropped.
 
 A table of pairs has one more column, the last: which combination of groups the rows
@@ -22,7 +22,7 @@ from bisect import bisect_left
 import numpy as np
 
 MANTISSA_BITS = 52  # behind the leading one
-STEP_BITS = 16  # the last bits of a key; a step of a distance is so many
+STEP_BITS = 16  # the last bits of a key that a step of a distance drops
 SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))  # how many bits may be dropped
 MAX_SHIFT = SHIFTS[-1]  # a cell is one octave then
 TAIL_BITS = 5  # fewer bits are kept below 2^-24
@@ -63,9 +63,8 @@ def round_to_steps(keys):
 def split_distance_and_side(p, q=None):
     """Return distances of probabilities from their end, and whether the end is 1.
 
-    The complement `q` has more digits than 1 - p where p is near 1, but where it does
-    not belong to p by rounding, p keeps all of its own; below 2^-16 that would cost q
-    its digits.
+    The complement `q` has more digits than 1 - p if p is near 1. If it does not belong
+    to p by rounding, p keeps all of its own; below 2^-16 that would cost q its digits.
     """
     complement = 1.0 - p
     if q is not None:
@@ -212,9 +211,9 @@ def compute_mean_scores(table, last=None):
 
     The cells are all of a summary, in order, or `last` has the last key of each.
 
-    Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] where
-    its rows are. The smaller column has all its digits, and the scores of a table of
-    shift 0 are those of the rows.
+    Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] with
+    its rows. The smaller column has all its digits, and the scores of a table of shift
+    0 are those of the rows.
     """
     t, high = compute_mean_distances(table, last)
     start = decode_cells(table[:, ID])[0]

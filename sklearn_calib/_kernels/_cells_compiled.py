@@ -1,4 +1,4 @@
-"""Rows into a table of cells by hashing, and coarser cells, compiled. `_cells` says what they are.
+"""Rows into a table of cells by hashing, and coarser cells, compiled. `_cells` explains them.
 
 Three passes over a block that fits into a cache: the losses, the cells, and the table. The first
 two have no branches, so the vector units do them; mispredicted ones made a single pass twice as
@@ -53,7 +53,7 @@ _ZERO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64
 _W0, _V0 = np.uint64(W0), np.uint64(V0)
 _HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUT_KEYS.astype(np.uint64).ravel()
-_N_WEIGHTED = 7  # totals that weights are in
+_N_WEIGHTED = 7  # the totals that depend on weights
 _UNIT_WEIGHTS = np.ones(CHUNK_ROWS)
 _CUT_TOLERANCE = 1e-9  # more than rounding can move 60 t
 
@@ -85,7 +85,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     """Return the slot of a cell, or of its pair with pattern[i], or the empty slot for
     it.
 
-    The compiler sees a `pattern` of None, and drops what is for pairs.
+    If `pattern` is None the compiler removes the code for pairs.
     """
     shifted = uint64(identity) >> shift
     if shift == _ZERO:
@@ -118,7 +118,7 @@ def _count_slot_bits(slots):
 def identify_cells(p, q, shift):
     """Return the identity of each row's cell, and its steps from the cell's start.
 
-    `q` is the probability of label 0, or empty where it is 1 - p.
+    `q` is the probability of label 0, or empty if it is 1 - p.
     """
     ids, distance = np.empty(len(p), dtype=np.int64), np.empty(len(p))
     _identify_rows(p, q if len(q) else 1.0 - p, *_make_unsigned_shifts(shift), _CUTS, ids, distance)

@@ -2,8 +2,8 @@
 
 `compute_rank_correlation` is of rows: (correlation, statistic).
 
-`score` are scores in increasing order, equal ones together or apart; `rows` the numbers of rows
-there, `events` of those with the event.
+`score` are scores in increasing order, equal ones together or apart; `rows` the numbers
+of rows there, `events` of those with the event.
 """
 
 import numpy as np
@@ -16,7 +16,9 @@ from ._logistic import fit_logistic, split_rows_by_label
 
 
 def run_spiegelhalter_test(excess, variance, certain_and_wrong):
-    """Test the Brier loss less its expectation; both arguments are sums over the rows."""
+    """Test the Brier loss less its expectation; both arguments are sums over the
+    rows.
+    """
     if certain_and_wrong:
         return np.inf, 0.0
     if variance <= 0:
@@ -25,7 +27,7 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
-MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin whose law is nearly normal
+MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin with a nearly normal distribution
 
 
 def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
@@ -33,8 +35,8 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
 
     It has `lost` fewer degrees of freedom than bins.
 
-    If a bin has few expected events or non-events, the law is a multiple of a chi-square one, with
-    the mean and the variance that the statistic has.
+    If a bin has few expected events or non-events, the null distribution is a multiple
+    of chi-square with the mean and the variance that the statistic has.
     """
     statistic, used, mean = compute_binned_chi_square(score, rows, events, n_bins)
     freedom = len(used) - lost
@@ -126,7 +128,7 @@ def compute_maximum_survival(x: float) -> float:
     return float(np.clip(1 - inside, 0.0, 1.0))
 
 
-#: The law of each statistic of `run_cumulative_test`.
+#: The survival function of each statistic of `run_cumulative_test`.
 SURVIVAL_FUNCTIONS = {
     "kuiper": compute_range_survival,
     "kolmogorov_smirnov": compute_maximum_survival,
@@ -138,10 +140,11 @@ def compute_rank_correlation(
 ) -> tuple[float, float]:
     """Return Spearman's correlation of scores and outcomes, and its statistic.
 
-    The statistic is standard normal for many rows whose outcomes say nothing about the scores; for
-    two outcomes and no weights it is Mann and Whitney's, with ties. Its variance is that of a
-    weighted mean for whole numbers as well, which may be importances: heavy rows prove no more than
-    one row each. Zeros where one side is constant.
+    The statistic is standard normal for many rows whose outcomes do not depend on the
+    scores; for two outcomes and no weights it is Mann and Whitney's, with ties. Its
+    variance is that of a weighted mean for whole numbers as well, which may be
+    importances: heavy rows prove no more than one row each. Both are 0 if one side is
+    constant.
     """
     order = np.argsort(score, kind="stable")
     scores, relative_weight = score[order], weight[order] / weight.max()

@@ -1,12 +1,15 @@
-"""Tests and standard errors from sums over clusters of rows, for few clusters and rare events.
+"""Tests and standard errors from sums over clusters of rows, for few clusters and rare
+events.
 
-`residual` is what happened less its probability, `variance` that of the residual if that
-probability is right, `weight` above 0, `groups` the cluster of each row, numbered from 0.
+`residual` is what happened less its probability, `variance` that of the residual if
+that probability is right, `weight` above 0, `groups` the cluster of each row, numbered
+from 0.
 
-The variance of a sum of residuals is estimated as a design effect times the variance that
-independent rows would have: the squared sums of the clusters over the squared residuals, times
-p (1 - p). Where few events came by chance, both sums of squares are too small, and their ratio is
-not; squared sums alone are then small whenever the sum itself is far below 0, and reject.
+The variance of a sum of residuals is estimated as a design effect times the variance
+that independent rows would have: the squared sums of the clusters over the squared
+residuals, times p (1 - p). Where few events came by chance, both sums of squares are
+too small, and their ratio is not; squared sums alone are then small whenever the sum
+itself is far below 0, and reject.
 """
 
 import numpy as np
@@ -24,8 +27,8 @@ _MAX_ABS_LOG_ODDS = 700.0  # of an end of an interval, in log-odds
 def compute_variance_ratio(residual, variance, weight):
     """Return the expected over the observed sum of squared residuals.
 
-    Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights y and
-    1 - y, whose expectations are the same.
+    Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights
+    y and 1 - y, whose expectations are the same.
     """
     expected, seen = weight @ variance, weight @ residual**2
     return expected / seen if seen > 0 else 1.0
@@ -36,8 +39,8 @@ def bound_covariance(chance, weight, groups):
 
     They are largest if one random number decides all rows of a cluster.
 
-    Row i is then 1 where the number is below its chance: weight_i weight_j (the smaller chance of
-    the two, less their product).
+    Row i is then 1 if the number is below its chance: weight_i weight_j (the smaller
+    chance of the two, less their product).
     """
     order = np.lexsort((chance, groups))
     chance, weight, groups = chance[order], weight[order], groups[order]
@@ -50,12 +53,13 @@ def bound_covariance(chance, weight, groups):
 def run_score_test(columns, residual, variance, weight, groups):
     """Test whether the sum of weight * residual * columns is 0; return (root, p-value).
 
-    Rao and Scott (1992), "A simple method for the analysis of clustered binary data", for the
-    design effect, here of a vector of sums. In coordinates in which the known variance of
-    independent rows is the unit matrix the squared sums of clusters are divided by the roots of
-    the squares of the residuals. Normal and chi-square laws: expectations are given, not estimated.
-    `root` is z of one column; of several that of the chi-square statistic, of which the degrees are
-    the directions in which the rows can vary.
+    Rao and Scott (1992), "A simple method for the analysis of clustered binary data",
+    for the design effect, here of a vector of sums. In coordinates in which the known
+    variance of independent rows is the unit matrix the squared sums of clusters are
+    divided by the roots of the squares of the residuals. Normal and chi-square laws:
+    expectations are given, not estimated. `root` is z of one column; of several that of
+    the chi-square statistic, of which the degrees are the directions in which the rows
+    can vary.
     """
     if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():  # and wrong
         return np.inf, 0.0
@@ -91,11 +95,13 @@ def sum_clusters(rows, groups):
 
 
 class EventTotal:
-    """The number of events if rows have probabilities that one parameter moves up and down.
+    """The number of events if rows have probabilities that one parameter moves up and
+    down.
 
-    As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of that of the
-    rows: it holds whatever the shape of the true curve. `expected` is a function of the parameter
-    that gives the expected events of each cluster, and rises from 0 to all.
+    As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of
+    that of the rows: it holds whatever the shape of the true curve. `expected` is a
+    function of the parameter that gives the expected events of each cluster, and rises
+    from 0 to all.
     """
 
     def __init__(self, events, mass, expected):
@@ -118,8 +124,8 @@ class EventTotal:
     def find_interval(self, estimate, level):
         """Return where z is as far from 0 as the level allows, on both sides.
 
-        Where the events of all clusters are what is expected at the estimate, z would leave no
-        room: each cluster then counts as one row of Clopper and Pearson's interval.
+        If the events of all clusters equal their expectations at the estimate, z is not
+        usable: each cluster then counts as one row of Clopper and Pearson's interval.
         """
         critical = stats.norm.ppf((1 + level) / 2)
         low, high = compute_exact_interval(self.rate * len(self.events), len(self.events), level)
@@ -143,7 +149,9 @@ class EventTotal:
 
 
 def compare_totals(events, expected, mass, level):
-    """Return the interval of all events over all expected ones, and z of a ratio of 1."""
+    """Return the interval of all events over all expected ones, and z of a ratio of
+    1.
+    """
     max_ratio = mass / expected.sum()  # all rows are events then
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
@@ -161,12 +169,14 @@ def compare_totals(events, expected, mass, level):
 def compute_jackknife(columns, log_odds, outcome, weight, groups):
     """Return standard errors of coefficients, and their degrees of freedom.
 
-    Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of Bell and
-    McCaffrey (2002), "Bias reduction in standard errors for linear regression with multi-stage
-    samples". Student's law with degrees of freedom that match the variance of the squared error, as
-    there (Satterthwaite's), but of binary outcomes instead of normal ones: their fourth moments
-    about p are p (1 - p) (1 - 3 p (1 - p)), and rare events leave far fewer degrees than clusters.
-    The design effect D says how many rows are one: a cluster counts as rows / D times D copies.
+    Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of
+    Bell and McCaffrey (2002), "Bias reduction in standard errors for linear regression
+    with multi-stage samples". Student's distribution with degrees of freedom that match
+    the variance of the squared error, as there (Satterthwaite's), but of binary
+    outcomes instead of normal ones: their fourth moments about p are p (1 - p) (1 - 3 p
+    (1 - p)), and rare events leave far fewer degrees than clusters. The design effect D
+    is the number of rows that count as one: a cluster counts as rows / D times D
+    copies.
     """
     mean = expit(log_odds)
     variance, residual = mean * (1 - mean), outcome - mean
@@ -199,8 +209,9 @@ def average_clusters(totals, mass):
 
     `totals` are sums of weight times value.
 
-    Both arrays have a number for each cluster, `mass` the weight of its rows. The error is the
-    jackknife's, CR3 as in `compute_jackknife`, the degrees are those of `match_student_law`.
+    Both arrays have a number for each cluster, `mass` the weight of its rows. The error
+    is the jackknife's, CR3 as in `compute_jackknife`, the degrees are those of
+    `match_student_law`.
     """
     mean = totals.sum() / mass.sum()
     changes = (totals - mean * mass) / (mass.sum() - mass)
@@ -211,9 +222,10 @@ def average_clusters(totals, mass):
 def match_student_law(mass):
     """Return the degrees of freedom of a mean of clusters, and a ratio of variances.
 
-    Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002), if the
-    variance of what a cluster adds is as its mass; and that squared error over what sums of
-    squares with n / (n - 1) would give, both as expected. n - 1 and 1 for clusters of one size.
+    Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002),
+    if the variance of what a cluster adds is as its mass; and that squared error over
+    what sums of squares with n / (n - 1) would give, both as expected. n - 1 and 1 for
+    clusters of one size.
     """
     n, total = len(mass), mass.sum()
     pull = (total - mass) ** -2.0  # of each squared residual

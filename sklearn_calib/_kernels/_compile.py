@@ -4,12 +4,11 @@ for what only kernels call.
 The first call of every user waits for the compiler, so a kernel is written to be
 compiled quickly:
 
-* Arrays are made in Python and handed in. `np.zeros` inside costs as much as the loop
-around it,
-  `sum` likewise; an assignment of one array to a part of another costs two seconds.
-* A number that starts as a bare literal is compiled twice, as the literal and as a
-number. * Divisions are numpy's: an exception where a divisor is 0 costs as much as the
-division. * Few places call a part: each of them may become a copy of it.
+* Arrays are made in Python and passed in. `np.zeros` inside costs as much as the loop
+  around it, and so does `sum`. Assigning an array to a part of another costs two seconds.
+* A number that starts as a bare literal is compiled twice, as the literal and as a number.
+* Divisions are numpy's: an exception for a divisor of 0 costs as much as the division.
+* A helper has few callers, because each of them may contain a copy of it.
 """
 
 import os
@@ -57,7 +56,7 @@ def count_threads() -> int:
     """Return the number of threads of numba.
 
     The first question starts numba's pool, which may set the number of threads of
-    OpenMP for the whole process: torch, where it was imported, gets its own number
+    OpenMP for the whole process: torch, if it was imported, gets its own number
     back.
     """
     torch: Any = sys.modules.get("torch")

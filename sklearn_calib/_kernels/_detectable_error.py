@@ -6,7 +6,7 @@ from scipy.special import expit
 
 SIGNIFICANCE_LEVEL = 0.05  # of the test that decides on calibration
 KERNEL_BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
-TARGET_POWER = 0.8  # the probability that makes an error one that would be seen
+TARGET_POWER = 0.8  # an error is detectable if the test finds it with this probability
 _N_DRAWS, _N_EIGENVALUES = 50_000, 30
 _MAX_ROWS = 1e12
 
@@ -17,7 +17,7 @@ class DetectableErrors:
     "shifted": log-odds that are all too far from 0 by one amount. "drawn_together":
     log-odds that are too far from their mean by one factor (overconfidence), up to
     scores without information. The squared statistic is a quadratic form of the
-    residuals; its law is taken as normal, with the mean and the variance of the form
+    residuals; its distribution is taken as normal, with the mean and the variance of the form
     under normal residuals.
 
     Parameters
@@ -68,7 +68,7 @@ class DetectableErrors:
 
         The error is the larger of both kinds, and None if there is none.
 
-        It is blind where even scores without any information would be missed.
+        It is blind if it misses even scores without any information.
         """
         detected = [
             kind
@@ -89,7 +89,7 @@ class DetectableErrors:
         """Return the rows, all of one weight, that reveal an error of this mean size.
 
         Of both kinds the larger number, as far as there are errors of that size; None
-        where there are none, or where more than 1e12 rows would be needed.
+        if there are none, or if more than 1e12 rows would be needed.
         """
         critical = self._draw_critical_value()
         numbers = []

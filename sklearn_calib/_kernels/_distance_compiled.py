@@ -6,7 +6,7 @@ no more than the gap to the next point, that it falls by no more, and the same t
 corrector; the duals are feasible throughout. Newton's equations have a symmetric 2 x 2
 block for each point, and the next point only adds springs between equal prices:
 eliminating point by point, as a parallel of the springs so far and those of the gap,
-adds positive numbers alone and so loses no digits. Where the law has an atom its slack
+adds positive numbers alone and so loses no digits. If the distribution has an atom its slack
 becomes as small as the gap between primal and dual, while prices do not. So the change
 of that slack is taken from the elimination, not from prices, whose digits cancel. Where
 some products have become far smaller than the others the corrected step is blocked at
@@ -70,9 +70,9 @@ def interior_point(
         if gap <= enough or iteration == max_iter:
             break
         if product <= enough and gap <= enough + BALANCE_TOLERANCE:
-            break  # what is left of the balance no longer falls
+            break  # the remaining imbalance no longer falls
         _eliminate_points(grid, primal, slack, factor)
-        for stage in range(3):  # predictor, corrector, and the centre where this is blocked
+        for stage in range(3):  # predictor, corrector, and the centre if this is blocked
             _solve_direction(grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack)
             step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs))
             d_step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs))
@@ -227,9 +227,7 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
 
 @compile_kernel
 def place_cells(score, ones, zeros, starts, indices, grid, at_ones, at_zeros):
-    """Put the masses of cells where their points are; the mean distance that they
-    move.
-    """
+    """Move the masses of cells to their points; return the mean distance."""
     total_move = 0.0
     for cell in range(len(starts) - 1):
         index = indices[cell]

@@ -20,7 +20,7 @@ _LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
 _MAX_NORMAL_TAU = 3.0
 _TABLE_STEP, _MIN_TABLE_ROWS = 0.01, 20_000  # of the table for many rows
-_MAX_NODE = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
+_MAX_NODE = 8.3  # of the nodes for any link; the normal distribution has 1e-16 beyond
 
 
 def compute_normal_density(z):
@@ -106,7 +106,7 @@ def make_numerical_average(link):
     """Return the average for any link, by 128 panels of 8 Gauss-Legendre nodes on
     +-8.3.
 
-    1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 where the link has kinks.
+    1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 if the link has kinks.
     """
     nodes, weights = np.polynomial.legendre.leggauss(8)
     edges = np.linspace(-_MAX_NODE, _MAX_NODE, 129)
@@ -126,11 +126,6 @@ def make_numerical_average(link):
     return average_link
 
 
-MEAN_FUNCTIONS = {
-    "logit": average_logistic,
-    "probit": average_probit,
-    "clipped_relu": average_clipped,
-}
 LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}  # s(c + t) = 1 - s(c - t)
 
 

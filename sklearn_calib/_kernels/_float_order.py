@@ -1,4 +1,4 @@
-"""The order of float64 or float32 numbers, and what is found by it.
+"""The order of float64 or float32 numbers, and searches that use it.
 
 All numbers of a type in their order are the whole numbers of a range, their keys: neighbours differ
 by 1. Halving the range of keys finds where a function passes a level, to the last bit, in at most
@@ -73,7 +73,7 @@ def find_crossings(
 def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 
-    `side` says whether the function is at least the level at high; at low it is the opposite.
+    `side` is true if the function is at least the level at high; at low it is the opposite.
     """
     low, high = low.copy(), high.copy()
     open_ = np.flatnonzero(high - low > 1)
@@ -92,7 +92,7 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
     Returns (values, counts, shift).
 
     `values` are sorted: numbers, dates or durations. As few bits are dropped as make them at most
-    `MAX_DISTINCT_VALUES`, whatever the order in which they came; none where they are so few.
+    `MAX_DISTINCT_VALUES`, in whatever order they came; none if there are few values.
     """
     is_float = values.dtype.kind == "f"
     keys = encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)  # no -0

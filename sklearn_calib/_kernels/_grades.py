@@ -1,4 +1,6 @@
-"""Numbers of rating grades: events k of n rows, against a probability; arrays with one each."""
+"""Numbers of rating grades: events k of n rows, against a probability; arrays with one
+each.
+"""
 
 import numpy as np
 from scipy.special import betainc, xlogy
@@ -31,7 +33,8 @@ def compute_two_sided_p(events, rows, probability):
 def compute_portfolio_p(events, rows, probability):
     """Return the two-sided p-value of the number of events of all grades together.
 
-    Its law is the binomial one with the mean and the variance of the sum: exact for equal rates.
+    Its distribution is the binomial one with the mean and the variance of the sum:
+    exact for equal rates.
     """
     total, mean = events.sum(), rows @ probability
     if not 0 < mean < rows.sum():  # all certain
@@ -46,8 +49,8 @@ def compute_portfolio_p(events, rows, probability):
 def compute_joint_p(events, rows, probability):
     """Return the probability that the smallest p-value of all grades is this small.
 
-    Events are whole numbers: what is this rare in another grade, either tail at most half of the
-    p-value, has a smaller chance than the p-value itself.
+    Events are whole numbers: what is this rare in another grade, either tail at most
+    half of the p-value, has a smaller chance than the p-value itself.
     """
     half = np.min(compute_two_sided_p(events, rows, probability)) / 2 * (1 + 1e-9)
     if half >= 0.5:
@@ -72,7 +75,8 @@ def compute_prudent_rates(events, rows, level):
 def fit_isotonic_rates(events, rows):
     """Fit rates that do not decrease; the last axis of the arrays are the grades.
 
-    The largest of all mean rates that begin at s <= i of the smallest that end at t >= i.
+    The largest of all mean rates that begin at s <= i of the smallest that end at t >=
+    i.
     """
     zero = np.zeros((*np.shape(events)[:-1], 1))
     total = np.concatenate([zero, np.cumsum(events, axis=-1)], axis=-1)
@@ -90,7 +94,9 @@ def fit_isotonic_rates(events, rows):
 
 
 def measure_disorder(events, rows):
-    """Return twice the log-likelihood ratio of the rates and the best increasing ones."""
+    """Return twice the log-likelihood ratio of the rates and the best increasing
+    ones.
+    """
     rate, ordered = events / rows, fit_isotonic_rates(events, rows)
     best = xlogy(events, rate) + xlogy(rows - events, 1 - rate)
     fitted = xlogy(events, ordered) + xlogy(rows - events, 1 - np.minimum(ordered, 1.0))
@@ -100,8 +106,9 @@ def measure_disorder(events, rows):
 def compute_order_p(events, rows, n_resamples, rng):
     """Return the fraction of draws whose rates are at least as far out of order.
 
-    The events are dealt out to the rows of all grades anew, which is their law where all rates are
-    equal: of all rates that do not fall, the ones that are out of order most often.
+    The events are dealt out to the rows of all grades anew, which is their distribution
+    if all rates are equal: of all rates that do not fall, the ones that are out of
+    order most often.
     """
     observed = measure_disorder(events, rows)
     integer_rows = rows.astype(np.int64)
@@ -117,8 +124,8 @@ def compute_order_p(events, rows, n_resamples, rng):
 def deal_events(rows, n_events, size, rng):
     """Draw how the events fall on the rows of all grades: (size, n_grades).
 
-    numpy draws of fewer than 1e9 rows; of more, the binomial law of each grade in turn is narrowed
-    to what the other grades make of the rest.
+    numpy draws of fewer than 1e9 rows; of more, the binomial distribution of each grade
+    in turn is narrowed to what the other grades make of the rest.
     """
     if rows.sum() < _MAX_NUMPY_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
@@ -134,8 +141,9 @@ def deal_events(rows, n_events, size, rng):
 def _draw_hypergeometric(n, n_others, events, rng):
     """Draw how many of the events fall on n rows and not on the others, exactly.
 
-    The smaller side is drawn from its binomial law, and accepted with the probability, relative to
-    the largest, with which the larger side has the rest: at least seven times in ten.
+    The smaller side is drawn from its binomial distribution, and accepted with the
+    probability, relative to the largest, with which the larger side has the rest: at
+    least seven times in ten.
     """
     if n > n_others:
         return events - _draw_hypergeometric(n_others, n, events, rng)

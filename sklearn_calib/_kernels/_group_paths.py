@@ -196,7 +196,7 @@ def fit_groups(
     The shift of the log-odds (calibration in the large), its standard error, the ends
     of its interval by inverting the score test at `critical` standard deviations, and
     how many events these ends mean; the slope of the log-odds, and its standard error.
-    What is not determined is infinite or NaN. `moments` as of `fill_group_moments`;
+    Undetermined numbers are infinite or NaN. `moments` as of `fill_group_moments`;
     `work`, 8 numbers, is overwritten.
     """
     for g in range(len(starts) - 1):

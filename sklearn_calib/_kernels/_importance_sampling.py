@@ -1,4 +1,4 @@
-"""How often drawn labels make a path as wide as the true ones do, where that is hardly ever.
+"""Small p-values of the range of a path, by importance sampling of the labels.
 
 Draws from the predictions alone would have to be as many as one over the probability. Here they
 come from a mixture of the predictions and of predictions that are tilted, too high or too low
@@ -90,8 +90,8 @@ def compute_skewed_interval(terms, jump, level):
 
     `terms` are the terms, whose sum is 0; `jump` is the size of a term that they may lack.
 
-    The normal interval is too short where few events make the sum: it forgets the skewness, and a
-    sample that lacks events has too small a variance as well. Here the sum has the law of a shifted
+    The normal interval is too short if few events make the sum: it ignores the skewness, and a
+    sample that lacks events has too small a variance as well. Here the sum is taken as a shifted
     gamma variable (Pearson's type III) with the variance and the third moment of the terms, and
     at the end where the long tail is one more term is counted, as in the gamma interval of Fay and
     Feuer (1997) for weighted sums of counts.

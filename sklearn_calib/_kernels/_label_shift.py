@@ -1,4 +1,4 @@
-"""Class frequencies of unlabelled rows from what predictions say on labelled ones."""
+"""Class frequencies of unlabelled rows from predictions on labelled ones."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ _MAX_CONDITION = 1e10
 
 
 class ConfusionTable(NamedTuple):
-    """What labelled rows say of the predictions.
+    """Moments of the predictions on labelled rows.
 
     `class_means` : mean predictions of the rows of each class, one column per class;
     `class_squares` : entry (k, j) is the mean over rows of class j of the squared k-th
-    entry of given^-1 @ prediction, or None where `class_means` has no inverse;
+    entry of given^-1 @ prediction, or None if `class_means` has no inverse;
     `frequencies` : of the classes; `rows` : of each class.
     """
 
@@ -68,7 +68,7 @@ def estimate_confusion_prior(
     The standard errors are those of the delta method, from the rows of both samples.
     The interval of a class holds each t with (raw estimate - t)^2 <= z^2 V(t), where
     V(t) is the variance if the frequency is t and the others keep their proportions:
-    Wilson's interval where the predictions are perfect.
+    Wilson's interval if the predictions are perfect.
     """
     assert confusion.class_squares is not None
     weight_fraction = weight / weight.sum()

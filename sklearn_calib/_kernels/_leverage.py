@@ -3,7 +3,7 @@
 Notation of the leave-one-out literature: D_i >= 0 is the curvature of row i's loss at its score,
 P = penalty * I on the coefficients and 0 on the intercept. Only the diagonal of X H X' is needed,
 from one Cholesky factor of the smaller of X'DX + P (primal) and I + D^.5 K D^.5 (dual),
-K = XX' / penalty. An intercept that bears no penalty is eliminated by centring the rows at their
+K = XX' / penalty. An intercept without a penalty is eliminated by centring the rows at their
 mean weighted by D, which makes the Hessian block diagonal.
 """
 
@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
 MAX_BLOCK_ENTRIES = 2**23  # in a block of rows: 64 MB
-MAX_KERNEL_DIAGONAL = 1e11  # D K without a penalty to speak of: the rows are reproduced
+MAX_KERNEL_DIAGONAL = 1e11  # D K: beyond it the penalty is negligible and the rows are reproduced
 MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it
 MIN_CURVATURE_TIMES_NORM = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
 
@@ -21,7 +21,7 @@ def compute_leverages(X, curvature, penalty, intercept, dual=None):
     """Return leverages h of all rows, and m = 1 - D h with all its digits.
 
     X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper one is
-    taken. Raises LinAlgError where the Hessian is singular.
+    taken. Raises LinAlgError if the Hessian is singular.
     """
     n_rows, d = X.shape
     total = curvature.sum()

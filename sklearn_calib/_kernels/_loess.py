@@ -4,7 +4,7 @@ numbers.
 The smoother of Cleveland and Devlin (1988) with the settings of R's ``loess(y ~ x)``:
 span 3/4, degree 2, tricube weights, one pass, evaluated exactly at the support points.
 
-Masses say how often a score occurs. If all are whole numbers they are counts; other
+Masses are the numbers of times that scores occur. If all are whole numbers they are counts; other
 masses are read as frequencies, the limit of ever more rows in these proportions.
 """
 
@@ -171,7 +171,7 @@ def _compute_rows(x, mass, x0, width):
     ahead = x - x0
     nearest = np.min(np.abs(ahead[:, mass > 0]), axis=1, keepdims=True)
     width = np.maximum(width, nearest * (1 + 1e-6))
-    t = np.clip(ahead, -width, width) / width  # what is outside weighs 0 and must not overflow
+    t = np.clip(ahead, -width, width) / width  # points outside weigh 0 and must not overflow
     tricube = (1 - np.abs(t) ** 3) ** 3
     weight = mass * tricube
 

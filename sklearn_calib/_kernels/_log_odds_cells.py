@@ -21,7 +21,7 @@ _STEPS_PER_CELL = 4096  # of a place within a cell
 _PRIOR_SCALES = np.array([1.0, 0.5])  # of shift and slope in the mixture, around 0 and 1
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
-_MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is said to be infinite
+_MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infinite
 
 
 class LogOddsCells:
@@ -197,7 +197,7 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
     centre : ndarray of shape (2,)
         A shift and a slope within.
     border : ndarray of shape (256, 2)
-        In turn around the centre; infinite where it is beyond 50.
+        In turn around the centre; infinite if it is beyond 50.
     """
     log, mode, root = compute_log_evidence(counts)
     bound = log + np.log1p(-level)
@@ -233,7 +233,7 @@ def is_in_region(counts: BinnedCounts, level: float, shift: float, slope: float)
     return bool(log_likelihood >= log + np.log1p(-level))
 
 
-# -- what is enough -------------------------------------------------------------------------------
+# -- the smallest repair -------------------------------------------------------------------------
 
 
 def find_smallest_repair(
@@ -249,7 +249,7 @@ def find_smallest_repair(
         Shift and slope; of the first, slope 1.
     p_line, p_bent : float
         P-values: that no slope is missing beside the shift; that no bends at the thirds of the rows
-        are missing beside the line. 1 where the rows cannot tell.
+        are missing beside the line. 1 if the rows are not informative.
     """
     weak = np.full(2, 1e-4)
     offset = fit_line(counts, np.array([1e-4, np.inf]))[0]

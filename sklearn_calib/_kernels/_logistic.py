@@ -38,11 +38,11 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
 
     Convex, with a handful of columns of any scale, which may be nearly collinear. Each
     step minimises the second-order model under the constraints by nonnegative least
-    squares (a projected Newton step is no descent where columns are nearly collinear).
+    squares (a projected Newton step is not a descent step if columns are nearly collinear).
     Along the step Armijo's rule shortens, and a slope that hardly flattens lengthens: a
     row of huge features costs a few evaluations. Where rounding hides what the loss
     gains, whole steps go on until the decrement is rounding too: the end does not
-    depend on the order of the rows. Begins at `start` where that is better than 0.
+    depend on the order of the rows. Begins at `start` if that is better than 0.
     """
     columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
     weight_fraction = weight / weight.sum()
@@ -176,7 +176,7 @@ def _is_well_conditioned(gram):
 def _orthogonalise_columns(columns, curvature):
     """Return basis B and triangle R with columns = R'B, B diag(curvature) B' = 1.
 
-    Rows of B are 0 where columns are collinear.
+    Rows of B are 0 for collinear columns.
     """
     count = len(columns)
     basis, weighted = np.zeros_like(columns), np.zeros_like(columns)
@@ -296,8 +296,8 @@ def get_pseudo_log_odds(log_odds, weight):
 
     They are at 1/4 and 3/4, but within the scores.
 
-    Nearer to each other where the scores have a deviation below 1, and at the end of
-    the scores that is nearest to 1/2 where all are on one side of it: they never cost
+    Nearer to each other if the scores have a deviation below 1, and at the end of
+    the scores that is nearest to 1/2 if all are on one side of it: they never cost
     what no row could.
     """
     away = log_odds - np.average(log_odds, weights=weight)
@@ -430,7 +430,7 @@ def fit_line(log_odds, outcome, weight):
 def compute_covariance(columns, log_odds, outcome, weight, squares=None):
     """Return the covariance of the coefficients at these log-odds, by the model.
 
-    By the sandwich where the sums of squared weights are given; cells have such of
+    By the sandwich if the sums of squared weights are given; cells have such of
     their own. Of clusters see `_cluster_sums.compute_jackknife`.
     """
     bread = compute_model_covariance(columns, weight, log_odds)

@@ -167,7 +167,7 @@ def detect_change(
     state : ndarray of shape (n_streams, n_parallel, n_pairs)
         M of each pair, changed in place.
     gain : ndarray of shape (n, n_parallel, n_pairs)
-        Counted as 500 where above.
+        At most 500 is used.
     certain : ndarray of shape (n,), bool
         Rows that are an alarm whatever the statistic.
     stream : ndarray of shape (n,)

@@ -1,4 +1,4 @@
-"""Proportions of a mixture by maximum likelihood, with what is not known about them.
+"""Proportions of a mixture by maximum likelihood, with their uncertainty.
 
 The mean of log(ratio @ b) over the rows is concave in the proportions b; `ratio` holds for each row
 the density of every component, up to a factor of the row.
@@ -17,9 +17,9 @@ MAX_NEWTON_CLASSES = 200  # more components take EM steps alone: a Newton step c
 _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
-_EM_TOLERANCE = 1e-10  # where EM alone ends
+_EM_TOLERANCE = 1e-10  # change of a proportion at which EM alone ends
 _DECREMENT_TOLERANCE = 1e-22  # of the decrement, in nats
-_MIN_PRIOR_COUNT = 1e-3  # of invented rows: no part of a mixture gets a weight of 0
+_MIN_PRIOR_COUNT = 1e-3  # of pseudo rows: no part of a mixture gets a weight of 0
 _EIGENVALUE_TOLERANCE = 1e-12  # eigenvalues below this part of the largest are zero
 
 
@@ -85,7 +85,7 @@ def fit_mixture_weights(likelihood, mass, prior):
     ----------
     likelihood : ndarray of shape (n, m), > 0
     mass : ndarray of shape (n,), >= 0
-    prior : ndarray of shape (m,), counted as 0.001 where smaller
+    prior : ndarray of shape (m,), at least 0.001 is used
 
     Returns
     -------
@@ -129,13 +129,13 @@ def compute_uncertainty(
     source : ndarray of shape (n_classes,)
         The frequencies that `ratio` was divided by.
     n_source : float
-        The rows that these were counted on; inf where they are exact.
+        The rows that these were counted on; inf if they are exact.
     level : float
 
     Returns
     -------
     se : ndarray of shape (n_classes,)
-        inf where the rows say nothing about a class.
+        inf if the rows carry no information about a class.
     interval : ndarray of shape (n_classes, 2)
 
     Notes

@@ -129,7 +129,7 @@ _TIGHT_TOLERANCES = {name: 1e-11 for name in ("tol_gap_abs", "tol_gap_rel", "tol
 
 
 class LinearConstraints(NamedTuple):
-    """low <= f(x) <= high where `slope` is False, low <= f'(x) <= high where it is True."""
+    """low <= f(x) <= high if `slope` is False, low <= f'(x) <= high if it is True."""
 
     x: np.ndarray
     slope: np.ndarray
@@ -146,7 +146,7 @@ class LinearConstraints(NamedTuple):
 def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None):
     """Return the polynomial with the least mean squared error, from moments.
 
-    None where no polynomial of this degree fulfils the constraints `constraints`.
+    None if no polynomial of this degree fulfils the `constraints`.
     """
     import cvxpy as cp
 

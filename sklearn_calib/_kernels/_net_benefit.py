@@ -26,7 +26,7 @@ class NetBenefit:
     thresholds : ndarray of shape (n_thresholds,)
         Increasing, in (0, 1).
     prevalence : float or None
-        Of the population, where the rows of each class were sampled by themselves.
+        In the population, if the rows of each class were sampled separately.
     """
 
     def __init__(self, scores, outcome, weight, thresholds, prevalence=None):

@@ -37,10 +37,10 @@ def minimise_by_newton(
         The step whose decrement is at most this is the last one; of a `tol` that rounding does not
         allow, the one after which decrements do not become smaller.
     lowest : float or ndarray, default=-inf
-        Bounds of theta, which whole steps keep but for rounding.
+        Bounds of theta, which whole steps keep up to rounding.
     is_trusted : callable, default=None
-        ``trusted(theta, step)`` says whether the second-order model holds along the whole step;
-        without it that is taken for granted where the decrement is rounding.
+        ``trusted(theta, step)`` is true if the second-order model holds along the whole step;
+        without it that is assumed once the decrement is rounding.
     max_iter : int, default=200
 
     Returns

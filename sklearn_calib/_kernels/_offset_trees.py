@@ -8,7 +8,7 @@ offset. Boosting a response fixed beforehand, (y - p) / (p (1 - p)), is no subst
 it does not see that the offset saturates, and overshoots. What is needed here are a few
 small trees on columns of one byte.
 
-A tree is grown best leaf first; it is one leaf where all rows have far to go. Nodes are
+A tree is grown best leaf first; it is a single leaf if all rows have far to go. Nodes are
 numbered as they come up, the right child follows the left one, and a node without
 children has feature -1.
 
@@ -251,10 +251,10 @@ def boost_trees(
     """Boost trees for targets in [0, 1] from an offset, the log-odds of each row.
 
     `bins` is (n, m) uint8, `min_weight` the smallest weight of a leaf, `rising` the
-    column along which the trees may not fall; `unordered` tells for each column whether
+    column along which the trees may not fall; `unordered` is true for each column if
     its bins are categories. Returns the trees (feature, bins that go left as packed
     bits, child, value), the offset with them added, and the sum of the gains of each
-    column. Growing ends early where nothing gains.
+    column. Growing ends early if no split gains.
     """
     n, m = bins.shape
     nodes, n_bins = 2 * max_leaves - 1, int(bins.max(initial=0)) + 1

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-MAX_MEDIAN_ROWS = 2000  # whose pairs the median bandwidth is taken over
+MAX_MEDIAN_ROWS = 2000  # the median bandwidth is that of pairs of at most so many rows
 
 
 def compute_total_variation(p, q):
@@ -16,7 +16,7 @@ def compute_median_bandwidth(proba):
 
     Of more than `MAX_MEDIAN_ROWS` rows, as many evenly spaced ones count.
 
-    Where it is 0, the median of those pairs that differ; where none does, 1.
+    If it is 0, the median of the pairs that differ; if none does, 1.
     """
     n = len(proba)
     chosen = (

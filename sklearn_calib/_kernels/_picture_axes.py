@@ -11,16 +11,14 @@ HISTOGRAM_EDGES = (
 )  # log-odds, of the histogram; the ends hold what lies beyond
 _MIN_SPAN = 3.0  # log-odds
 _PAD_FRACTION = 0.04  # of the span, around the points
-_MARGIN_FRACTION, _MARGIN_END_FRACTION = (
-    0.09,
-    0.04,
-)  # of the span: where 0 and 1 lie, and what follows them
+_MARGIN_FRACTION = 0.09  # of the span, from the axis to the positions of 0 and 1
+_MARGIN_END_FRACTION = 0.04  # of the span, behind these positions
 _RARE_FRACTION = 5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
 _MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
 _PLANE_PAD_FRACTION = 0.14  # of the range of the points, on each side
-_N_PLANE_LINES = 5  # about so many
+_N_PLANE_LINES = 5  # approximately
 _MIN_PLANE_SPAN = 0.02  # of the uncertainty, from end to end
-MAX_RARE_MEDIAN = 0.02  # below it the picture on log-odds is the one to look at
+MAX_RARE_MEDIAN = 0.02  # below it pictures are drawn on log-odds
 
 
 def compute_histogram(score, weight):
@@ -129,7 +127,7 @@ class LogitAxis:
     def axis_limits(self) -> tuple[float, float]:
         """Return the ends of the axis as "probabilities".
 
-        They are below 0 and above 1 where there are margins.
+        They are below 0 and above 1 if there are margins.
         """
         low = -_MARGIN_END_FRACTION if self.zeros else float(expit(self.low))
         return low, 1 + _MARGIN_END_FRACTION if self.ones else float(expit(self.high))

@@ -1,5 +1,6 @@
-"""Curves of the log-odds: polynomials whose degree the data choose, with the law of the statistic
-and the belt, and a natural spline of five knots, with an interval at each point.
+"""Curves of the log-odds: polynomials whose degree the data choose, with the
+distribution of the statistic and the belt, and a natural spline of five knots, with an
+interval at each point.
 """
 
 from typing import NamedTuple
@@ -22,8 +23,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
-    `n_raised` steps up were taken from the first degree, where `freedom` coefficients are free;
-    `root` is triangular with root' root = information.
+    `n_raised` steps up were taken from the first degree, where `freedom` coefficients
+    are free; `root` is triangular with root' root = information.
     """
 
     coef: np.ndarray
@@ -56,7 +57,7 @@ class LogisticPolynomial(NamedTuple):
     def compute_belt(self, log_odds, level):
         """Return low and high ends of the probability, for all log-odds at once.
 
-        The Wald ellipsoid whose radius is the quantile of the law of the statistic. [0, 1] where
+        The Wald ellipsoid whose radius is the quantile of the statistic. [0, 1] where
         the information has no inverse: separated outcomes.
         """
         rows = np.vander(np.asarray(log_odds, dtype=float), len(self.coef), increasing=True)
@@ -66,7 +67,9 @@ class LogisticPolynomial(NamedTuple):
 
 
 class LogisticSpline(NamedTuple):
-    """logit P(event) = coef @ the natural splines of `basis`; `root` as of a polynomial."""
+    """logit P(event) = coef @ the natural splines of `basis`; `root` as of a
+    polynomial.
+    """
 
     basis: SplineCurve
     coef: np.ndarray
@@ -113,11 +116,13 @@ def fit_natural_spline(log_odds, rows, events):
 
 
 def fit_polynomial(log_odds, rows, events, internal=False):
-    """Raise the degree while the likelihood ratio of the next exceeds the 0.95 quantile of chi2_1.
+    """Raise the degree while the likelihood ratio of the next exceeds the 0.95 quantile
+    of chi2_1.
 
-    z are log-odds, `rows` the numbers of rows there and `events` of those with the event. Begins
-    at degree 1, or at 2 where the predictions were fitted to these rows. Never more coefficients
-    than distinct z. None where these are too few for the first degree of the internal test.
+    z are log-odds, `rows` the numbers of rows there and `events` of those with the
+    event. Begins at degree 1, or at 2 if the predictions were fitted to these rows.
+    Never more coefficients than distinct z. None if these are too few for the first
+    degree of the internal test.
     """
     distinct = len(np.unique(log_odds))
     if internal and distinct < 3:
@@ -163,10 +168,10 @@ def _is_invertible(root):
 def compute_survival(statistic, freedom, n_raised):
     """Return P(T > t), T = chi2 of `freedom` plus `n_raised` truncated chi2_1.
 
-    These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the density of
-    chi2_1 is twice the normal one in u, and u = sqrt(t) sin(angle) makes what is integrated
-    smooth: Gauss and Legendre's rule is exact to rounding, and for two steps from one degree of
-    freedom to 2e-9 of the probability.
+    These are chi2_1 given that they exceed their 0.95 quantile k. With z = u^2 the
+    density of chi2_1 is twice the normal one in u, and u = sqrt(t) sin(angle) makes
+    what is integrated smooth: Gauss and Legendre's rule is exact to rounding, and for
+    two steps from one degree of freedom to 2e-9 of the probability.
     """
     statistic = np.asarray(statistic, dtype=float)
     if n_raised == 0:

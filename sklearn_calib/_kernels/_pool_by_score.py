@@ -23,7 +23,7 @@ _TWO_BITS = np.int64(1) << 62  # no number below 2 has this bit
 def pool_rows_by_score(score, outcome):
     """Return (distinct scores, rows, events) of float64 scores, by increasing score.
 
-    `outcome` is 0 or 1. None where a score is not in [0, 2), or where nothing is compiled.
+    `outcome` is 0 or 1. None if a score is not in [0, 2), or if nothing is compiled.
     """
     if config.DISABLE_JIT:
         return None

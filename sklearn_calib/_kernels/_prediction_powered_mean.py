@@ -42,8 +42,8 @@ def bound_unseen_square(errors, n_effective, n_rows):
     `n_rows` is None for rows. The cluster is like those that differ.
 
     A row that differs moves the mean by 1 / n. A cluster moves it by the mean of the errors, each
-    weighted by its size, which is the error itself where those that are not 0 are alike: by a row
-    at least, and by all of its rows where no cluster differs.
+    weighted by its size, which is the error itself if those that are not 0 are equal: by a row
+    at least, and by all of its rows if no cluster differs.
     """
     max_square, total = n_effective**-2, np.abs(errors).sum()
     if n_rows is None or not total > 0:

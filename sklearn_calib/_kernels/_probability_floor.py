@@ -34,7 +34,7 @@ FRACTION_TOLERANCE = 1e-7
 class FloorStatistics:
     """What the floor depends on. Statistics of blocks of rows can be added.
 
-    They tell which values there are, not how often: a repeated row or a weight changes nothing.
+    They record which values there are, not how often: a repeated row or a weight changes nothing.
     """
 
     zeros: bool

@@ -1,4 +1,4 @@
-"""Clopper and Pearson's bounds of a share: its law is the beta law of the order statistics.
+"""Clopper and Pearson's bounds of a proportion, from beta distributions.
 
 `events` of `rows`, arrays or numbers; effective rows under weights, so any real numbers. They
 hold at least with their level for rows of different probabilities too: the sum of such events
@@ -8,8 +8,8 @@ varies less than a binomial one (Hoeffding 1956).
 import numpy as np
 from scipy.special import betaincinv, chdtri, expit, logit
 
-_EDGE_TOLERANCE = 1e-9  # a share this close to 0 or 1 is 0 or 1: sums of weights are not exact
-_MIN_SPLINE_QUANTILES = 50_000  # more than so many are read off a spline
+_EDGE_TOLERANCE = 1e-9  # a proportion this close to 0 or 1 is 0 or 1: sums of weights round
+_MIN_SPLINE_QUANTILES = 50_000  # from here on they are read off a spline
 
 
 def compute_upper_bound(events, rows, tail):

@@ -1,7 +1,7 @@
 """Sums over ranges of rows without a subtraction, and the share of ones in windows of them.
 
-A difference of prefix sums loses what is small beside the rows before it: weights that are not
-whole numbers leave 1e-17 where a sum is 0, and weights that span 16 decades leave nothing. A
+A difference of prefix sums loses small terms after large ones: weights that are not
+whole numbers leave 1e-17 instead of 0, and weights that span 16 decades leave nothing. A
 binary tree of partial sums adds only what belongs to the range, in O(log n).
 """
 

@@ -58,7 +58,7 @@ _MIN_LOSS_GAIN = 1e-7  # by less a weaker penalty does not win
 
 
 class LabelColumns(NamedTuple):
-    """All arrays of shape (n_samples, n_labels); weights are 0 where a label is unknown."""
+    """All arrays of shape (n_samples, n_labels); weights are 0 if a label is unknown."""
 
     score: np.ndarray
     outcome: np.ndarray
@@ -146,7 +146,7 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
     One Newton step approximates each fit.
 
     Without a row of unit u, mean m, variance v and label y the line of its label has the Hessian
-    H - u v xx' and the gradient -u (m - y) x - tau move, where the common line moves as well.
+    H - u v xx' and the gradient -u (m - y) x - tau move, if the common line moves as well.
     """
     total = 0.0
     for label, line in enumerate(lines):

@@ -24,7 +24,9 @@ class RankedScores:
         """Rank rows of several columns; rows without a label may have any class."""
         self.proba, self.y_encoded = np.asarray(proba), y_encoded
         self.k = self.proba.shape[1]
-        self.columns = [1] if self.k == 2 else [*range(self.k)]  # of two, one says it all
+        self.columns = (
+            [1] if self.k == 2 else [*range(self.k)]
+        )  # of two columns the second is enough
         self.ranks, self.alone = [], []
         for column in self.columns:
             _, rank, count = np.unique(

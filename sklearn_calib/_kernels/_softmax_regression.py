@@ -1,6 +1,8 @@
-"""Softmax regression near the identity: Newton's method, factorised or by conjugate gradients.
+"""Softmax regression near the identity: Newton's method, factorised or by conjugate
+gradients.
 
-Arrays are class-major, (k, n), so that reductions over classes run along memory. The model is
+Arrays are class-major, (k, n), so that reductions over classes run along memory. The
+model is
     logits u = z + A z + b,   loss = sum_i w_i (log sum_c exp(u_ci) - u_{y_i}) with sum w = 1
     objective = loss + sum ridge_a A^2 + sum ridge_b b^2
 with A diagonal or full. The objective is convex.
@@ -14,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ._newton import minimise_by_newton, solve_newton_step
 
 _BLOCK_COLUMNS = 1024  # columns of a Hessian product
-_MAX_EXACT_ENTRIES = 100_000  # entries of a table up to which nothing is saved
+_MAX_EXACT_ENTRIES = 100_000  # tables up to this size use all rows in float64
 _HESSIAN_ROWS_PER_CLASS, _HESSIAN_ENTRIES = (
     25,
     200_000,
@@ -40,13 +42,15 @@ class SoftmaxFit(NamedTuple):
 
 
 def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, start=None):
-    """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
+    """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), determines
+    whether A is diagonal.
 
-    A diagonal: the 2k x 2k Hessian comes from three products and is factorised. A full: truncated
-    conjugate gradients with exact Hessian products, and a Kronecker preconditioner. Stops when the
-    Newton decrement, or the bound on it from the convexity of the penalties, is below `tol`: 1e-12
-    by default, and with a full A of a small table at rounding, so that the end does not depend on
-    the order of the rows. `start` is a fit to begin with.
+    A diagonal: the 2k x 2k Hessian comes from three products and is factorised. A full:
+    truncated conjugate gradients with exact Hessian products, and a Kronecker
+    preconditioner. Stops when the Newton decrement, or the bound on it from the
+    convexity of the penalties, is below `tol`: 1e-12 by default, and with a full A of a
+    small table at rounding, so that the end does not depend on the order of the rows.
+    `start` is a fit to begin with.
     """
     full = ridge_a.ndim == 2
     last = tol or (1e-22 if full and z.size <= _MAX_ROUNDING_ENTRIES else 1e-12)
@@ -97,7 +101,9 @@ def evaluate_softmax(z, y_encoded, w, A, b, ridge_a, ridge_b):
 
 
 def _normalise_columns(logits):
-    """log sum exp of each column, which becomes its probabilities: one exponential per entry."""
+    """log sum exp of each column, which becomes its probabilities: one exponential per
+    entry.
+    """
     top = logits.max(axis=0)
     np.exp(np.subtract(logits, top, out=logits), out=logits)
     total = logits.sum(axis=0)
@@ -108,7 +114,8 @@ def _normalise_columns(logits):
 def _make_diagonal_step(z, w, ridge_a, ridge_b):
     """Return a function that finds Newton steps of the 2k coefficients.
 
-    Of a large table with the Hessian of some rows, as long as its steps shorten the next ones.
+    Of a large table with the Hessian of some rows, as long as its steps shorten the
+    next ones.
     """
     k, n = z.shape
     subsampling_step, before = 1, np.inf
@@ -155,7 +162,9 @@ def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
 
 
 def _make_kronecker_inverse(x, w, proba, ridge):
-    """Return an approximate inverse: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge."""
+    """Return an approximate inverse: diag(mean p_c (1 - p_c)) (x) X' W X + mean
+    ridge.
+    """
     values, vectors = np.linalg.eigh((x * w) @ x.T)
     spread = (proba * (1 - proba)) @ w
     scale = spread[:, None] * np.maximum(values, 1e-12 * values[-1])
@@ -168,7 +177,8 @@ def _make_block_inverse(x, w, proba, ridge):
 
     A large table gives the blocks by some of its rows.
 
-    Of a small table from all and in float64: equal rows then act as one row of their weight.
+    Of a small table from all and in float64: equal rows then act as one row of their
+    weight.
     """
     small = x.size <= _MAX_EXACT_ENTRIES
     kind = np.float64 if small else np.float32
@@ -189,9 +199,9 @@ def _make_block_inverse(x, w, proba, ridge):
 def _make_full_step(z, w, ridge, enough):
     """Return a function that finds truncated Newton steps of k x (k + 1) coefficients.
 
-    Conjugate gradients with Hessian products (of large tables in float32, which only turns the
-    direction) and a preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a
-    residual that is `enough`.
+    Conjugate gradients with Hessian products (of large tables in float32, which only
+    turns the direction) and a preconditioner from the first iteration. Forcing term
+    min(1/4, sqrt |g|), or a residual that is `enough`.
     """
     x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
     kind = np.float64 if x.size <= _MAX_EXACT_ENTRIES else np.float32
@@ -264,8 +274,8 @@ class JointFit(NamedTuple):
 def fit_temperature_and_offsets(log, y_encoded, weight, prior_rows, start=0.0):
     """Minimise the mean log loss, invented rows included, of softmax(a log + b).
 
-    `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the optimum
-    with b = 0, where the Hessian is not flat.
+    `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the
+    optimum with b = 0, at which the Hessian is not flat.
     """
     z = np.ascontiguousarray(log.T)
     z = z - z.max(axis=0)
@@ -302,8 +312,9 @@ def _compute_joint_value(z, w, a, b, score_sum, class_sums):
 def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):
     """Return gradient and Hessian in a and b.
 
-    Where a class has hardly been predicted its curvature says nothing of how far to go: half the
-    size of the gradient is added, which bounds a step by 2 and vanishes at the optimum.
+    Where a class has hardly been predicted its curvature does not determine the step:
+    half the size of the gradient is added, which bounds a step by 2 and vanishes at the
+    optimum.
     """
     k, weighted = len(z), proba * w
     mean = np.einsum("ij,ij->j", proba, z)

@@ -2,11 +2,12 @@
 
 Without row i the logits u_i = A x_i + ... move, to first order in the row's weight, by
     (I - w G M)^-1 w G r,   M = diag(p) - p p',   r = p - e_y,   G = J H^-1 J'
-with J the derivative of u_i in the coefficients and H the Hessian of the objective: the approximate
-leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2 entries. Its block of
-class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the leverages x' H_c^-1 x; the other
-blocks only say that moving all classes at once is free, which takes 1 of k off: a factor
-(k - 1) / k. Rows where p_c (1 - p_c) is below _CUT are left out of H_c.
+with J the derivative of u_i in the coefficients and H the Hessian of the objective: the
+approximate leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2
+entries. Its block of class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the
+leverages x' H_c^-1 x; the other blocks only make moving all classes at once free, which
+removes 1 of k: a factor (k - 1) / k. Rows where p_c (1 - p_c) is below `_MIN_SPREAD`
+are left out of H_c.
 """
 
 from typing import NamedTuple
@@ -35,8 +36,8 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     """Return each row's log loss by the fit without `unit` of its weight, to first
     order.
 
-    `z`, (k, n), and the rest are as in `fit_softmax_regression`, with weights that add up to 1. For
-    weights that are repetitions, `unit` is that of one row.
+    `z`, (k, n), and the rest are as in `fit_softmax_regression`, with weights that add
+    up to 1. For weights that are repetitions, `unit` is that of one row.
     """
     k, n = z.shape
     proba = evaluate_softmax(z, y_encoded, weight, fit.A, fit.b, ridge_a, ridge_b)[1]
@@ -68,9 +69,10 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
 def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     """Fit `fit_softmax_regression` with a full A and two tuned penalties.
 
-    The objective has a k (k - 1) / n on the squares off the diagonal and d k / n on the others, for
-    `n_rows` n. From a = d = 1 the search goes along a, then along d, by factors of _FACTOR while
-    the loss falls; a parabola through the last three gives the factor that is used.
+    The objective has a k (k - 1) / n on the squares off the diagonal and d k / n on the
+    others, for `n_rows` n. From a = d = 1 the search goes along a, then along d, by
+    factors of `_GRID_FACTOR` while the loss falls; a parabola through the last three
+    gives the factor that is used.
     """
     k, w = len(z), weight / weight.sum()
     chosen = np.arange(z.shape[1])
@@ -105,7 +107,8 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
 def _search_grid(losses, weight, n_rows):
     """Search a grid of powers axis by axis, and refine them by parabolas.
 
-    A weaker penalty must gain half a standard error of the gain: what chance gains is lost again.
+    A weaker penalty must gain half a standard error of the gain: what chance gains is
+    lost again.
     """
 
     def compare_losses(powers, other):

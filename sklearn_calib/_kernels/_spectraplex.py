@@ -180,7 +180,7 @@ def _compute_ratios(point):
 def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     """Return the step to the aims.
 
-    They say where X, p, n and s would go if the dual did not move.
+    They are where X, p, n and s would go if the dual did not move.
     """
     L, T, Q, bound = problem.L, problem.T, problem.Q, problem.bound
     m, size = problem.rows.shape
@@ -233,7 +233,7 @@ def _find_step_length(point, by, starts, limited):
         return np.minimum(step, (values / falls).min(axis=1))
 
 
-# -- block diagonal matrices, stored whole; `starts` says where each block begins -----------------
+# -- block diagonal matrices, stored whole; `starts` has the first row of each -----------------
 
 
 def _make_symmetric(A):

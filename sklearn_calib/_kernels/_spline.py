@@ -252,7 +252,7 @@ class _SplineTask:
 
         Returns the coefficients, the loss and the tables of the cells.
 
-        It ends where half the decrement, the distance from the minimum, is below this
+        It ends when half the decrement, the distance from the minimum, is below this
         share of it.
         """
         from . import _spline_path as path

@@ -1,7 +1,7 @@
-"""Temperature scaling: a safeguarded Halley iteration on the convex objective in beta = 1/T.
+"""Temperature scaling by a safeguarded Halley iteration in beta = 1/T.
 
-With d_ic = z_ic - max_c z_ic <= 0 and S_j = sum_c exp(beta d_ic) d_ic^j the objective and its
-derivatives are
+With d_ic = z_ic - max_c z_ic <= 0 and S_j = sum_c exp(beta d_ic) d_ic^j the objective
+and its derivatives are
     L(beta) = sum_i w_i (log S_0 - beta d_{i,y})      L'   = sum w (E_1 - d_y)
     L''     = sum w (E_2 - E_1^2)                     L''' = sum w (E_3 - 3 E_1 E_2 + 2 E_1^3)
 with E_j = S_j / S_0. L is convex in beta, and not in the temperature.
@@ -53,17 +53,19 @@ def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, 
       M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta = minimum
       D = -sum w d_y = L'(inf) <= 0           : every label is an arg max, beta = maximum
       else one finite optimum, with beta <= W log k / D since L(beta) >= beta D and L(0) = W log k.
-    Halley steps, Newton where Halley's denominator is not positive, bisection in log beta where a
-    step leaves the bracket. Stops when the predicted change of log beta is below tol, applies
-    that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial:
-    for small problems tol is 1e-3, for large ones 5e-3, a relative error of beta below 1e-7.
+    Halley steps, Newton if Halley's denominator is not positive, bisection in log beta
+    where a step leaves the bracket. Stops when the predicted change of log beta is
+    below tol, applies that step (the error is then of order tol^3), and takes the loss
+    from the Taylor polynomial: for small problems tol is 1e-3, for large ones 5e-3, a
+    relative error of beta below 1e-7.
 
-    `start` is the inverse temperature to begin with, if one is known to be near. `n_fits` is how
-    many fits of this size there will be at least: for many, compiled code is loaded sooner.
+    `start` is the inverse temperature to begin with, if one is known to be near.
+    `n_fits` is how many fits of this size there will be at least: for many, compiled
+    code is loaded sooner.
 
-    `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
-    optimum is then finite also where every label is an arg max. The loss is then the objective, of
-    which nothing is cut off.
+    `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) -
+    beta eps M. The optimum is then finite even if every label is an arg max. The loss
+    is then the objective, of which nothing is cut off.
     """
     logits = np.ascontiguousarray(logits)
     if logits.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
@@ -105,7 +107,9 @@ def _rescale_logits(parts, spread):
 
 
 def _subtract_excess(fit, parts, total):
-    """Return the fit with the loss in which no row counts more than LARGEST_LOG_LOSS."""
+    """Return the fit with the loss in which no row counts more than
+    LARGEST_LOG_LOSS.
+    """
     excess = sum(compute_excess_loss(*part, fit.beta)[0] for part in parts) / total
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
@@ -113,9 +117,10 @@ def _subtract_excess(fit, parts, total):
 def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     """Fit as `fit_temperature`, if -inf marks options that a row does not have.
 
-    The sums add up over rows, so rows are sorted by how many options they have: those of m options
-    are a dense problem of m classes, and the objective is the sum over all m. A smoothed label
-    spreads over the options of its row. Rows of one option say nothing.
+    The sums add up over rows, so rows are sorted by how many options they have: those
+    of m options are a dense problem of m classes, and the objective is the sum over all
+    m. A smoothed label spreads over the options of its row. Rows of one option are not
+    informative.
     """
     parts, spread = split_by_options(logits, y_encoded, weight), 1.0
     if parts:
@@ -188,7 +193,8 @@ def solve_temperature(
 ):
     """Return the optimum, given the six sums `sums(beta)` and the total weight.
 
-    ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a better one.
+    ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a
+    better one.
     """
     step_from = step_from or (lambda beta, *derivatives: compute_halley_step(*derivatives))
     lowest, highest = box
@@ -273,10 +279,11 @@ def _compute_sums(logits, y_encoded, weight, beta):
 def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     """Return the mean held-out log loss over folds, or None if a fit is not inside.
 
-    The sums of every fold are taken at the optimum of all rows, in one pass; the optimum without a
-    fold is a Halley step away. Where that step is short, below _SHORT_STEP of beta, its error is of
-    the order of its third power, and the fold's loss is read off its Taylor polynomial; else the
-    fit without the fold is run, from there. Equal to separate fits within 1e-8 either way.
+    The sums of every fold are taken at the optimum of all rows, in one pass; the
+    optimum without a fold is a Halley step away. Where that step is short, below
+    `_MAX_RELATIVE_STEP` of beta, its error is of the order of its third power, and the
+    fold's loss is read off its Taylor polynomial; else the fit without the fold is run,
+    from there. Equal to separate fits within 1e-8 either way.
     """
     fit = fit_temperature(logits, y_encoded, weight, start=start, tol=1e-4)
     if fit.status != "inside":
@@ -312,9 +319,10 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
 def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     """Return the beta at which the mean of max softmax(beta * logits) is the accuracy.
 
-    The mean confidence rises with beta, from 1 / k to 1: one root, by Brent's method in log beta.
-    The accuracy counts as (1 - eps) accuracy + eps / k for a `label_smoothing` eps. Statuses as in
-    `fit_temperature`; the loss is that at beta, of labels as they are.
+    The mean confidence rises with beta, from 1 / k to 1: one root, by Brent's method in
+    log beta. The accuracy counts as (1 - eps) accuracy + eps / k for a
+    `label_smoothing` eps. Statuses as in `fit_temperature`; the loss is that at beta,
+    of labels as they are.
     """
     logits = np.asarray(logits, dtype=np.float64)
     logits = logits - logits.max(axis=1, keepdims=True)

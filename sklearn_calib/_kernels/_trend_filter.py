@@ -10,7 +10,7 @@ problem with quadratic prices on the changes of slope,
 
 that is, the smoothing of a random walk of the slope. It is solved by a Kalman filter that carries
 the variance of the level, the slope's coefficient on the level and the slope's variance given the
-level: no step subtracts, so a million nearly equal points cost no digits, where the banded normal
+level: no step subtracts, so a million nearly equal points cost no digits, while the banded normal
 equations have a condition of n^4. The backward pass gives the multipliers themselves. O(n) an
 iteration, 10 to 25 of them.
 """

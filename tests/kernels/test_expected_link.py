@@ -8,7 +8,6 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from sklearn_calib._kernels import _expected_link
 from sklearn_calib._kernels._expected_link import (
-    MEAN_FUNCTIONS,
     average_clipped,
     average_logistic,
     average_probit,
@@ -19,6 +18,11 @@ from sklearn_calib._kernels._expected_link import (
     make_numerical_average,
 )
 
+MEAN_FUNCTIONS = {
+    "logit": average_logistic,
+    "probit": average_probit,
+    "clipped_relu": average_clipped,
+}
 LINK = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
 
 
