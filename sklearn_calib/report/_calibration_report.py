@@ -16,12 +16,7 @@ from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
-from ._columns import (
-    check_order,
-    check_order_of_summaries,
-    code_to_paste,
-    names_of_columns,
-)
+from ._columns import check_order, check_order_of_summaries
 from ._models import Model, PredictionsModel
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
@@ -300,6 +295,61 @@ def _codes(models, columns, y_true, named, source, fitted):
             classes = classes[::-1]  # the order of a recalibrator, where the column is the last
         codes[key] = code_to_paste(names, source, classes, model.predictions is not None, fitted)
     return codes
+
+
+def names_of_columns(
+    columns: Sequence[str] | None, y_true: Any, y_proba: Any
+) -> tuple[str, list[str]] | None:
+    """The names of the labels' column and of those of the probabilities, where they are known."""
+    if columns is not None:
+        return str(columns[0]), [str(name) for name in columns[1:]]
+    label = getattr(y_true, "name", None)
+    names = getattr(y_proba, "columns", None)
+    names = [getattr(y_proba, "name", None)] if names is None else list(names)
+    if isinstance(label, str) and all(isinstance(name, str) for name in names):
+        return label, names
+    return None
+
+
+def code_to_paste(
+    names: tuple[str, list[str]] | None,
+    source: str | None,
+    classes: Sequence[Any],
+    rows: bool,
+    more: str = "",
+) -> str:
+    """Python that fits "auto" to the rows of a report and applies it to new ones.
+
+    Parameters
+    ----------
+    names : (str, list of str) or None
+        Columns of the labels and of the probabilities.
+    source : str or None
+        The file.
+    classes : sequence of label
+        In the order of the columns.
+    rows : bool
+        Whether there are rows; otherwise a summary.
+    more : str, default=""
+        Further arguments of the fit, such as ", groups=groups".
+    """
+    before, after = "from sklearn_calib.recalibrators import get_recalibrator\n\n", ""
+    proba, labels, new = "y_proba", "y_true", "new_proba"
+    if names is not None:
+        label, columns = names
+        wanted = repr(columns[0] if len(columns) == 1 else list(columns))
+        reader = "parquet" if str(source).endswith((".parquet", ".pq")) else "csv"
+        table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
+        before = f"import pandas as pd\n{before}{table}"
+        after = f'new = pd.read_{reader}("new_predictions.csv")\n'
+        proba, labels, new = f"table[{wanted}]", f"table[{label!r}]", f"new[{wanted}]"
+    fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
+    if names is None and not rows:
+        before, fit = "", 'summary.fit("auto")'
+    return (
+        f"{before}recalibrator = {fit}\n{after}repaired = recalibrator.predict_proba({new})"
+        "  # columns: recalibrator.classes_\n"
+    )
 
 
 def _losses_of_scikit_learn(models, named):

@@ -1,6 +1,6 @@
-"""Columns of probabilities: their order, rows that were rounded, names, and code to paste."""
+"""Whether columns of probabilities are in the order of the classes, or of the labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,61 +132,6 @@ def check_order_of_summaries(models: Mapping[str, Model]) -> None:
             cure = "Summarise the other column, or 1 - p"
             cure += "; if they are meant, pass check_columns=False"
             raise invalid_input(expected=rule, got="those of the other class", hint=cure)
-
-
-def names_of_columns(
-    columns: Sequence[str] | None, y_true: Any, y_proba: Any
-) -> tuple[str, list[str]] | None:
-    """The names of the labels' column and of those of the probabilities, where they are known."""
-    if columns is not None:
-        return str(columns[0]), [str(name) for name in columns[1:]]
-    label = getattr(y_true, "name", None)
-    names = getattr(y_proba, "columns", None)
-    names = [getattr(y_proba, "name", None)] if names is None else list(names)
-    if isinstance(label, str) and all(isinstance(name, str) for name in names):
-        return label, names
-    return None
-
-
-def code_to_paste(
-    names: tuple[str, list[str]] | None,
-    source: str | None,
-    classes: Sequence[Any],
-    rows: bool,
-    more: str = "",
-) -> str:
-    """Python that fits "auto" to the rows of a report and applies it to new ones.
-
-    Parameters
-    ----------
-    names : (str, list of str) or None
-        Columns of the labels and of the probabilities.
-    source : str or None
-        The file.
-    classes : sequence of label
-        In the order of the columns.
-    rows : bool
-        Whether there are rows; otherwise a summary.
-    more : str, default=""
-        Further arguments of the fit, such as ", groups=groups".
-    """
-    before, after = "from sklearn_calib.recalibrators import get_recalibrator\n\n", ""
-    proba, labels, new = "y_proba", "y_true", "new_proba"
-    if names is not None:
-        label, columns = names
-        wanted = repr(columns[0] if len(columns) == 1 else list(columns))
-        reader = "parquet" if str(source).endswith((".parquet", ".pq")) else "csv"
-        table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
-        before = f"import pandas as pd\n{before}{table}"
-        after = f'new = pd.read_{reader}("new_predictions.csv")\n'
-        proba, labels, new = f"table[{wanted}]", f"table[{label!r}]", f"new[{wanted}]"
-    fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
-    if names is None and not rows:
-        before, fit = "", 'summary.fit("auto")'
-    return (
-        f"{before}recalibrator = {fit}\n{after}repaired = recalibrator.predict_proba({new})"
-        "  # columns: recalibrator.classes_\n"
-    )
 
 
 _MEANT = "; where they are meant, check_columns=False"

@@ -7,8 +7,8 @@ import numpy as np
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import Cell, Section, Table, join_truncated, plain, quoted
 from ._pictures import gallery_of_labels
-from ._sections import described, origin
-from ._table import between, cells
+from ._sections import described, list_measures, origin
+from ._table import between
 
 if TYPE_CHECKING:
     from ..groups import GroupRow
@@ -168,13 +168,8 @@ def _worst(report):
 def _measures(report):
     """Every measure of the labels that are shown, with its interval."""
     shown = {row.group for row in report.worst(SHOWN)}
-    header = ("label", "measure", "value", f"{report.level:.0%} interval", "if calibrated, below")
-    rows = []
-    for row in report.rows:
-        if row.model in shown:
-            label, measure, value, *rest = cells(row)
-            rows.append([label, measure, Cell(value, "beyond") if row.beyond else value, *rest])
-    table = Table(header, rows, kind="names", names=2)
+    rows = [row for row in report.rows if row.model in shown]
+    table = list_measures(rows, report.level, "label")
     return Section("All measures", tables=[table], folded="with intervals", only="html markdown")
 
 

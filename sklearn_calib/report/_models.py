@@ -95,11 +95,9 @@ class Model:
             cells, squares = self.summary.samples()[0].filled
             return decompose_predictions(cells, squares=squares)
         drawn = self.sample()
-        return (
-            None
-            if drawn is None
-            else decompose_predictions(drawn.predictions, squares=drawn.squares)
-        )
+        if drawn is None:
+            return None
+        return decompose_predictions(drawn.predictions, squares=drawn.squares)
 
     def graded(self, grades: Grades) -> GradeCalibration:
         """Rating grades of the cells."""
@@ -126,10 +124,8 @@ class PredictionsModel(Model):
     def __init__(self, predictions: "Predictions") -> None:
         super().__init__(summarised(predictions))
         self.predictions = predictions
-        self.classes, self.positive = (
-            predictions.classes.tolist(),
-            predictions.classes[predictions.positive],
-        )
+        self.classes = predictions.classes.tolist()
+        self.positive = predictions.classes[predictions.positive]
         self.n_samples, self.n_clusters = predictions.n_items, predictions.n_clusters
 
     def sample(self, most: int | None = None) -> DrawnSample | None:

@@ -20,10 +20,13 @@ from ._pictures import curves_of, to_draw
 from ._sections import measures, reliability, sections_of, verdicts
 from ._table import ReportRow, affordable_resamples
 from ._verdict import Verdict, verdict_of
-from ._written import WrittenReport, as_dict
+from ._written import WrittenReport, clean
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
+
+
+_FORMAT, _SCHEMA = "sklearn-calib-report", 1
 
 
 @dataclass
@@ -384,7 +387,19 @@ class CalibrationReport(WrittenReport):
             ``"format": "sklearn-calib-report"`` and ``"schema": 1`` say what it is; numbers that
             do not exist are None. The user guide (Reading a report) lists the keys.
         """
-        return as_dict(self)
+        content = {
+            "format": _FORMAT,
+            "schema": _SCHEMA,
+            "version": self.version,
+            "created": self.created,
+            "source": self.source,
+            "n_rows": self.n_samples,
+            "n_clusters": self.n_clusters,
+            "classes": self.classes,
+            "level": self.level,
+            "models": [_describe_model(self, name) for name in self.accuracy],
+        }
+        return clean(content)
 
     def _sections(self, drawn=False):
         _ = self.verdicts  # what is computed is computed before anything is written
@@ -429,6 +444,35 @@ class CalibrationReport(WrittenReport):
             sample_weight=predictions.weight,
             **options,
         )
+
+
+def _describe_model(report, name):
+    """Return the part of `to_dict` about one model."""
+    parts, line, advice = report.decomposition.get(name), report.line(name), report.advice[name]
+    below, zeros = report.floored[name]
+    used = report.features.get(name)
+    keys = "risk", "calibration", "refinement", "uncertainty"
+    measured = "measure", "value", "low", "high", "if_calibrated"
+    return {
+        "name": name,
+        "accuracy": report.accuracy[name],
+        "verdict": report.verdicts[name].to_dict(),
+        "measures": [
+            {key: getattr(row, key) for key in measured} for row in report.rows if row.model == name
+        ],
+        "decomposition": None if parts is None else {key: getattr(parts, key) for key in keys},
+        "log_loss": {
+            "rows_below_floor": below,
+            "rows_of_zero": zeros,
+            "scikit_learn": report.sklearn_log_loss.get(name),
+        },
+        "line": None if line is None else line._asdict(),
+        "bins": [one._asdict() for one in report.bins(name)],
+        "advice": None if advice is None else advice.to_dict(),
+        "groups": report.groups[name].to_dict() if name in report.groups else None,
+        "grades": report.grades[name].to_dict() if name in report.grades else None,
+        "features": None if used is None else used.to_dict(report.level),
+    }
 
 
 def _part_of(progress, number, total, done, steps):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._advice import Advice
     from ._evidence import Bin
     from ._svg import Series
+    from ._table import ReportRow
 
 SHOWN_GROUPS = 20  # of each model, the worst
 SHOWN_FEATURES = 10
@@ -144,17 +145,21 @@ def _compared(report):
     return Section("Models compared", picture=drawn, kind="whole", only="html")
 
 
+def list_measures(rows: "Iterable[ReportRow]", level: float, subject: str = "") -> Table:
+    """Return a table of measures with intervals; `subject` heads the column of models or labels."""
+    lines = [[subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]]
+    for row in rows:
+        name, measure, value, *rest = cells(row)
+        lines.append([name, measure, _marked(row, value), *rest])
+    if not subject:
+        lines = [line[1:] for line in lines]
+    return Table(lines[0], lines[1:], kind="names", names=2 if subject else 1)
+
+
 def _long(report):
-    """One row per model and measure."""
-    several = len(report.accuracy) > 1
-    interval = f"{report.level:.0%} interval"
-    header = ("model", "measure", "value", interval, "if calibrated, below")
-    rows = []
-    for row in report.rows:
-        texts = cells(row)
-        marked = [*texts[:2], _marked(row, texts[2]), *texts[3:]]
-        rows.append(marked if several else marked[1:])
-    return Table(header if several else header[1:], rows, kind="names", names=1 + several)
+    """Return one row per model and measure."""
+    subject = "model" if len(report.accuracy) > 1 else ""
+    return list_measures(report.rows, report.level, subject)
 
 
 def _wide(report):

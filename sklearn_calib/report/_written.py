@@ -130,54 +130,6 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 """
 
 
-FORMAT, SCHEMA = "sklearn-calib-report", 1
-
-
-def as_dict(report: Any) -> dict[str, Any]:
-    """What `CalibrationReport.to_dict` returns."""
-    content = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "version": report.version,
-        "created": report.created,
-        "source": report.source,
-        "n_rows": report.n_samples,
-        "n_clusters": report.n_clusters,
-        "classes": report.classes,
-        "level": report.level,
-        "models": [_model(report, name) for name in report.accuracy],
-    }
-    return clean(content)
-
-
-def _model(report, name):
-    parts, line, advice = report.decomposition.get(name), report.line(name), report.advice[name]
-    below, zeros = report.floored[name]
-    used = report.features.get(name)
-    keys = "risk", "calibration", "refinement", "uncertainty"
-    measured = "measure", "value", "low", "high", "if_calibrated"
-    return {
-        "name": name,
-        "accuracy": report.accuracy[name],
-        "verdict": report.verdicts[name].to_dict(),
-        "measures": [
-            {key: getattr(row, key) for key in measured} for row in report.rows if row.model == name
-        ],
-        "decomposition": None if parts is None else {key: getattr(parts, key) for key in keys},
-        "log_loss": {
-            "rows_below_floor": below,
-            "rows_of_zero": zeros,
-            "scikit_learn": report.sklearn_log_loss.get(name),
-        },
-        "line": None if line is None else line._asdict(),
-        "bins": [one._asdict() for one in report.bins(name)],
-        "advice": None if advice is None else advice.to_dict(),
-        "groups": report.groups[name].to_dict() if name in report.groups else None,
-        "grades": report.grades[name].to_dict() if name in report.grades else None,
-        "features": None if used is None else used.to_dict(report.level),
-    }
-
-
 def clean(value: Any) -> Any:
     """Plain Python without NaN and infinities."""
     if isinstance(value, dict):
