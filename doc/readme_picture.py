@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib.metrics import log_loss, reliability_curve
 from sklearn_calib.recalibrators import get_recalibrator
-from sklearn_calib.report._svg import LARGE, Series, diagram
+from sklearn_calib.report._svg import LARGE, DiagramSeries, draw_diagram
 from sklearn_calib.report._written import DARK, DIAGRAM, LIGHT
 
 PICTURE = Path(__file__).parent / "static" / "before_and_after.svg"
@@ -73,7 +73,7 @@ def picture(y: Any, proba: dict[str, Any]) -> str:
             f'<text class="note" x="{left + LARGE.left}" y="44">'
             f"{said}; log loss {found['log_loss']:.2f}</text>\n"
             f'<svg x="{left}" y="50" width="{LARGE.width}" height="{LARGE.height}">'
-            f"{diagram([Series(curve, steps, number)], title)}</svg>"
+            f"{draw_diagram([DiagramSeries(curve, steps, number)], title)}</svg>"
         )
     width, height = 20 + 2 * width, LARGE.height + 60
     return (

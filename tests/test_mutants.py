@@ -632,8 +632,8 @@ MUTANTS = {
     ),
     "the bound of a label's p-value, halved": Mutant(
         "report._label_report",
-        "bound = chernoff_bound(model.predictions) / _BOUND_SHARE",
-        "bound = chernoff_bound(model.predictions) / _BOUND_SHARE / 2",
+        "bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE",
+        "bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE / 2",
         "test_report_labels.py::test_p_values_below_any_draw_are_those_of_the_bound[80]",
     ),
     # -- the command line

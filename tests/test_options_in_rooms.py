@@ -35,8 +35,8 @@ from sklearn_calib.metrics import (
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import MulticlassBinning, MultilabelCalibration
 from sklearn_calib.report import calibration_report, multilabel_report
-from sklearn_calib.report._label_sections import finding
-from sklearn_calib.report._pictures import comparison
+from sklearn_calib.report._label_sections import describe_finding
+from sklearn_calib.report._pictures import draw_comparison
 from sklearn_calib.summary import CalibrationSummary, CellSample
 from sklearn_calib.summary._sources import grouped
 
@@ -167,7 +167,7 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
         )
         better = f"at {(found.high < 0).mean():.0%} of the thresholds b is better beyond chance"
         worse = f"at {(found.low > 0).mean():.0%} a is"
-        said = comparison(report)
+        said = draw_comparison(report)
         assert better in said and worse in said and f"{level:.0%} interval" in said
 
 
@@ -181,7 +181,7 @@ def test_few_positives_are_counted_as_rows():
     more = {"n_resamples": 0, "measures": ["log_loss"]}
     for weight in (None, np.full(300, 0.01)):
         report = multilabel_report(y, p, sample_weight=weight, **more)
-        assert [finding(row) for row in report.labels] == ["nothing", "nothing"]
+        assert [describe_finding(row) for row in report.labels] == ["nothing", "nothing"]
 
 
 class Logits(ClassifierMixin, BaseEstimator):

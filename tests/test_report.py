@@ -11,7 +11,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import bootstrap_distribution, null_distribution
 from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, measure, validate_predictions
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._table import interval_of_draws
+from sklearn_calib.report._table import make_draw_interval
 from sklearn_calib.summary import CalibrationSummary
 
 
@@ -189,7 +189,7 @@ def test_values_and_intervals_are_those_of_rows(weighted):
         row = next(r for r in report.rows if r.measure == function.spec.name)
         assert row.value == pytest.approx(function.evaluate(case), abs=1e-12)
         drawn, null = redrawn[:, number], relabelled[:, number]
-        low, high = interval_of_draws(function, row.value, drawn, null, 0.9)
+        low, high = make_draw_interval(function, row.value, drawn, null, 0.9)
         # the standard error of a tail of 5 % of 400 draws is some 0.11 standard deviations
         for found, limit, column in (
             (row.low, low, drawn),

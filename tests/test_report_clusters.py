@@ -14,7 +14,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import ClusterSample
 from sklearn_calib.metrics import validate_predictions
 from sklearn_calib.report import _verdict, calibration_report
-from sklearn_calib.report._evidence import smallest_seen
+from sklearn_calib.report._evidence import find_smallest_error
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"n_resamples": 40}
@@ -107,15 +107,19 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     y, p, groups = rows(300)
     case = validate_predictions(y, p)
     cells = ClusterSample(case.problems()[0], groups)
-    test = _verdict._test(cells, 0)
-    found = _verdict._inflation(SimpleNamespace(n_clusters=400), cells, test)
+    test = _verdict._run_test(cells, 0)
+    found = _verdict._compute_inflation(SimpleNamespace(n_clusters=400), cells, test)
     assert found == pytest.approx(5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15)
-    assert _verdict._inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
+    assert _verdict._compute_inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
     given = cells.proba, cells.weight
     twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
     critical = float(np.quantile(test.null_distribution, 0.95))
-    assert smallest_seen(cells, 0.2, critical, 2.0) == smallest_seen(twice, 0.2, critical)
-    assert smallest_seen(cells, 0.2, critical, 2.0) != smallest_seen(cells, 0.2, critical, 9.0)
+    assert find_smallest_error(cells, 0.2, critical, 2.0) == find_smallest_error(
+        twice, 0.2, critical
+    )
+    assert find_smallest_error(cells, 0.2, critical, 2.0) != find_smallest_error(
+        cells, 0.2, critical, 9.0
+    )
 
 
 def test_few_clusters_of_a_class_have_no_advice():

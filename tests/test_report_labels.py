@@ -14,8 +14,8 @@ from sklearn_calib._kernels._importance_sampling import (
 )
 from sklearn_calib.metrics import brier_loss, log_loss, validate_predictions
 from sklearn_calib.report import calibration_report, multilabel_report
-from sklearn_calib.report._columns import better_columns
-from sklearn_calib.report._label_report import chernoff_bound, holm
+from sklearn_calib.report._columns import find_better_columns
+from sklearn_calib.report._label_report import adjust_by_holm, compute_chernoff_bound
 
 pd = pytest.importorskip("pandas")
 NAMES = ["rain", "wind", '"><script>alert(1)</script>', "none"]
@@ -160,7 +160,7 @@ def test_many_rows(monkeypatch):
     monkeypatch.setattr(how + "_DRAWS", 99)
     monkeypatch.setattr(how + "_EXACT_ROWS", 500)
     monkeypatch.setattr(how + "_CELLS", 64)
-    monkeypatch.setattr(how + "chernoff_bound", lambda case: 1.0)
+    monkeypatch.setattr(how + "compute_chernoff_bound", lambda case: 1.0)
     rng = np.random.default_rng(1)
     P = rng.beta(1, 3, size=(600, 2))
     Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
@@ -252,9 +252,9 @@ def ordered(n=800):
 def test_columns_in_an_order_that_cannot_be_meant():
     Y, P = ordered()
     Y[::7, 2] = np.nan
-    assert better_columns(P, Y) is None
-    assert better_columns(P[:, [1, 2, 0, 3]], Y).tolist() == [2, 0, 1, 3]
-    assert better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None  # too few rows to say so
+    assert find_better_columns(P, Y) is None
+    assert find_better_columns(P[:, [1, 2, 0, 3]], Y).tolist() == [2, 0, 1, 3]
+    assert find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None  # too few rows to say so
     swapped, names = P[:, [2, 1, 0, 3]], ["a", "b", "c", "d"]
     with refuses(ValueError, value=r".*rank far better: 'a' by the column of 'c', 'c' by the"):
         quickly(Y, swapped, labels=names)
@@ -277,8 +277,8 @@ def test_measures_of_very_many_labels(monkeypatch):
 
 
 def test_holm():
-    assert holm([0.01, 0.5, 0.02]).tolist() == pytest.approx([0.03, 0.5, 0.04])
-    assert holm([0.4, 0.4]).tolist() == [0.8, 0.8]
+    assert adjust_by_holm([0.01, 0.5, 0.02]).tolist() == pytest.approx([0.03, 0.5, 0.04])
+    assert adjust_by_holm([0.4, 0.4]).tolist() == [0.8, 0.8]
 
 
 def test_bound():
@@ -286,10 +286,10 @@ def test_bound():
     for hits in (60, 80):
         y = (np.arange(100) < hits).astype(int)
         exact = binom.sf(hits - 1, 100, 0.5)
-        bound = chernoff_bound(validate_predictions(y, np.full(100, 0.5)))
+        bound = compute_chernoff_bound(validate_predictions(y, np.full(100, 0.5)))
         assert exact < bound < 40 * exact
-    assert chernoff_bound(validate_predictions([0, 1], [0.0, 1.0])) == 1
-    assert chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+    assert compute_chernoff_bound(validate_predictions([0, 1], [0.0, 1.0])) == 1
+    assert compute_chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
 
 
 @pytest.mark.parametrize("hits", [80, 15])

@@ -16,8 +16,13 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import decision_difference
 from sklearn_calib.metrics import brier_loss, measure, reliability_curve
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._pictures import binned_error, classes_to_show, curves_of, rare
-from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
+from sklearn_calib.report._pictures import (
+    choose_classes,
+    compute_binned_error,
+    has_rare_events,
+    make_curves,
+)
+from sklearn_calib.report._svg import LARGE, SMALL, DiagramSeries, draw_diagram, draw_steps
 from sklearn_calib.report._written import DARK, LIGHT
 from sklearn_calib.summary import CalibrationSummary
 
@@ -231,7 +236,7 @@ def test_dots_lie_where_the_curve_says(frame, weighted):
     proba, y = make_overconfident(2, 800)
     weight = np.random.default_rng(0).random(800) if weighted else None
     (curve,) = reliability_curve(y, proba, sample_weight=weight, n_resamples=20)
-    picture = diagram([Series(curve)], "a picture", frame)
+    picture = draw_diagram([DiagramSeries(curve)], "a picture", frame)
     x, y_drawn = points(picture).T
     np.testing.assert_allclose((x - frame.left) / frame.side, curve.predicted, atol=1e-4)
     np.testing.assert_allclose(1 - (y_drawn - frame.top) / frame.side, curve.observed, atol=1e-4)
@@ -252,19 +257,23 @@ def test_dots_lie_where_the_curve_says(frame, weighted):
 def test_histogram_has_the_heights_of_the_shares():
     proba, y = make_overconfident(2, 800)
     (curve,) = reliability_curve(y, proba, n_resamples=0)
-    path = re.search(r'class="bars tone0" d="M[\d. ]+([^"]+)"', diagram([Series(curve)], ""))[1]
+    path = re.search(
+        r'class="bars tone0" d="M[\d. ]+([^"]+)"', draw_diagram([DiagramSeries(curve)], "")
+    )[1]
     tops = np.array(re.findall(r"V([\d.]+)H", path), float)
     top, bottom = LARGE.bars
     shares = (bottom - tops) / (bottom - top) * curve.histogram.max()
     np.testing.assert_allclose(shares, curve.histogram, atol=1e-3)
-    said = re.findall(r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of", diagram([Series(curve)], ""))
+    said = re.findall(
+        r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of", draw_diagram([DiagramSeries(curve)], "")
+    )
     np.testing.assert_allclose(np.array(said, float)[:, 1] / 100, curve.histogram, atol=6e-4)
 
 
 def test_steps_are_the_isotonic_fit():
     proba, y = make_overconfident(2, 300)
     (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=0)
-    path = steps(LARGE, curve)
+    path = draw_steps(LARGE, curve)
     places = np.array(re.findall(r"H([\d.]+)V", path), float)
     values = [float(v) for v in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
     at = np.searchsorted(places, LARGE.x(curve.predicted))
@@ -316,13 +325,13 @@ def test_of_many_classes_the_worst_and_the_most_frequent():
         codes, proba, labels=np.arange(40), multiclass="classwise", n_resamples=0
     )
     shares = np.bincount(codes, minlength=40) / len(codes)
-    shown = classes_to_show(curves, shares)
-    errors = np.array([binned_error(curve) for curve in curves])
+    shown = choose_classes(curves, shares)
+    errors = np.array([compute_binned_error(curve) for curve in curves])
     assert len(set(shown)) == 12
     assert set(shown[:6]) == set(np.argsort(errors)[-6:])
     others = [c for c in np.argsort(-shares) if c not in shown[:6]]
     assert shares[shown[6:]].tolist() == shares[others[:6]].tolist()
-    assert classes_to_show(curves[:12], shares[:12]) == list(range(12))
+    assert choose_classes(curves[:12], shares[:12]) == list(range(12))
 
 
 def test_shares_of_classes_with_weights(tmp_path):
@@ -384,12 +393,16 @@ def rare_page(tmp_path, models=1, share=1.0):
 @pytest.mark.slow
 def test_rare_events_are_drawn_on_log_odds(tmp_path):
     report, text = rare_page(tmp_path)
-    assert rare(report) and "axes are on log-odds" in text and "<title>beyond: exactly 0" in text
+    assert (
+        has_rare_events(report)
+        and "axes are on log-odds" in text
+        and "<title>beyond: exactly 0" in text
+    )
     Page(text)
     often, plain = rare_page(tmp_path, share=20)  # the median is above 0.02
-    assert not rare(often) and "log-odds)" not in plain
+    assert not has_rare_events(often) and "log-odds)" not in plain
     three = calibration_report([0, 1, 2] * 5, np.full((15, 3), 1 / 3), n_resamples=5)
-    assert not rare(three)
+    assert not has_rare_events(three)
 
 
 def test_dots_on_log_odds_lie_at_their_log_odds():
@@ -397,7 +410,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     y = np.r_[np.zeros(80), np.arange(80) % 20 == 0].astype(int)
     (curve,) = reliability_curve(y, score, strategy="isotonic", n_resamples=0)
     frame = LARGE.on_log_odds([curve])
-    text = diagram([Series(curve)], "", frame)
+    text = draw_diagram([DiagramSeries(curve)], "", frame)
     at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))
     steps = np.diff(at[1:]) / np.diff(odds)
@@ -437,6 +450,6 @@ def test_dots_have_intervals_of_the_level_of_the_report():
     proba, y = make_overconfident(2, 500)
     widths = []
     for level in (0.5, 0.99):
-        (series,) = curves_of(calibration_report(y, proba, level=level))["model"]
+        (series,) = make_curves(calibration_report(y, proba, level=level))["model"]
         widths.append(series.curve.confidence_high - series.curve.confidence_low)
     assert (widths[1] > 1.5 * widths[0]).all()

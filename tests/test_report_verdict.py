@@ -17,8 +17,8 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import all_metrics, kernel_calibration_error, log_loss
 from sklearn_calib.report import _verdict, calibration_report
-from sklearn_calib.report._evidence import Bin, bins_of, outside_of_band, smallest_seen
-from sklearn_calib.report._verdict import KERNEL_BANDWIDTH, _test
+from sklearn_calib.report._evidence import Bin, find_runs, find_smallest_error, make_bins
+from sklearn_calib.report._verdict import KERNEL_BANDWIDTH, _run_test
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"measures": ["expected_calibration_error"], "n_resamples": 60}
@@ -176,7 +176,7 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
     for weight in (None, rng.exponential(1, 300)):
         summary = CalibrationSummary().update(y, p, sample_weight=weight)
         (sample,) = summary.samples()
-        found = _test(sample, 0)
+        found = _run_test(sample, 0)
         options = {"sample_weight": weight, "bandwidth": KERNEL_BANDWIDTH}
         assert found.statistic == pytest.approx(kernel_calibration_error(y, p, **options))
         drawn = (sample.relabelled(rng) for _ in range(500))
@@ -254,23 +254,25 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     ends = [(0.3, 0.5), (0.1, 0.3)][side]
     one = Bin(0.2, 0.4, 50, 50.0, 0.3, sum(ends) / 2, *ends, None)
     out = float(np.nextafter(0.3, side))
-    assert outside_of_band([one]) == ([], None)
-    runs, worst = outside_of_band([one._replace(predicted=out)])
+    assert find_runs([one]) == ([], None)
+    runs, worst = find_runs([one._replace(predicted=out)])
     assert [run.too_high for run in runs] == [side == 1] and worst.predicted == out
     of = SimpleNamespace(predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1])
     model = SimpleNamespace(two_classes=True, positive="rain")
     found = SimpleNamespace(evidence=of, level=0.95, model=model)
-    assert _verdict._on_the_whole(found) is None
+    assert _verdict._describe_mean(found) is None
     of.predicted = out
-    assert _verdict._on_the_whole(found)[0] == ("too low", "too high")[side]
+    assert _verdict._describe_mean(found)[0] == ("too low", "too high")[side]
     of.line = SimpleNamespace(slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side])
-    assert _verdict._of_slope(found) is None
+    assert _verdict._describe_slope(found) is None
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.9, 0.996])
 def test_what_is_tolerable_is_a_share_of_the_rarer_outcome(rate):
     """The class that is called positive does not matter."""
-    assert _verdict._tolerable(rate) == pytest.approx(min(0.05, rate / 4, (1 - rate) / 4))
+    assert _verdict._compute_tolerable_error(rate) == pytest.approx(
+        min(0.05, rate / 4, (1 - rate) / 4)
+    )
 
 
 @pytest.mark.slow
@@ -323,7 +325,7 @@ def test_power_needs_the_rows_and_their_weights():
     whole = CalibrationSummary().update(p < 0.5, p)
     heavy = CalibrationSummary().update(p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2)
     equal, varied = (
-        smallest_seen(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0] for s in (whole, heavy)
+        find_smallest_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0] for s in (whole, heavy)
     )
     assert equal != pytest.approx(varied, rel=0.02)
 
@@ -689,8 +691,8 @@ def test_all_bins_at_once():
         truth = p**1.5
         y = (rng.random(500) < truth).astype(int)
         (sample,) = CalibrationSummary().update(y, p).samples()
-        bins = bins_of(sample, 8, 0.9 ** (1 / 8))
+        bins = make_bins(sample, 8, 0.9 ** (1 / 8))
         true = [truth[(p >= b.low - 1e-9) & (p <= b.high + 1e-9)].mean() for b in bins]
         moved = [b._replace(predicted=t) for b, t in zip(bins, true, strict=True)]
-        held.append(outside_of_band(moved) == ([], None))
+        held.append(find_runs(moved) == ([], None))
     assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.09 / 300)

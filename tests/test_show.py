@@ -33,7 +33,7 @@ from sklearn_calib.displays import (
     ReliabilityDisplay,
 )
 from sklearn_calib.report import _pictures, calibration_report
-from sklearn_calib.report._sections import sections_of
+from sklearn_calib.report._sections import make_sections
 
 NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "{0}", "_hidden"]
 
@@ -170,11 +170,11 @@ def test_an_empty_column_fits_into_a_narrow_terminal():
 def test_only_pages_draw_pictures(monkeypatch):
     proba, y = make_overconfident(3, 90)
     report = calibration_report(y, proba, n_resamples=2)
-    monkeypatch.setattr(_pictures, "gallery", lambda *rows: "<b>drawn</b>")
-    sections = sections_of(report, _pictures.curves_of(report))
+    monkeypatch.setattr(_pictures, "arrange_figures", lambda *rows: "<b>drawn</b>")
+    sections = make_sections(report, _pictures.make_curves(report))
     assert render_html(sections).count("<b>drawn</b>") == 2
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
-    monkeypatch.setattr(_pictures, "gallery", lambda *rows: 1 / 0)
+    monkeypatch.setattr(_pictures, "arrange_figures", lambda *rows: 1 / 0)
     assert str(report) and report.to_markdown()
 
 

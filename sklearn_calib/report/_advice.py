@@ -15,7 +15,7 @@ from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
-from ._models import summarised
+from ._models import summarize_predictions
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -55,7 +55,7 @@ class AdviceRow(NamedTuple):
 
 @dataclass
 class Advice:
-    """Whether recalibration would help, by cross-validation: the result of `advise`.
+    """Whether recalibration would help, by cross-validation: the result of `make_advice`.
 
     Attributes
     ----------
@@ -89,11 +89,11 @@ class Advice:
     _unit: str = field(default="rows", repr=False)  # what is counted
 
     def row(self, method: str) -> AdviceRow:
-        """The row of a method."""
+        """Return the row of a method."""
         return next(row for row in self.rows if row.method == method)
 
     def summaries(self) -> dict[str, CalibrationSummary]:
-        """The rows before and after "auto" as summaries, for pictures.
+        """Return the rows before and after "auto" as summaries, for pictures.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class Advice:
         return dict(self._summaries)
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas DataFrame, one per method.
+        """Return the rows as a pandas DataFrame, one per method.
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
@@ -111,7 +111,7 @@ class Advice:
         return pd.DataFrame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts, for JSON."""
+        """Return numbers and texts, for JSON."""
         return {
             "n_rows": self.n_rows,
             "best": self.best,
@@ -121,10 +121,10 @@ class Advice:
         }
 
 
-def advise(
+def make_advice(
     model: "Model", random_state: int, code: str, progress: Progress | None = None
 ) -> Advice | None:
-    """The advice for a model; None where some class has fewer than five rows.
+    """Judge methods for a model; return None if some class has fewer than five rows.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def advise(
         for name, predictions in all_predictions.items()
     }
     whole = source.loss_as_given()
-    rows = [_row(name, all_predictions[name], losses, source.error, whole) for name in names]
+    rows = [_make_row(name, all_predictions[name], losses, source.error, whole) for name in names]
     given, recalibrated = all_predictions["identity"], all_predictions["auto"]
     return Advice(
         rows=rows,
@@ -175,8 +175,8 @@ def advise(
     )
 
 
-def _row(name, predictions, losses, error_of, whole):
-    """Loss, gain and its standard error, and the other measures.
+def _make_row(name, predictions, losses, error_of, whole):
+    """Return loss, gain and its standard error, and the other measures of a method.
 
     The gain is that of the cells; `whole` is the loss of the rows as given, where it is known.
     """
@@ -205,7 +205,7 @@ class _Source:
         return summary.totals.log_loss / summary.weight
 
     def summary_of(self, predictions):
-        return summarised(predictions)
+        return summarize_predictions(predictions)
 
 
 class _CellSource(_Source):
@@ -249,7 +249,7 @@ class _SampleSource(_Source):
         if self._sample is None:
             return False
         drawn = self._sample.drawn
-        if not _enough(np.bincount(drawn.codes, drawn.counts)):
+        if not _has_enough_rows(np.bincount(drawn.codes, drawn.counts)):
             return False
         self.n_rows = drawn.n_drawn
         self._folds = self._sample.folds(_FOLDS)
@@ -287,7 +287,7 @@ class _ClusterSource(_Source):
         pairs = np.unique(
             np.column_stack([self._predictions.codes, self._predictions.clusters]), axis=0
         )
-        if not _enough(np.bincount(pairs[:, 0])):
+        if not _has_enough_rows(np.bincount(pairs[:, 0])):
             return False
         self.n_rows = self._predictions.n_items
         self._whole = len(kept) == len(groups)
@@ -328,7 +328,7 @@ class _ClusterSource(_Source):
         }
 
 
-def _enough(counts):
-    """Whether there are two classes, and of each that is there as many as needed."""
+def _has_enough_rows(counts):
+    """Return whether there are two classes, and enough rows of each that is there."""
     there = counts[counts > 0]
     return len(there) > 1 and there.min() >= _FEWEST

@@ -16,10 +16,10 @@ from ..inference import in_clusters, warn_of_few_events
 from ..meta import check_gives_proba
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
-from ._columns import check_order, check_order_of_summaries
+from ._columns import check_column_order, check_summary_order
 from ._models import Model, PredictionsModel
 from ._report import CalibrationReport
-from ._table import report_measures, report_rows
+from ._table import choose_measures, measure_models
 
 
 def calibration_report(
@@ -169,7 +169,7 @@ def calibration_report(
     """
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
-    functions = report_measures(measures, groups is not None or soft_labels)
+    functions = choose_measures(measures, groups is not None or soft_labels)
     check_report_options(level, name, columns, progress)
     clustered_by = None
     if groups is not None or soft_labels:
@@ -178,10 +178,10 @@ def calibration_report(
     if y_proba is None:
         _check_no_clusters(clustered_by)
         options = (sample_weight, labels, pos_label)
-        models = _models_of_summaries(y_true, name, any(one is not None for one in options))
+        models = _make_models_from_summaries(y_true, name, any(one is not None for one in options))
         named: dict[str, Any] = {}
         if check_columns:
-            check_order_of_summaries(models)
+            check_summary_order(models)
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
@@ -197,7 +197,7 @@ def calibration_report(
                 soft_labels=soft_labels,
             )
 
-        models = _models_of_rows(named, read, groups, check_columns)
+        models = _make_models_from_rows(named, read, groups, check_columns)
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
     source = source and redact_secrets(source)
@@ -211,12 +211,12 @@ def calibration_report(
             key: parts for key, model in models.items() if (parts := model.decomposed())
         },
         floored={key: model.floored() for key, model in models.items()},
-        sklearn_log_loss=_losses_of_scikit_learn(models, named),
+        sklearn_log_loss=_compute_sklearn_losses(models, named),
         source=source,
         advice=dict.fromkeys(models),
         n_clusters=first.n_clusters,
         _models=models,
-        _codes=_codes(models, columns, y_true, named, source, fitted),
+        _codes=_write_codes(models, columns, y_true, named, source, fitted),
         _clustered_by=clustered_by,
     )
     if by is not None:
@@ -226,7 +226,7 @@ def calibration_report(
     if features is not None:
         report.add_features(features)
     rng = generator(random_state)
-    report.rows = report_rows(models, functions, level, n_resamples, rng, progress)
+    report.rows = measure_models(models, functions, level, n_resamples, rng, progress)
     report._seed = random_state if isinstance(random_state, int) else int(rng.integers(2**63))
     if advice:
         report.advise()
@@ -243,7 +243,7 @@ def _check_no_clusters(clustered_by):
         )
 
 
-def _models_of_summaries(summaries, name, more):
+def _make_models_from_summaries(summaries, name, more):
     """Return the models of summaries, which come without any more arguments about rows."""
     named: Mapping[str, Any] = summaries if isinstance(summaries, dict) else {name: summaries}
     if not named or not all(isinstance(one, CalibrationSummary) for one in named.values()):
@@ -270,14 +270,14 @@ def _models_of_summaries(summaries, name, more):
     return {key: Model(summary) for key, summary in named.items()}
 
 
-def _models_of_rows(named, read, groups, check_columns):
+def _make_models_from_rows(named, read, groups, check_columns):
     """Read the probabilities of each model; return models of rows, which may form clusters."""
     all_predictions = {}
     for key, proba in named.items():
         check_no_model(proba)
         all_predictions[key] = read(proba)
         if check_columns:
-            check_order(all_predictions[key], plain(key))
+            check_column_order(all_predictions[key], plain(key))
     clusters = in_clusters(next(iter(all_predictions.values())), groups).clusters
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.with_clusters(clusters)
@@ -285,22 +285,22 @@ def _models_of_rows(named, read, groups, check_columns):
     return {key: PredictionsModel(predictions) for key, predictions in all_predictions.items()}
 
 
-def _codes(models, columns, y_true, named, source, fitted):
+def _write_codes(models, columns, y_true, named, source, fitted):
     """Return the code to paste for each model."""
     codes = {}
     for key, model in models.items():
-        names = names_of_columns(columns, y_true, named.get(key))
+        names = _find_column_names(columns, y_true, named.get(key))
         classes = model.classes
         if is_single_column(named.get(key)) and model.positive == classes[0]:
             classes = classes[::-1]  # the order of a recalibrator, where the column is the last
-        codes[key] = code_to_paste(names, source, classes, model.predictions is not None, fitted)
+        codes[key] = _write_code(names, source, classes, model.predictions is not None, fitted)
     return codes
 
 
-def names_of_columns(
+def _find_column_names(
     columns: Sequence[str] | None, y_true: Any, y_proba: Any
 ) -> tuple[str, list[str]] | None:
-    """The names of the labels' column and of those of the probabilities, where they are known."""
+    """Return the names of the columns of labels and of probabilities, if they are known."""
     if columns is not None:
         return str(columns[0]), [str(name) for name in columns[1:]]
     label = getattr(y_true, "name", None)
@@ -311,14 +311,14 @@ def names_of_columns(
     return None
 
 
-def code_to_paste(
+def _write_code(
     names: tuple[str, list[str]] | None,
     source: str | None,
     classes: Sequence[Any],
     rows: bool,
     more: str = "",
 ) -> str:
-    """Python that fits "auto" to the rows of a report and applies it to new ones.
+    """Write Python that fits "auto" to the rows of a report and applies it to new ones.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def code_to_paste(
     )
 
 
-def _losses_of_scikit_learn(models, named):
+def _compute_sklearn_losses(models, named):
     """Return `sklearn.metrics.log_loss` of the models for which it differs from ours.
 
     It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in

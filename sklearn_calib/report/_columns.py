@@ -87,7 +87,7 @@ def find_column_order(
 
 
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:
-    """`find_column_order` of checked rows."""
+    """Return `find_column_order` of checked rows."""
     plain, codes, weight = np.asarray(predictions.proba), predictions.codes, predictions.weight
     places = find_likely_order(plain, codes, weight)
     if places is None:
@@ -100,7 +100,7 @@ def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     )
 
 
-def check_order(predictions: Predictions, name: str) -> None:
+def check_column_order(predictions: Predictions, name: str) -> None:
     """Raise ValueError where the order of the columns cannot be meant."""
     found = find_better_order(predictions)
     if found is None:
@@ -120,12 +120,12 @@ def check_order(predictions: Predictions, name: str) -> None:
     )
 
 
-def check_order_of_summaries(models: Mapping[str, Model]) -> None:
-    """The same of summaries; of more than two classes a sample of the rows has to know."""
+def check_summary_order(models: Mapping[str, Model]) -> None:
+    """Check summaries likewise; of more than two classes a sample of the rows is needed."""
     for name, model in models.items():
         sample = None if model.two_classes else model.sample()
         if sample is not None:
-            check_order(sample.predictions, name)
+            check_column_order(sample.predictions, name)
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
             rule = f"probabilities of the class {positive!r} in the summary {name}"
@@ -143,9 +143,7 @@ _LEAST_ERRORS = 8.5  # of an area, which are six of a difference of two
 _NAMED = 5
 
 
-def check_order_of_labels(
-    all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any
-) -> None:
+def check_label_order(all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any) -> None:
     """Raise ValueError where columns cannot be meant for the labels that they stand for.
 
     Parameters
@@ -169,7 +167,7 @@ def check_order_of_labels(
             hint=("Pass the other column, or 1 - p" + _MEANT),
         )
     _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
-    places = better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
+    places = find_better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
     if places is None:
         return
     names = [quoted(name, 40) for name in all_predictions]
@@ -186,8 +184,8 @@ def check_order_of_labels(
     )
 
 
-def better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None:
-    """The column of each label in an order that fits far better; None where nothing says so.
+def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None:
+    """Return the column of each label in an order that fits far better, or None.
 
     Areas under the ROC curve of every column for every label decide. Of the best assignment those
     exchanges are kept in which each label gains at least 0.1 and six standard errors, and reaches
@@ -214,14 +212,14 @@ def better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None:
     new, own = area[places, label], area[label, label]
     gain = new - own
     sure = (new >= _LEAST_AREA) & (gain >= _LEAST_GAIN) & (gain >= _LEAST_ERRORS * error)
-    for cycle in _cycles(places):
+    for cycle in _find_cycles(places):
         if not sure[cycle].all():
             places[cycle] = cycle
     return places if (places != label).any() else None
 
 
-def _cycles(places):
-    """Labels that exchange their columns, in groups that do so among themselves."""
+def _find_cycles(places):
+    """Yield groups of labels that exchange their columns among themselves."""
     left = set(np.flatnonzero(places != np.arange(len(places))).tolist())
     while left:
         cycle = [left.pop()]

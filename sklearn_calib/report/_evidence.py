@@ -81,7 +81,7 @@ class Line(NamedTuple):
     freedom: float | None = None
 
     def slope_interval(self, level: float) -> tuple[float, float]:
-        """The normal interval of the slope; of clusters by Student's law."""
+        """Return the normal interval of the slope; of clusters by Student's law."""
         check_level(level)
         tail = (1 + level) / 2
         wide = ndtri(tail) if self.freedom is None else stdtrit(self.freedom, tail)
@@ -128,10 +128,10 @@ class Evidence(NamedTuple):
     unseen: float
 
 
-def evidence_of(
+def collect_evidence(
     sample: "Cells", coarse: "Cells", level: float, critical: float, inflation: float
 ) -> Evidence:
-    """The evidence of all cells; `coarse` ones are enough for the power of the test.
+    """Return the evidence of all cells; `coarse` ones are enough for the power of the test.
 
     `inflation` is by how much clusters enlarge the variance.
     """
@@ -139,8 +139,8 @@ def evidence_of(
     observed = sample.weight[:, 1].sum() / weight
     one_bin = np.zeros(len(sample.proba), dtype=np.intp)
     low, high = (float(end[0]) for end in sample.share_intervals(one_bin, 1, level))
-    n_bins = bins_for_band(sample)
-    bins = bins_of(sample, n_bins, level ** (1 / n_bins))
+    n_bins = count_bins(sample)
+    bins = make_bins(sample, n_bins, level ** (1 / n_bins))
     cell, outcome = np.nonzero(sample.weight)
     separated = threshold_separates(sample.proba[cell, 1], outcome)
     return Evidence(
@@ -148,16 +148,16 @@ def evidence_of(
         float(observed),
         low,
         high,
-        line_of(sample),
+        fit_event_line(sample),
         bins,
-        *outside_of_band(bins),
-        *smallest_seen(coarse, KERNEL_BANDWIDTH, critical, inflation),
+        *find_runs(bins),
+        *find_smallest_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
         float(compute_exact_interval(0, sample.rows_alike(), level)[1]) if separated else 0.0,
     )
 
 
-def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
-    """Bins of equal weight with intervals that hold one by one; equal scores share a bin."""
+def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
+    """Return bins of equal weight with intervals that hold one by one; ties share a bin."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     place = bin_distinct_values(score, mass, n_bins, "quantile")
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
@@ -173,8 +173,8 @@ def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
 
 
-def bins_for_band(sample: "Cells") -> int:
-    """How many bins the rows can tell apart: from the scores alone, so that intervals hold."""
+def count_bins(sample: "Cells") -> int:
+    """Return how many bins the rows can tell apart: from the scores alone."""
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
     return int(np.clip(share.sum(axis=0).min() // _ROWS_OF_BIN, 1, MOST_BINS))
 
@@ -195,8 +195,8 @@ class Run(NamedTuple):
     too_high: bool
 
 
-def outside_of_band(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
-    """Where intervals exclude the mean prediction, and of these bins that of the largest gap."""
+def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
+    """Find where intervals exclude the mean prediction, and the bin of the largest gap."""
     runs: list[Run] = []
     last = worst = None
     for number, one in enumerate(bins):
@@ -212,14 +212,14 @@ def outside_of_band(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
     return runs, worst
 
 
-def line_of(sample: "Cells") -> Line | None:
-    """Slope and intercept with standard errors; None for few events, one score or separation.
+def fit_event_line(sample: "Cells") -> Line | None:
+    """Fit slope and intercept; return None for few events, one score or separation.
 
     Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those would be all
     that the slope rests on: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
-    if of_certain(sample)[1]:
+    if count_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
     z = compute_log_odds(sample.proba)
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
@@ -256,8 +256,8 @@ def line_of(sample: "Cells") -> Line | None:
     return Line(float(slope), float(intercept), slope_error, intercept_error, n_clusters, freedom)
 
 
-def of_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
-    """How many rows are predicted with certainty, exactly 0 or 1, and how many of these wrongly.
+def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
+    """Count the rows that are predicted as exactly 0 or 1, and the wrong ones among them.
 
     Of soft labels `items`, of which each row of a `ClusterSample` is a part, are counted.
     """
@@ -268,10 +268,10 @@ def of_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, i
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
-def smallest_seen(
+def find_smallest_error(
     sample: "Cells", bandwidth: float, critical: float, inflation: float = 1.0
 ) -> tuple[float | None, bool]:
-    """The smallest mean error that the test finds with probability 0.8.
+    """Return the smallest mean error that the test finds with probability 0.8.
 
     Of two kinds of error the larger, as far as there are errors large enough: log-odds that are all
     too far from 0 by one amount, and log-odds that are too far from their mean by one factor

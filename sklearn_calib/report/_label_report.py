@@ -22,11 +22,11 @@ from ..exceptions import invalid_input
 from ..groups import GroupRow, audit_predictions, audit_summaries
 from ..metrics import validate_multilabel
 from ._calibration_report import check_no_model, check_report_options
-from ._columns import check_order_of_labels
-from ._label_sections import PAIRS_DRAWN, sections_of_labels
+from ._columns import check_label_order
+from ._label_sections import PAIRS_DRAWN, make_label_sections
 from ._models import PredictionsModel
-from ._table import ReportRow, report_measures, report_rows
-from ._written import WrittenReport, clean
+from ._table import ReportRow, choose_measures, measure_models
+from ._written import WrittenReport, clean_values
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -72,16 +72,16 @@ class LabelAverage(NamedTuple):
 
 
 def audit_labels(models: "dict[str, PredictionsModel]", level: float, seed: int) -> list[GroupRow]:
-    """One row per label, in their order; adjusted p-values are Holm's."""
+    """Return one row per label, in their order; adjusted p-values are Holm's."""
     rng = np.random.default_rng(seed)
-    found = [_audited(model, len(models), level, rng) for model in models.values()]
-    adjusted = holm([row.p_value for row in found])
+    found = [_audit_label(model, len(models), level, rng) for model in models.values()]
+    adjusted = adjust_by_holm([row.p_value for row in found])
     rows = zip(models, found, adjusted.tolist(), strict=True)
     return [row._replace(group=name, adjusted_p_value=p) for name, row, p in rows]
 
 
-def holm(p_values: Sequence[float]) -> FloatArray:
-    """Adjusted p-values that hold whatever the dependence (Holm, 1979)."""
+def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
+    """Return adjusted p-values that hold whatever the dependence (Holm, 1979)."""
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
@@ -90,22 +90,22 @@ def holm(p_values: Sequence[float]) -> FloatArray:
     return adjusted
 
 
-def _audited(model, n_labels, level, rng):
-    """One label, tested by a bound and by draws; by tilted ones where these cannot decide."""
+def _audit_label(model, n_labels, level, rng):
+    """Test a label by a bound and by draws; by tilted draws if these cannot decide."""
     seeds = rng.integers(2**63, size=2)
-    row = _drawn(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
-    bound = chernoff_bound(model.predictions) / _BOUND_SHARE
+    row = _audit_by_draws(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
+    bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE
     enough = (
         SIGNIFICANCE_LEVEL / _DRAWS_OF_LEVEL / n_labels
     )  # of this label, for its adjusted p-value
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
-        p = compute_range_p_value(*_path(model), _DRAWS, np.random.default_rng(seeds[1]))
+        p = compute_range_p_value(*_make_path(model), _DRAWS, np.random.default_rng(seeds[1]))
     return row._replace(p_value=min(p / (1 - _BOUND_SHARE), bound, 1.0))
 
 
-def _path(model):
-    """Scores in increasing order, rows, those with the label, and weights of one row."""
+def _make_path(model):
+    """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight
     if len(predictions.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
@@ -118,8 +118,8 @@ def _path(model):
     return sample.proba[order, 1], counts.sum(axis=1), counts[:, 1], np.ones(len(counts))
 
 
-def _drawn(model, level, n_resamples, seed, most):
-    """The audit of all rows of a label as one group."""
+def _audit_by_draws(model, level, n_resamples, seed, most):
+    """Audit all rows of a label as one group."""
     how: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "random_state": int(seed)}
     predictions = model.predictions
     if len(predictions.codes) <= most:
@@ -129,8 +129,8 @@ def _drawn(model, level, n_resamples, seed, most):
     return audit_summaries({"all": model.summary}, "rows", most, min_rows=1, **how).rows[0]
 
 
-def chernoff_bound(predictions: "Predictions") -> float:
-    """A p-value from below no draw: the bound of four weighted sums of the residuals.
+def compute_chernoff_bound(predictions: "Predictions") -> float:
+    """Bound the p-value without draws: by four weighted sums of the residuals.
 
     The sums of y - p, and of y - p times the log-odds from their mean, either too large or too
     small: P(S >= s) <= min over t of E exp(t S - t s), for independent rows with the probabilities
@@ -148,13 +148,14 @@ def chernoff_bound(predictions: "Predictions") -> float:
             continue
         for sign in (1, -1):
             best = min(
-                best, _log_bound(sign * factor / largest, log_proba(predictions.proba), p, hit)
+                best,
+                _compute_log_bound(sign * factor / largest, log_proba(predictions.proba), p, hit),
             )
     return min(4 * float(np.exp(best)), 1.0)
 
 
-def _log_bound(factor, logs, p, hit):
-    """The logarithm of the bound for the sum of `factor` times the residual to be so large."""
+def _compute_log_bound(factor, logs, p, hit):
+    """Return the log of the bound for such a sum of `factor` times the residual."""
     excess = float(factor @ (hit - p))
     if excess <= 0:
         return 0.0
@@ -178,7 +179,7 @@ class _LabelTable(NamedTuple):
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
     def interval(self, loss, all_predictions, means, shares, level):
-        """Ends for a mean of losses, less the mean; a row counts once, with all of its labels.
+        """Return the ends for a mean of losses, less the mean; a row counts once.
 
         Parameters
         ----------
@@ -206,8 +207,8 @@ class _LabelTable(NamedTuple):
         return np.array(compute_skewed_interval(kept, third / second if second > 0 else 0.0, level))
 
 
-def _averages(functions, rows, models, pooled, table, level):
-    """The macro and micro mean of each measure."""
+def _average_measures(functions, rows, models, pooled, table, level):
+    """Return the macro and micro mean of each measure."""
     totals = table.weight @ table.known
     all_predictions = [model.predictions for model in models.values()]
     shares = 1 / (len(all_predictions) * totals), np.full(len(all_predictions), 1 / totals.sum())
@@ -290,7 +291,7 @@ class LabelReport(WrittenReport):
     _models: dict[str, PredictionsModel] = field(repr=False, default_factory=dict)
 
     def worst(self, n: int = 3) -> list[GroupRow]:
-        """The labels of the smallest adjusted p-values; of equal ones those of the larger sigma.
+        """Return the labels of the smallest adjusted p-values; of ties those of the larger sigma.
 
         Parameters
         ----------
@@ -303,7 +304,7 @@ class LabelReport(WrittenReport):
         return sorted(self.labels, key=lambda row: (row.adjusted_p_value, -row.sigma))[:n]
 
     def to_frame(self) -> DataFrame:
-        """All labels as a pandas DataFrame, one row each: `GroupRow`, and a column per measure.
+        """Return a pandas DataFrame with one row per label: `GroupRow`, and a column per measure.
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
@@ -315,7 +316,7 @@ class LabelReport(WrittenReport):
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that the report says, as dicts, lists, texts and numbers.
+        """Return all contents of the report as dicts, lists, texts and numbers.
 
         Returns
         -------
@@ -335,10 +336,10 @@ class LabelReport(WrittenReport):
         content = {"format": FORMAT, "schema": SCHEMA}
         content |= {key: getattr(self, key) for key in own} | {"n_rows": self.n_samples}
         content |= {"averages": [one._asdict() for one in self.averages], "labels": labels}
-        return clean(content)
+        return clean_values(content)
 
     def _sections(self, drawn=False):
-        return sections_of_labels(self, drawn)
+        return make_label_sections(self, drawn)
 
     def _notebook_sections(self):
         return self._sections(drawn=True)[:5]
@@ -453,7 +454,7 @@ def multilabel_report(
             hint="Pass them as y_proba; report on several models one by one",
         )
     check_no_model(y_proba, "multilabel_report")
-    functions = report_measures(measures)
+    functions = choose_measures(measures)
     given: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
     all_predictions = [
         predictions for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
@@ -474,7 +475,7 @@ def multilabel_report(
     if measures is None and len(names) > _FEW_LABELS:
         functions = [one for one in functions if one.spec.name != _COSTLY]
     if check_columns:
-        check_order_of_labels(dict(zip(names, all_predictions, strict=True)), y_true, y_proba)
+        check_label_order(dict(zip(names, all_predictions, strict=True)), y_true, y_proba)
     models = {
         key: PredictionsModel(predictions)
         for key, predictions in zip(names, all_predictions, strict=True)
@@ -483,7 +484,7 @@ def multilabel_report(
     if n_resamples == "auto":
         n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
     with ignore_calibration_warnings():  # the report names labels without events
-        rows = report_rows(models, functions, level, n_resamples, rng, progress)
+        rows = measure_models(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
     known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(known))
@@ -492,7 +493,7 @@ def multilabel_report(
     return LabelReport(
         found,
         min(row.adjusted_p_value for row in found),
-        _averages(functions, rows, models, pooled, table, level),
+        _average_measures(functions, rows, models, pooled, table, level),
         rows,
         float(np.mean([model.accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),

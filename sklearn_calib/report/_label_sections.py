@@ -6,9 +6,9 @@ import numpy as np
 
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import Cell, Section, Table, join_truncated, plain, quoted
-from ._pictures import gallery_of_labels
-from ._sections import described, list_measures, origin
-from ._table import between
+from ._pictures import draw_labels
+from ._sections import describe_origin, explain_measures, list_measures
+from ._table import format_interval
 
 if TYPE_CHECKING:
     from ..groups import GroupRow
@@ -21,22 +21,22 @@ _FEW = 10  # events, or rows without: fewer say hardly anything
 _IN_LINE = ("log_loss", "expected_calibration_error")
 
 
-def sections_of_labels(report: Any, drawn: bool = False) -> list[Section]:
-    """All sections, in the order in which they are read; with pictures where these are `drawn`."""
+def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
+    """Return all sections in reading order; with pictures if these are `drawn`."""
     return [
-        origin(report, f"{report.n_samples} rows, {len(report.labels)} labels"),
-        Section("Verdict", parts=[Section(sentences=_sentences(report), kind="verdict")]),
-        _averages(report),
-        _lines(report),
-        _worst(report) if drawn else Section(),
-        _measures(report),
-        _repair(report),
-        described({row.measure for row in report.rows}),
+        describe_origin(report, f"{report.n_samples} rows, {len(report.labels)} labels"),
+        Section("Verdict", parts=[Section(sentences=_write_sentences(report), kind="verdict")]),
+        _show_averages(report),
+        _list_labels(report),
+        _draw_worst(report) if drawn else Section(),
+        _list_all_measures(report),
+        _show_repair(report),
+        explain_measures({row.measure for row in report.rows}),
     ]
 
 
-def finding(row: "GroupRow") -> str:
-    """What is found about a label, in words."""
+def describe_finding(row: "GroupRow") -> str:
+    """Return in words what is found about a label."""
     words = []
     if row.events <= 0:
         words.append("no positive row")
@@ -55,8 +55,8 @@ def finding(row: "GroupRow") -> str:
     return ", ".join(words if any(sides.values()) else [*words, "miscalibrated"])
 
 
-def _sentences(report):
-    """The joint test, which labels are wrong, and which have too little to say."""
+def _write_sentences(report):
+    """Write about the joint test, wrong labels, and labels with too few rows."""
     count = len(report.labels)
     wrong = [row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL]
     together = (
@@ -68,7 +68,7 @@ def _sentences(report):
     else:
         verb = "is" if len(wrong) == 1 else "are"
         said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
-        named = [f"{quoted(row.group, _NAME)} ({finding(row)})" for row in wrong]
+        named = [f"{quoted(row.group, _NAME)} ({describe_finding(row)})" for row in wrong]
         said.append(f"The worst first: {join_truncated(named, _NAMED, '; ')}.")
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
@@ -88,17 +88,17 @@ def _sentences(report):
     return said
 
 
-def _averages(report):
+def _show_averages(report):
     interval = f"{report.level:.0%} interval"
     header = ("measure", "macro", interval, "if calibrated", "micro", interval)
     rows = [
         [
             one.measure,
             f"{one.macro:.4f}",
-            between(one.macro_low, one.macro_high),
+            format_interval(one.macro_low, one.macro_high),
             "" if np.isnan(one.if_calibrated) else f"{one.if_calibrated:.4f}",
             f"{one.micro:.4f}",
-            between(one.micro_low, one.micro_high),
+            format_interval(one.micro_low, one.micro_high),
         ]
         for one in report.averages
     ]
@@ -108,8 +108,8 @@ def _averages(report):
     )
 
 
-def _lines(report):
-    """One line per label, the worst first; fewer on a screen of text."""
+def _list_labels(report):
+    """Show one line per label, the worst first; fewer on a screen of text."""
     values = {(row.model, row.measure): row for row in report.rows}
     measured = [one.measure for one in report.averages if one.measure in _IN_LINE]
     short = [
@@ -121,11 +121,11 @@ def _lines(report):
         p = f"{row.adjusted_p_value:.2g}"
         return [
             plain(row.group, _NAME),
-            finding(row),
+            describe_finding(row),
             f"{row.n_rows}",
-            _count(row.events),
-            _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
-            _estimate(row.slope, row.slope_low, row.slope_high),
+            _format_count(row.events),
+            _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
+            _format_estimate(row.slope, row.slope_low, row.slope_high),
             *(f"{values[row.group, name].value:.4f}" for name in measured),
             Cell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
@@ -146,34 +146,34 @@ def _lines(report):
     return Section("Each label", parts=parts, kind="whole")
 
 
-def _count(events):
-    """A sum of weights."""
+def _format_count(events):
+    """Format a sum of weights."""
     return f"{events:.0f}" if events >= _FEW else f"{events:.3g}"
 
 
-def _estimate(value, low, high):
-    """A number with its interval; a dash where it is not determined."""
+def _format_estimate(value, low, high):
+    """Format a number with its interval; as a dash if it is not determined."""
     if not np.isfinite(value):
         return "-"
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _worst(report):
-    """The diagrams of the worst labels."""
+def _draw_worst(report):
+    """Draw the diagrams of the worst labels."""
     models = {row.group: report._models[row.group] for row in report.worst(_DRAWN)}
-    drawn = gallery_of_labels(models, report.level)
+    drawn = draw_labels(models, report.level)
     return Section("The worst labels", picture=drawn, kind="whole", only="html")
 
 
-def _measures(report):
-    """Every measure of the labels that are shown, with its interval."""
+def _list_all_measures(report):
+    """Show every measure of the labels that are shown, with its interval."""
     shown = {row.group for row in report.worst(SHOWN)}
     rows = [row for row in report.rows if row.model in shown]
     table = list_measures(rows, report.level, "label")
     return Section("All measures", tables=[table], folded="with intervals", only="html markdown")
 
 
-def _repair(report):
+def _show_repair(report):
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()
     said = "One line for each label, rare labels drawn towards the others, from rows of their own:"

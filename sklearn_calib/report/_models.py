@@ -46,7 +46,7 @@ class Model:
         self.n_samples = summary.n_samples
 
     def cells(self, most: int | None = None) -> Any:
-        """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
+        """Return the rows of the one two-class problem in cells, to draw rows or clusters from.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Model:
         return ClusterSample(problem, self.predictions.clusters, most or self.summary.max_cells)
 
     def sample(self, most: int | None = None) -> DrawnSample | None:
-        """Rows of several classes that their digits draw, or those that were; None without rows.
+        """Return rows of several classes that their digits draw; None without rows.
 
         Parameters
         ----------
@@ -72,14 +72,14 @@ class Model:
         return None if rows is None else DrawnSample(rows, classes)
 
     def accuracy(self) -> float:
-        """The share of the rows whose class of the largest probability is the true one."""
+        """Return the share of the rows whose class of the largest probability is the true one."""
         if not self.two_classes:
             totals: Any = self.summary.totals
             return float(totals.correct / self.summary.weight)
-        return _accuracy(self.summary.predictions())
+        return _compute_accuracy(self.summary.predictions())
 
     def floored(self) -> tuple[int, int]:
-        """Rows whose true class has a probability that the log loss raises, and exactly 0 of these.
+        """Count rows whose true class has a probability that the log loss raises, or exactly 0.
 
         Of soft labels the items.
         """
@@ -90,7 +90,7 @@ class Model:
         return int(sample.counts[sample.proba <= LOG_LOSS_FLOOR].sum()), zero
 
     def decomposed(self) -> LossDecomposition | None:
-        """The log loss by temperature; of two classes from the cells."""
+        """Decompose the log loss by temperature; of two classes from the cells."""
         if self.two_classes:
             cells, squares = self.summary.samples()[0].filled
             return decompose_predictions(cells, squares=squares)
@@ -100,7 +100,7 @@ class Model:
         return decompose_predictions(drawn.predictions, squares=drawn.squares)
 
     def graded(self, grades: Grades) -> GradeCalibration:
-        """Rating grades of the cells."""
+        """Test rating grades of the cells."""
         rows, summary = self.summary.rows(), self.summary
         found = grade_calibration(
             rows.y,
@@ -122,7 +122,7 @@ class PredictionsModel(Model):
     predictions: "Predictions"
 
     def __init__(self, predictions: "Predictions") -> None:
-        super().__init__(summarised(predictions))
+        super().__init__(summarize_predictions(predictions))
         self.predictions = predictions
         self.classes = predictions.classes.tolist()
         self.positive = predictions.classes[predictions.positive]
@@ -138,7 +138,7 @@ class PredictionsModel(Model):
             predictions.codes,
             proba,
             proba[rows, predictions.codes],
-            _unequal(predictions.weight),
+            _drop_equal_weight(predictions.weight),
             extras=rows,
         )
         drawn = draw.coarsened(most).rows()
@@ -148,7 +148,7 @@ class PredictionsModel(Model):
         return DrawnSample(drawn, np.arange(n_classes), proba=known)
 
     def accuracy(self) -> float:
-        return _accuracy(self.predictions)
+        return _compute_accuracy(self.predictions)
 
     def floored(self) -> tuple[int, int]:
         predictions = self.predictions
@@ -159,7 +159,7 @@ class PredictionsModel(Model):
         return len(np.unique(predictions.items[low])), len(np.unique(predictions.items[zero]))
 
     def decomposed(self) -> LossDecomposition | None:
-        """From the cells only where no logarithms are known.
+        """Decompose the log loss by temperature; of two classes from the cells.
 
         None where rows have options of their own: there the frequencies of the classes are no
         forecast.
@@ -173,7 +173,7 @@ class PredictionsModel(Model):
         return decompose_predictions(self.predictions)
 
     def graded(self, grades: Grades) -> GradeCalibration:
-        """Rating grades; weights are numbers of rows."""
+        """Test rating grades of the cells."""
         predictions = self.predictions
         counts, y = predictions.weight * predictions.unit, predictions.classes[predictions.codes]
         if not (counts == np.floor(counts)).all():
@@ -185,26 +185,26 @@ class PredictionsModel(Model):
             y,
             predictions.proba,
             grades,
-            counts=_unequal(counts),
+            counts=_drop_equal_weight(counts),
             labels=predictions.classes,
             pos_label=self.positive,
         )
 
 
-def _accuracy(predictions):
+def _compute_accuracy(predictions):
     return predictions.mean(np.asarray(predictions.proba).argmax(axis=1) == predictions.codes)
 
 
-def _unequal(weight):
-    """Weights, or None where all are 1."""
+def _drop_equal_weight(weight):
+    """Return weights, or None if all are 1."""
     return None if (weight == 1).all() else weight
 
 
-def summarised(predictions: "Predictions") -> CalibrationSummary:
-    """The summary of checked rows, with the positions of the classes as labels."""
+def summarize_predictions(predictions: "Predictions") -> CalibrationSummary:
+    """Return the summary of checked rows, with the positions of the classes as labels."""
     numbers = np.arange(len(predictions.classes))
     positive = predictions.positive if len(numbers) == 2 else None
     summary = CalibrationSummary(classes=numbers, pos_label=positive)
     return summary.update(
-        predictions.codes, np.asarray(predictions.proba), _unequal(predictions.weight)
+        predictions.codes, np.asarray(predictions.proba), _drop_equal_weight(predictions.weight)
     )

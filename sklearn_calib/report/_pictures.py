@@ -12,7 +12,7 @@ from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, curve_of, reliability_curve
-from ._svg import LARGE, SMALL, Series, diagram, short
+from ._svg import LARGE, SMALL, DiagramSeries, draw_diagram, to_digits
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -28,18 +28,18 @@ _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
-def _figure(title, note, says, series, frame=LARGE):
-    """A diagram with its title, a note, and a name for those who do not see it; not yet escaped."""
+def _draw_figure(title, note, says, series, frame=LARGE):
+    """Draw a diagram with its title, a note, and a description; all not yet escaped."""
     below = f"<span>{escape_html(note)}</span>" if note else ""
-    label = f"Reliability diagram of {plain(says)}: {_sentence(series)}"
+    label = f"Reliability diagram of {plain(says)}: {_describe_series(series)}"
     return (
         f"<figure><figcaption><bdi>{escape_html(title, 60)}</bdi>{below}</figcaption>\n"
-        f"{diagram(series, label, frame)}</figure>\n"
+        f"{draw_diagram(series, label, frame)}</figure>\n"
     )
 
 
-def gallery(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pair") -> str:
-    """Figures in rows, and the key to their signs, as HTML that is safe.
+def arrange_figures(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pair") -> str:
+    """Return figures in rows, and the key to their signs, as HTML that is safe.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ def gallery(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pai
     return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{text}</div>'
 
 
-def curves_of(report: Any) -> dict[str, list[Series]]:
-    """What the diagrams of all models show, before and after recalibration."""
-    make = _with_steps if len(report.accuracy) <= FEW_MODELS else _in_small
-    found: dict[str, list[Series]] = {}
+def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
+    """Return what the diagrams of all models show, before and after recalibration."""
+    make = _make_large_series if len(report.accuracy) <= FEW_MODELS else _make_small_series
+    found: dict[str, list[DiagramSeries]] = {}
     for name, model in report._models.items():
         advice = report.advice.get(name)
         shown = [model.summary] if advice is None else advice.summaries().values()
@@ -70,9 +70,9 @@ def curves_of(report: Any) -> dict[str, list[Series]]:
     return found
 
 
-def reliability_gallery(report: Any, curves: Mapping[str, list[Series]]) -> str:
-    """The diagrams of `curves_of`, large for a few models, as HTML that is safe."""
-    few, on_log_odds = len(report.accuracy) <= FEW_MODELS, rare(report)
+def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> str:
+    """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
+    few, on_log_odds = len(report.accuracy) <= FEW_MODELS, has_rare_events(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
     keys += (_KEY_RARE,) if on_log_odds else ()
@@ -87,37 +87,39 @@ def reliability_gallery(report: Any, curves: Mapping[str, list[Series]]) -> str:
             frame = frame.on_log_odds(lines)
         event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
         if not few or len(series) == 1:
-            alone.append(_figure(name, event if few else "", plain(name), series, frame))
+            alone.append(_draw_figure(name, event if few else "", plain(name), series, frame))
             continue
         figures = [
-            _figure(when, event, f"{name}, {when}", [one], frame)
+            _draw_figure(when, event, f"{name}, {when}", [one], frame)
             for when, one in zip((_BEFORE, _AFTER), series, strict=True)
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
-    return gallery(pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels")
+    return arrange_figures(pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels")
 
 
-def gallery_of_labels(models: "Mapping[str, Model]", level: float) -> str:
-    """A large diagram of each of a few two-class problems."""
+def draw_labels(models: "Mapping[str, Model]", level: float) -> str:
+    """Draw a large diagram of each of a few two-class problems."""
     figures = [
-        _figure(
+        _draw_figure(
             name,
             f"{model.summary.n_samples:,} rows",
             name,
-            [_with_steps(model.summary, level, 0, model)],
+            [_make_large_series(model.summary, level, 0, model)],
         )
         for name, model in models.items()
     ]
-    return gallery([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
+    return arrange_figures([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
 
 
-def _in_small(summary, level, tone, _):
-    (curve,) = to_draw(summary).reliability_curve(level=level, n_bins=_SMALL_BINS, n_resamples=0)
-    return Series(curve, None, tone)
+def _make_small_series(summary, level, tone, _):
+    (curve,) = coarsen_to_draw(summary).reliability_curve(
+        level=level, n_bins=_SMALL_BINS, n_resamples=0
+    )
+    return DiagramSeries(curve, None, tone)
 
 
-def rare(report: Any) -> bool:
-    """Whether the median probability of every model of two classes is below 0.02."""
+def has_rare_events(report: Any) -> bool:
+    """Return whether the median probability of every model of two classes is below 0.02."""
     for model in report._models.values():
         if not model.two_classes:
             return False
@@ -128,8 +130,8 @@ def rare(report: Any) -> bool:
     return True
 
 
-def gallery_of_classes(report: Any, name: str) -> str:
-    """One small diagram per class against the others; of many classes some.
+def draw_classes(report: Any, name: str) -> str:
+    """Draw one small diagram per class against the others; of many classes some.
 
     Empty of two classes, and of a summary.
     """
@@ -137,21 +139,25 @@ def gallery_of_classes(report: Any, name: str) -> str:
     if len(report.classes) < 3 or predictions is None:
         return ""
     all_predictions = [predictions] if advice is None else [advice.given, advice.recalibrated]
-    curves = [_of_classes(one, report.level) for one in all_predictions]
+    curves = [_make_class_curves(one, report.level) for one in all_predictions]
     mass = np.bincount(
         all_predictions[0].codes, all_predictions[0].weight, minlength=len(predictions.classes)
     )
     shares = mass / mass.sum()
     figures = []
-    for number in classes_to_show(curves[0], shares):
+    for number in choose_classes(curves[0], shares):
         label = report.classes[number]
-        series = [Series(of_class[number], None, tone) for tone, of_class in enumerate(curves)]
+        series = [
+            DiagramSeries(of_class[number], None, tone) for tone, of_class in enumerate(curves)
+        ]
         says = f"{plain(name)}, class {plain(label)}"
-        figures.append(_figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL))
-    return gallery([("", figures)], "", "panels")
+        figures.append(
+            _draw_figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL)
+        )
+    return arrange_figures([("", figures)], "", "panels")
 
 
-def _of_classes(predictions: "Predictions", level: float) -> "list[ReliabilityCurve]":
+def _make_class_curves(predictions: "Predictions", level: float) -> "list[ReliabilityCurve]":
     return reliability_curve(
         predictions.codes,
         predictions.proba,
@@ -165,8 +171,8 @@ def _of_classes(predictions: "Predictions", level: float) -> "list[ReliabilityCu
     )
 
 
-def _with_steps(summary, level, tone, model):
-    cells, given = to_draw(summary), {"level": level, "n_bins": _BINS}
+def _make_large_series(summary, level, tone, model):
+    cells, given = coarsen_to_draw(summary), {"level": level, "n_bins": _BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
         (curve,) = cells.reliability_curve(**given)
@@ -177,41 +183,41 @@ def _with_steps(summary, level, tone, model):
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.cells(_CELLS), problem.title)
         curve = curve_of(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
-    return Series(curve, steps, tone)
+    return DiagramSeries(curve, steps, tone)
 
 
-def to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
-    """A summary of cells that are few enough to draw bands from."""
+def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
+    """Return a summary of cells that are few enough to draw bands from."""
     if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
         return summary
     return summary.coarsen(min(summary.max_cells, _CELLS))
 
 
-def _sentence(series):
-    """What a diagram shows, in words."""
+def _describe_series(series):
+    """Return in words what a diagram shows."""
     parts = []
     for one in series:
         curve = one.curve
         parts.append(
-            f"predictions from {short(curve.predicted[0], 2)} (observed "
-            f"{short(curve.observed[0], 2)}) to {short(curve.predicted[-1], 2)} (observed "
-            f"{short(curve.observed[-1], 2)}), on average "
-            f"{100 * binned_error(curve):.1f} percentage points from the diagonal"
+            f"predictions from {to_digits(curve.predicted[0], 2)} (observed "
+            f"{to_digits(curve.observed[0], 2)}) to {to_digits(curve.predicted[-1], 2)} (observed "
+            f"{to_digits(curve.observed[-1], 2)}), on average "
+            f"{100 * compute_binned_error(curve):.1f} percentage points from the diagonal"
         )
     return "; after recalibration ".join(parts) + "."
 
 
-def classes_to_show(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> list[int]:
-    """Positions of the classes: all of a few; of many the worst, then the most frequent others."""
+def choose_classes(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> list[int]:
+    """Choose all of a few classes; of many the worst, then the most frequent others."""
     if len(curves) <= SHOWN_CLASSES:
         return list(range(len(curves)))
-    worst = np.argsort([-binned_error(curve) for curve in curves], kind="stable")[:_WORST]
+    worst = np.argsort([-compute_binned_error(curve) for curve in curves], kind="stable")[:_WORST]
     others = [c for c in np.argsort(-shares, kind="stable") if c not in worst]
     return [int(c) for c in (*worst, *others[: SHOWN_CLASSES - _WORST])]
 
 
-def binned_error(curve: "ReliabilityCurve") -> float:
-    """The expected calibration error of the bins of a curve."""
+def compute_binned_error(curve: "ReliabilityCurve") -> float:
+    """Return the expected calibration error of the bins of a curve."""
     return float(np.average(np.abs(curve.observed - curve.predicted), weights=curve.weight))
 
 
@@ -242,35 +248,35 @@ _LETTER = 7.2
 _MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a million
 
 
-def comparison(report: Any) -> str:
-    """Pictures of models beside each other as HTML that is safe.
+def draw_comparison(report: Any) -> str:
+    """Draw pictures of models beside each other as HTML that is safe.
 
     Empty where no losses of several are known.
     """
     if len(report.decomposition) < 2:
         return ""
-    parts, pair = _plane(report), _pair(report)
+    parts, pair = _draw_plane(report), _find_pair(report)
     if pair is not None:
-        parts += _murphy(report, *_difference(report, *pair))
+        parts += _draw_murphy(report, *_compute_difference(report, *pair))
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
 
 
-def _plane(report):
-    """Each model as a numbered point; the names are below."""
+def _draw_plane(report):
+    """Draw each model as a numbered point, with the names below."""
     parts = report.decomposition
     x = np.array([one.calibration for one in parts.values()])
     y = np.array([one.uncertainty - one.refinement for one in parts.values()])
     plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
     drawn, losses = [], []
     for loss, ends in plane.iter_loss_lines():
-        points = [_point(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)]
-        drawn.append(f'<path class="margin" d="M{_at(points[0])}L{_at(points[1])}"/>')
+        points = [_to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)]
+        drawn.append(f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>')
         at_top = points[1][1] <= _TOP + 0.5
         (across, up), kind = points[1], "middle" if at_top else "end"
         across, up = (across, up - 5) if at_top else (across - 3, up - 4)
         drawn.append(f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>')
     for number, (name, one) in enumerate(parts.items(), 1):
-        across, up = _point(*plane.locate_fraction(x[number - 1], y[number - 1]))
+        across, up = _to_place(*plane.locate_fraction(x[number - 1], y[number - 1]))
         losses.append(f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}")
         side = -9 if across > _RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
@@ -279,16 +285,18 @@ def _plane(report):
             f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="4"/></g>'
             f'<text x="{across + side:.1f}" y="{up + 4:.1f}" class="name {kind}">{number}</text>'
         )
-    axes = _axes(plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]")
+    axes = _draw_axes(
+        plane.x_limits, plane.y_limits, "miscalibration [nats]", "discrimination [nats]"
+    )
     says = f"Log loss by temperature, in miscalibration and discrimination: {'; '.join(losses)}."
     names = "".join(f"<li><bdi>{escape_html(name, 60)}</bdi></li>" for name in parts)
     title = "What the log loss is made of"
     note = "dotted: equal log loss, which falls towards the upper left"
-    return _with_names(title, note, says, axes + drawn, f"<ol>{names}</ol>")
+    return _draw_with_names(title, note, says, axes + drawn, f"<ol>{names}</ol>")
 
 
-def _pair(report):
-    """Both models where there are two, of two classes, of independent rows that are there."""
+def _find_pair(report):
+    """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
     if len(models) != 2 or report.n_clusters is not None:  # its bands count rows
         return None
@@ -301,10 +309,10 @@ def _pair(report):
     return [predictions.problems()[0] for predictions in all_predictions] if both else None
 
 
-def _difference(report, one, other):
-    """Elementary scores of the second model less the first's; where events are rare, the axis."""
+def _compute_difference(report, one, other):
+    """Return the difference of elementary scores; if events are rare, also the axis."""
     axis = table = None
-    if rare(report):
+    if has_rare_events(report):
         axis = LogitAxis.from_values([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
         table = expit(np.linspace(axis.low, axis.high, 99))
     found = decision_difference(
@@ -320,8 +328,8 @@ def _difference(report, one, other):
     return found, axis
 
 
-def _murphy(report, found, axis):
-    """The picture of the difference."""
+def _draw_murphy(report, found, axis):
+    """Draw the difference."""
     scale = 1 - found.threshold
     lines = [scale * line for line in (found.difference, found.low, found.high)]
     low, high = min(lines[1].min(), 0.0), max(lines[2].max(), 0.0)
@@ -336,25 +344,25 @@ def _murphy(report, found, axis):
         ]
     x, zero = share(found.threshold), -limits[0] / (limits[1] - limits[0])
     middle, below, above = (
-        [_point(a, b) for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)]
+        [_to_place(a, b) for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)]
         for line in lines
     )
     drawn = [
-        f'<path class="band" d="M{"L".join(map(_at, [*below, *above[::-1]]))}Z"/>',
-        f'<path class="diagonal" d="M{_at(_point(0, zero))}L{_at(_point(1, zero))}"/>',
-        f'<g class="tone0"><path class="line" d="M{"L".join(map(_at, middle))}"/></g>',
+        f'<path class="band" d="M{"L".join(map(_to_xy, [*below, *above[::-1]]))}Z"/>',
+        f'<path class="diagonal" d="M{_to_xy(_to_place(0, zero))}L{_to_xy(_to_place(1, zero))}"/>',
+        f'<g class="tone0"><path class="line" d="M{"L".join(map(_to_xy, middle))}"/></g>',
     ]
     names = [escape_html(name, 40) for name in report._models]
-    axes = _axes((0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks)
+    axes = _draw_axes((0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks)
     title = "Which of the two for whom (Murphy diagram)"
     note = f"below 0, the second is better for users who act at that threshold; {report.level:.0%}"
     listed = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
-    says = _said(found, report)
-    return _with_names(title, f"{note} interval at each", says, axes + drawn, listed)
+    says = _describe_difference(found, report)
+    return _draw_with_names(title, f"{note} interval at each", says, axes + drawn, listed)
 
 
-def _said(found: "NetBenefitDifference", report: Any) -> str:
-    """The picture in words."""
+def _describe_difference(found: "NetBenefitDifference", report: Any) -> str:
+    """Return the picture in words."""
     first, second = map(plain, report._models)
     better, worse = (found.high < 0).mean(), (found.low > 0).mean()
     return (
@@ -363,7 +371,7 @@ def _said(found: "NetBenefitDifference", report: Any) -> str:
     )
 
 
-def _with_names(title, note, says, drawn, names):
+def _draw_with_names(title, note, says, drawn, names):
     shapes = "\n".join(drawn)
     return (
         f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
@@ -372,28 +380,28 @@ def _with_names(title, note, says, drawn, names):
     )
 
 
-def _point(across, up):
-    """Where it lies in the picture, from shares of both axes."""
+def _to_place(across, up):
+    """Return the place in the picture of shares of both axes."""
     return _LEFT + (_RIGHT - _LEFT) * float(across), _BOTTOM - (_BOTTOM - _TOP) * float(up)
 
 
-def _at(point):
+def _to_xy(point):
     return f"{point[0]:.1f} {point[1]:.1f}"
 
 
-def _axes(x_limits, y_limits, across, up, x_ticks=None):
-    """Grid, numbers and names of the axes; ticks across may be given as (share, text)."""
+def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
+    """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
     (left, right), (low, high) = x_limits, y_limits
-    at_x = [((value - left) / (right - left), text) for value, text in _texts(left, right)]
+    at_x = [((value - left) / (right - left), text) for value, text in _make_ticks(left, right)]
     if x_ticks is not None:
         at_x = x_ticks
     parts, grid = [], ""
     for share, text in at_x:
-        x, _ = _point(share, 0)
+        x, _ = _to_place(share, 0)
         grid += f"M{x:.1f} {_TOP}V{_BOTTOM}"
         parts.append(f'<text x="{x:.1f}" y="{_BOTTOM + 16}" class="middle">{text}</text>')
-    for value, text in _texts(low, high):
-        _, y = _point(0, (value - low) / (high - low))
+    for value, text in _make_ticks(low, high):
+        _, y = _to_place(0, (value - low) / (high - low))
         grid += f"M{_LEFT} {y:.1f}H{_RIGHT}"
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>')
     middle = (_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2
@@ -406,7 +414,7 @@ def _axes(x_limits, y_limits, across, up, x_ticks=None):
     ]
 
 
-def _texts(low, high):
+def _make_ticks(low, high):
     """Round numbers between two ends, with their texts."""
     return [
         (value, f"{value:g}".replace("-", "\u2212")) for value in choose_round_numbers(low, high)

@@ -13,14 +13,14 @@ from .._version import __version__
 from ..decomposition import LossDecomposition, decompose_by_features, enough_for_features
 from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
-from ._advice import Advice, advise
-from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
+from ._advice import Advice, make_advice
+from ._evidence import MOST_BINS, Bin, Line, fit_event_line, make_bins
 from ._models import Model
-from ._pictures import curves_of, to_draw
-from ._sections import measures, reliability, sections_of, verdicts
-from ._table import ReportRow, affordable_resamples
-from ._verdict import Verdict, verdict_of
-from ._written import WrittenReport, clean
+from ._pictures import coarsen_to_draw, make_curves
+from ._sections import make_sections, show_measures, show_reliability, show_verdicts
+from ._table import ReportRow, limit_resamples
+from ._verdict import Verdict, make_verdict
+from ._written import WrittenReport, clean_values
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -102,12 +102,12 @@ class CalibrationReport(WrittenReport):
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdict on each model; computed when first asked for, some 0.2 s each."""
-        return {name: verdict_of(self, name) for name in self._models}
+        """Return the verdict on each model; computed when first asked for, some 0.2 s each."""
+        return {name: make_verdict(self, name) for name in self._models}
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the only model.
+        """Return the verdict on the only model.
 
         Raises ValueError where there are several: see `verdicts`.
         """
@@ -120,7 +120,7 @@ class CalibrationReport(WrittenReport):
         return self.verdicts[self._name(None)]
 
     def _name(self, name):
-        """The model that is meant; None is the only one."""
+        """Return the name of the model that is meant; None is the only one."""
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
         if name not in self._models:
@@ -161,8 +161,8 @@ class CalibrationReport(WrittenReport):
         """
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
-            step = progress and partial(_part_of, progress, number, len(missing))
-            self.advice[name] = advise(self._models[name], self._seed, self._codes[name], step)
+            step = progress and partial(_shift_progress, progress, number, len(missing))
+            self.advice[name] = make_advice(self._models[name], self._seed, self._codes[name], step)
         self._discard_verdicts()
         return self.advice
 
@@ -304,11 +304,11 @@ class CalibrationReport(WrittenReport):
         return rows
 
     def _discard_verdicts(self):
-        """Have the verdicts computed again, as soon as they are asked for."""
+        """Remove the verdicts, which are computed again when they are asked for."""
         self.__dict__.pop("verdicts", None)
 
     def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
-        """Bins of equal mass: counts, mean prediction, frequency, its interval, and their ratio.
+        """Return bins of equal mass: counts, mean prediction, frequency, its interval, their ratio.
 
         Parameters
         ----------
@@ -326,10 +326,10 @@ class CalibrationReport(WrittenReport):
         """
         n_bins = check_count(n_bins, "n_bins")
         sample = self._models[self._name(model)].cells()
-        return bins_of(sample, n_bins, self.level)
+        return make_bins(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
-        """Slope and intercept of the event on the log-odds of the score, with standard errors.
+        """Return slope and intercept of the event on the log-odds, with standard errors.
 
         Parameters
         ----------
@@ -342,10 +342,10 @@ class CalibrationReport(WrittenReport):
             None if they are not determined: with fewer than ten events, or if a threshold separates
             the outcomes. With more than two classes, the line is that of the largest probability.
         """
-        return line_of(self._models[self._name(model)].cells())
+        return fit_event_line(self._models[self._name(model)].cells())
 
     def decomposition_lines(self) -> list[str]:
-        """The decomposition of the log loss in words, one line per model.
+        """Return the decomposition of the log loss in words, one line per model.
 
         One more for each model that calls a true class impossible (see `floored`).
         """
@@ -371,7 +371,7 @@ class CalibrationReport(WrittenReport):
         return parts + floors + others
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas DataFrame, one row for each model and measure.
+        """Return the rows as a pandas DataFrame, one row for each model and measure.
 
         Raises ModuleNotFoundError where pandas is not installed.
         """
@@ -379,7 +379,7 @@ class CalibrationReport(WrittenReport):
         return pd.DataFrame([vars(row) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that the report says, as dicts, lists, texts and numbers.
+        """Return all contents of the report as dicts, lists, texts and numbers.
 
         Returns
         -------
@@ -399,21 +399,21 @@ class CalibrationReport(WrittenReport):
             "level": self.level,
             "models": [_describe_model(self, name) for name in self.accuracy],
         }
-        return clean(content)
+        return clean_values(content)
 
     def _sections(self, drawn=False):
         _ = self.verdicts  # what is computed is computed before anything is written
-        return sections_of(self, curves_of(self) if drawn else None)
+        return make_sections(self, make_curves(self) if drawn else None)
 
     def _notebook_sections(self):
-        return [verdicts(self), reliability(self, curves_of(self)), measures(self)]
+        return [show_verdicts(self), show_reliability(self, make_curves(self)), show_measures(self)]
 
     def _subject(self):
         names = [f"<bdi>{escape_html(label, 24)}</bdi>" for label in self.classes]
         return f"{self.n_samples:,} rows; {len(self.classes)} classes: {join_truncated(names, 12)}"
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
-        """A `ReliabilityDisplay` of the models.
+        """Plot a `ReliabilityDisplay` of the models.
 
         Parameters
         ----------
@@ -427,11 +427,11 @@ class CalibrationReport(WrittenReport):
             name: m.predictions for name, m in self._models.items() if m.predictions is not None
         }
         if not all_predictions:
-            drawn = {name: to_draw(model.summary) for name, model in self._models.items()}
+            drawn = {name: coarsen_to_draw(model.summary) for name, model in self._models.items()}
             curves = {name: one.reliability_curve(**options) for name, one in drawn.items()}
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
-            options.setdefault("n_resamples", affordable_resamples(self.n_samples))
+            options.setdefault("n_resamples", limit_resamples(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
             options["n_resamples"] = 0  # bands of rows would be too narrow
@@ -475,6 +475,6 @@ def _describe_model(report, name):
     }
 
 
-def _part_of(progress, number, total, done, steps):
-    """Progress of one model as that of all."""
+def _shift_progress(progress, number, total, done, steps):
+    """Report progress of one model as that of all."""
     progress(number * steps + done, total * steps)

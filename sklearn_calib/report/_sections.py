@@ -9,16 +9,16 @@ from ..metrics import all_metrics
 from ._pictures import (
     FEW_MODELS,
     SHOWN_CLASSES,
-    comparison,
-    gallery_of_classes,
-    reliability_gallery,
+    draw_classes,
+    draw_comparison,
+    draw_reliability,
 )
-from ._table import between, cells
+from ._table import format_interval, format_row
 
 if TYPE_CHECKING:
     from ._advice import Advice
     from ._evidence import Bin
-    from ._svg import Series
+    from ._svg import DiagramSeries
     from ._table import ReportRow
 
 SHOWN_GROUPS = 20  # of each model, the worst
@@ -34,32 +34,34 @@ _YES = {True: "yes", False: "no", None: "too few rows"}
 _WRITTEN = "html markdown"  # too long for text
 
 
-def sections_of(report: Any, curves: "Mapping[str, list[Series]] | None" = None) -> list[Section]:
-    """All sections, in the order in which they are read; with pictures where there are `curves`."""
+def make_sections(
+    report: Any, curves: "Mapping[str, list[DiagramSeries]] | None" = None
+) -> list[Section]:
+    """Return all sections in reading order; with pictures if there are `curves`."""
     drawn = curves is not None
     return [
-        _origin(report),
-        verdicts(report),
-        Section() if curves is None else reliability(report, curves),
-        measures(report),
-        _compared(report) if drawn else Section(),
-        _gains(report),
-        _features(report),
-        _bins(report),
-        _groups(report),
-        _grades(report),
-        _classes(report) if drawn else Section(),
-        described({row.measure for row in report.rows}),
+        _show_origin(report),
+        show_verdicts(report),
+        Section() if curves is None else show_reliability(report, curves),
+        show_measures(report),
+        _show_comparison(report) if drawn else Section(),
+        _show_gains(report),
+        _show_features(report),
+        _show_bins(report),
+        _show_groups(report),
+        _show_grades(report),
+        _show_classes(report) if drawn else Section(),
+        explain_measures({row.measure for row in report.rows}),
     ]
 
 
-def _many(report):
+def _has_many_models(report):
     return len(report.accuracy) > FEW_MODELS
 
 
-def _by_model(report: Any, names: Iterable[str], part: Callable[[str], Section]) -> list[Section]:
-    """A part for each model, under its name where there are several; closed where many."""
-    several, many = len(report.accuracy) > 1, _many(report)
+def _make_parts(report: Any, names: Iterable[str], part: Callable[[str], Section]) -> list[Section]:
+    """Return a part for each model, under its name if there are several; closed if many."""
+    several, many = len(report.accuracy) > 1, _has_many_models(report)
     return [
         part(name)._replace(
             name=name if several and not many else "", folded=plain(name) if many else ""
@@ -68,8 +70,8 @@ def _by_model(report: Any, names: Iterable[str], part: Callable[[str], Section])
     ]
 
 
-def origin(report: Any, *lines: str) -> Section:
-    """Where the rows come from, and what they are; a page has this above."""
+def describe_origin(report: Any, *lines: str) -> Section:
+    """Show where the rows come from, and what they are; a page has this above."""
     items = [*lines]
     if report.source is not None:
         made = f"{report.created}; sklearn-calib {report.version}"
@@ -77,17 +79,17 @@ def origin(report: Any, *lines: str) -> Section:
     return Section(items=items, only="text terminal markdown")
 
 
-def _origin(report):
+def _show_origin(report):
     together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
     rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
-    if _many(report):
-        return origin(report, rows)
+    if _has_many_models(report):
+        return describe_origin(report, rows)
     shares = [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
-    return origin(report, rows, *shares)
+    return describe_origin(report, rows, *shares)
 
 
-def verdicts(report: Any) -> Section:
-    """The sentences of a few models; of many one line each, and the sentences on demand."""
+def show_verdicts(report: Any) -> Section:
+    """Show the sentences of a few models; of many one line each, and sentences on demand."""
 
     def said(name):
         sentences = [one.text for one in report.verdicts[name].sentences]
@@ -96,14 +98,14 @@ def verdicts(report: Any) -> Section:
         return Section(name=title, sentences=sentences, parts=[accuracy], kind="verdict")
 
     parts = [said(name) for name in report.accuracy]
-    if not _many(report):
+    if not _has_many_models(report):
         return Section("Verdict", parts=parts)
     folded = Section(parts=parts, folded="in sentences", only="html")
-    return Section("Verdict", tables=[_overview(report)], parts=[folded])
+    return Section("Verdict", tables=[_list_verdicts(report)], parts=[folded])
 
 
-def _overview(report):
-    """The verdicts on many models, one row each."""
+def _list_verdicts(report):
+    """Return the verdicts on many models, one row each."""
     header = ("model", "accuracy", "calibrated", "p", "error in points", "direction")
     rows = []
     for name, verdict in report.verdicts.items():
@@ -122,24 +124,24 @@ def _overview(report):
     return Table(header, rows, kind="names")
 
 
-def reliability(report: Any, curves: "Mapping[str, list[Series]]") -> Section:
-    """The diagrams."""
-    picture = reliability_gallery(report, curves)
+def show_reliability(report: Any, curves: "Mapping[str, list[DiagramSeries]]") -> Section:
+    """Show the diagrams."""
+    picture = draw_reliability(report, curves)
     return Section("Reliability", picture=picture, kind="whole", only="html")
 
 
-def measures(report: Any) -> Section:
-    """One row per measure; of many models one each, and the intervals on demand."""
+def show_measures(report: Any) -> Section:
+    """Show one row per measure; of many models one each, and the intervals on demand."""
     note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
-    if not _many(report):
-        return Section("Measures", tables=[_long(report)], parts=[note])
-    intervals = Section(tables=[_long(report)], folded="with intervals", only="html")
-    return Section("Measures", tables=[_wide(report)], parts=[intervals, note])
+    if not _has_many_models(report):
+        return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
+    intervals = Section(tables=[_list_by_measure(report)], folded="with intervals", only="html")
+    return Section("Measures", tables=[_list_by_model(report)], parts=[intervals, note])
 
 
-def _compared(report):
-    """Models beside each other, as pictures."""
-    drawn = comparison(report)
+def _show_comparison(report):
+    """Show models beside each other, as pictures."""
+    drawn = draw_comparison(report)
     if not drawn:
         return Section()
     return Section("Models compared", picture=drawn, kind="whole", only="html")
@@ -149,55 +151,58 @@ def list_measures(rows: "Iterable[ReportRow]", level: float, subject: str = "") 
     """Return a table of measures with intervals; `subject` heads the column of models or labels."""
     lines = [[subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]]
     for row in rows:
-        name, measure, value, *rest = cells(row)
-        lines.append([name, measure, _marked(row, value), *rest])
+        name, measure, value, *rest = format_row(row)
+        lines.append([name, measure, _mark_value(row, value), *rest])
     if not subject:
         lines = [line[1:] for line in lines]
     return Table(lines[0], lines[1:], kind="names", names=2 if subject else 1)
 
 
-def _long(report):
+def _list_by_measure(report):
     """Return one row per model and measure."""
     subject = "model" if len(report.accuracy) > 1 else ""
     return list_measures(report.rows, report.level, subject)
 
 
-def _wide(report):
-    """One row per model, one column per measure."""
+def _list_by_model(report):
+    """Return one row per model, one column per measure."""
     names = list(dict.fromkeys(row.measure for row in report.rows))
     found = {(row.model, row.measure): row for row in report.rows}
     rows = [
-        [plain(name, _NAME), *(_marked(found[name, m], cells(found[name, m])[2]) for m in names)]
+        [
+            plain(name, _NAME),
+            *(_mark_value(found[name, m], format_row(found[name, m])[2]) for m in names),
+        ]
         for name in report.accuracy
     ]
     short = [name.replace("calibration_error", "error").replace("_", " ") for name in names]
     return Table(("model", *short), rows, kind="names")
 
 
-def _marked(row, value):
-    """The value; marked where it is beyond what chance explains."""
+def _mark_value(row, value):
+    """Return the value, marked if it is beyond what chance explains."""
     return Cell(value, "beyond") if row.beyond else value
 
 
-def _gains(report):
-    """What of the log loss a temperature removes, what the methods gain, and the code for it."""
+def _show_gains(report):
+    """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{report.level:.0%}"
     note = [Section(notes=[_LOSSES.format(level=level)], only="html")] if lines else []
     split = Section(
         items=lines,
         parts=note,
-        folded="what a temperature removes" if _many(report) else "",
-        only=_WRITTEN if _many(report) else "",
+        folded="what a temperature removes" if _has_many_models(report) else "",
+        only=_WRITTEN if _has_many_models(report) else "",
     )
     advised = {name: one for name, one in report.advice.items() if one is not None}
-    parts = _by_model(report, advised, lambda name: _advice(advised[name]))
+    parts = _make_parts(report, advised, lambda name: _show_advice(advised[name]))
     if not lines and not parts:
         return Section()
     return Section("What recalibration gains", parts=[split, *parts])
 
 
-def _advice(advice: "Advice") -> Section:
+def _show_advice(advice: "Advice") -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
     losses = {row.method: row[1:] for row in advice.rows}
     rows = format_best_rows(losses, (min, max, None, min, min))  # an error is no merit
@@ -206,14 +211,14 @@ def _advice(advice: "Advice") -> Section:
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
-def _features(report):
+def _show_features(report):
     """Recalibrate or retrain, of each model whose features were given."""
 
     def said(name):
         parts = report.features[name]
         if parts is None:
             return Section(sentences=[_TOO_FEW])
-        rows = [_term_cells(parts, term, what, report.level) for term, what in _TERMS.items()]
+        rows = [_format_term(parts, term, what, report.level) for term, what in _TERMS.items()]
         interval = f"{report.level:.0%} interval"
         split = Table(("log loss", "value", "standard error", interval), rows, kind="names")
         shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
@@ -229,72 +234,72 @@ def _features(report):
 
     if not report.features:
         return Section()
-    return Section("Recalibrate or retrain", parts=_by_model(report, report.features, said))
+    return Section("Recalibrate or retrain", parts=_make_parts(report, report.features, said))
 
 
-def _term_cells(parts, term, what, level):
-    """A term of a decomposition as texts."""
+def _format_term(parts, term, what, level):
+    """Format a term of a decomposition."""
     ends = parts.interval(term, level)
     numbers = getattr(parts, term), parts.standard_errors[term]
-    return what, *(f"{x:.4f}" for x in numbers), between(*ends)
+    return what, *(f"{x:.4f}" for x in numbers), format_interval(*ends)
 
 
-def _bins(report):
+def _show_bins(report):
     header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
 
     def table(name):
-        return Section(tables=[Table(header, [_bin_cells(one) for one in report.bins(name)])])
+        return Section(tables=[Table(header, [_format_bin(one) for one in report.bins(name)])])
 
     note = Section(notes=[_BINS])
     return Section(
         "Bins of equal mass",
-        parts=[*_by_model(report, report.accuracy, table), note],
-        only="html" if _many(report) else _WRITTEN,
+        parts=[*_make_parts(report, report.accuracy, table), note],
+        only="html" if _has_many_models(report) else _WRITTEN,
     )
 
 
-def _bin_cells(one: "Bin") -> tuple[str, ...]:
-    """A bin as texts: scores, rows, prediction, frequency, its interval, their ratio."""
+def _format_bin(one: "Bin") -> tuple[str, ...]:
+    """Format a bin: scores, rows, prediction, frequency, its interval, their ratio."""
     ratio = one.observed_over_expected
     return (
-        between(one.low, one.high),
+        format_interval(one.low, one.high),
         f"{one.rows}",
         f"{one.predicted:.4f}",
         f"{one.observed:.4f}",
-        between(one.observed_low, one.observed_high),
+        format_interval(one.observed_low, one.observed_high),
         "" if ratio is None else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}",
     )
 
 
-def _groups(report):
-    """The worst groups of each model."""
+def _show_groups(report):
+    """Show the worst groups of each model."""
     if not report.groups:
         return Section()
 
     def worst(name):
         return report.groups[name].section(SHOWN_GROUPS)
 
-    parts = _by_model(report, report.groups, worst)
+    parts = _make_parts(report, report.groups, worst)
     return Section("Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole")
 
 
-def _grades(report):
-    """The rating grades of each model."""
+def _show_grades(report):
+    """Show the rating grades of each model."""
     if not report.grades:
         return Section()
 
     def table(name):
         return report.grades[name].section()._replace(title="")
 
-    return Section("Grades", parts=_by_model(report, report.grades, table), kind="whole")
+    return Section("Grades", parts=_make_parts(report, report.grades, table), kind="whole")
 
 
-def _classes(report):
-    """Each class against the others, of the model with the lowest log loss, if that is known."""
+def _show_classes(report):
+    """Show each class against the others, of the model with the lowest log loss."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     best = min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
     count = len(report.classes)
-    drawn = gallery_of_classes(report, best)
+    drawn = draw_classes(report, best)
     if not drawn:
         return Section()
     shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
@@ -305,8 +310,8 @@ def _classes(report):
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
-def described(names: set[str]) -> Section:
-    """What measures mean."""
+def explain_measures(names: set[str]) -> Section:
+    """Explain what measures mean."""
     lines = ""
     for name, function in all_metrics().items():
         if name in names:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
 
 
-class Series(NamedTuple):
+class DiagramSeries(NamedTuple):
     """One model in a diagram.
 
     Attributes
@@ -65,18 +65,18 @@ class Frame(NamedTuple):
     axis: LogitAxis | None = None
 
     def x(self, value: float) -> float:
-        """The horizontal place of a probability."""
+        """Return the horizontal place of a probability."""
         return self.left + self.side * self._share(value)
 
     def y(self, value: float) -> float:
-        """The vertical place of a frequency."""
+        """Return the vertical place of a frequency."""
         return self.top + self.side * (1 - self._share(value))
 
     def _share(self, value):
         return value if self.axis is None else np.clip(self.axis.locate_fraction(value), 0, 1)
 
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
-        """The frame whose axes are on log-odds, with room for the curves."""
+        """Return the frame whose axes are on log-odds, with room for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _LETTER)
         left, width = self.left + _MORE, self.width + _MORE
@@ -90,29 +90,30 @@ LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
 SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
-def diagram(series: Sequence[Series], label: str, frame: Frame = LARGE) -> str:
-    """A reliability diagram with the histogram of the scores below it, as an SVG element.
+def draw_diagram(series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE) -> str:
+    """Draw a reliability diagram above the histogram of the scores, as an SVG element.
 
     Parameters
     ----------
-    series : sequence of Series
+    series : sequence of DiagramSeries
         At least one. The band of calibrated predictions is drawn where there is one only.
     label : str
         What the picture shows, as a sentence, for those who do not see it; not yet escaped.
     frame : Frame
     """
-    parts = _axes(frame, series[0].curve.title == "confidence")
-    parts += [_margins(frame)]
+    parts = _draw_axes(frame, series[0].curve.title == "confidence")
+    parts += [_draw_margins(frame)]
     left, bottom = frame.left, frame.top + frame.side
     if len(series) == 1:
-        parts.append(_band(frame, series[0].curve))
+        parts.append(_draw_band(frame, series[0].curve))
     parts.append(
-        f'<path class="diagonal" d="M{_at(left, bottom)}L{_at(left + frame.side, frame.top)}">'
+        f'<path class="diagonal" d="M{_to_xy(left, bottom)}'
+        f'L{_to_xy(left + frame.side, frame.top)}">'
         "<title>calibrated: as often as predicted</title></path>"
     )
     for one in series:
-        parts.append(_series(frame, one))
-    parts.append(_histogram(frame, series))
+        parts.append(_draw_series(frame, one))
+    parts.append(_draw_histogram(frame, series))
     size = "small" if frame.side < LARGE.side else "large"
     return (
         f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
@@ -120,78 +121,80 @@ def diagram(series: Sequence[Series], label: str, frame: Frame = LARGE) -> str:
     )
 
 
-def _number(value: float) -> str:
-    """A coordinate to a hundredth."""
+def _to_px(value: float) -> str:
+    """Format a coordinate to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _at(x: float, y: float) -> str:
-    return f"{_number(x)} {_number(y)}"
+def _to_xy(x: float, y: float) -> str:
+    return f"{_to_px(x)} {_to_px(y)}"
 
 
-def _line(points: Iterable[tuple[float, float]]) -> str:
-    """The path through points."""
-    return "M" + "L".join(_at(x, y) for x, y in points)
+def _draw_path(points: Iterable[tuple[float, float]]) -> str:
+    """Return the path through points."""
+    return "M" + "L".join(_to_xy(x, y) for x, y in points)
 
 
-def _axes(frame, confidence):
-    """Grid, numbers and names of the axes."""
+def _draw_axes(frame, confidence):
+    """Draw grid, numbers and names of the axes."""
     left, right = frame.left, frame.left + frame.side
     low, high = frame.bars[1], frame.bars[0]
     grid, numbers = "", []
     for tick in frame.ticks:
         x, y = frame.x(tick), frame.y(tick)
-        grid += f"M{_at(left, y)}H{_number(right)}M{_at(x, frame.top)}V{frame.top + frame.side}"
+        grid += (
+            f"M{_to_xy(left, y)}H{_to_px(right)}M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
+        )
         text = f"{tick:g}" if frame.axis is None else probability(tick)
-        numbers.append(f'<text x="{_number(x)}" y="{low + 14}" class="middle">{text}</text>')
+        numbers.append(f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>')
         numbers.append(
-            f'<text x="{_number(left - 8)}" y="{_number(y + 4)}" class="end">{text}</text>'
+            f'<text x="{_to_px(left - 8)}" y="{_to_px(y + 4)}" class="end">{text}</text>'
         )
     small = frame.side < LARGE.side
-    across, up = ("predicted", "observed") if small else _names(confidence)
+    across, up = ("predicted", "observed") if small else _name_axes(confidence)
     if frame.axis is not None:
         across, up = (name.replace("(0 to 1)", "(log-odds)") for name in (across, up))
     numbers.append(
-        f'<text x="{_number((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
+        f'<text x="{_to_px((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
         f"{across}</text>"
     )
-    numbers.append(_turned(up, 10 if small else 14, frame.top + frame.side / 2))
+    numbers.append(_draw_turned(up, 10 if small else 14, frame.top + frame.side / 2))
     if not small:
-        numbers.append(_turned("rows, %", 14, (low + high) / 2))
+        numbers.append(_draw_turned("rows, %", 14, (low + high) / 2))
     return [
         f'<path class="grid" d="{grid}"/>',
-        f'<path class="frame" d="M{_at(left, low)}H{_number(right)}"/>',
+        f'<path class="frame" d="M{_to_xy(left, low)}H{_to_px(right)}"/>',
         *numbers,
     ]
 
 
-def _margins(frame):
-    """Dotted lines behind which exact zeros and ones lie."""
+def _draw_margins(frame):
+    """Draw dotted lines behind which exact zeros and ones lie."""
     if frame.axis is None or not frame.axis.margin_borders:
         return ""
     right, bottom = frame.left + frame.side, frame.top + frame.side
     lines = "".join(
-        f"M{_number(frame.x(p))} {frame.top}V{bottom}M{frame.left} {_number(frame.y(p))}H{right}"
+        f"M{_to_px(frame.x(p))} {frame.top}V{bottom}M{frame.left} {_to_px(frame.y(p))}H{right}"
         for p in frame.axis.margin_borders
     )
     return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
 
 
-def _names(confidence):
+def _name_axes(confidence):
     if confidence:
         return "confidence: the largest probability (0 to 1)", "accuracy (0 to 1)"
     return "predicted probability (0 to 1)", "observed frequency (0 to 1)"
 
 
-def _turned(text, x, y):
+def _draw_turned(text, x, y):
     return (
-        f'<text transform="translate({x} {_number(y)}) rotate(-90)" class="middle name">'
+        f'<text transform="translate({x} {_to_px(y)}) rotate(-90)" class="middle name">'
         f"{text}</text>"
     )
 
 
-def _band(frame, curve):
-    """Where the points of calibrated predictions lie."""
+def _draw_band(frame, curve):
+    """Draw where the points of calibrated predictions lie."""
     if curve.consistency_low is None or curve.consistency_high is None:
         return ""
     x = frame.x(curve.predicted)
@@ -200,82 +203,83 @@ def _band(frame, curve):
         *zip(x[::-1], frame.y(curve.consistency_high)[::-1], strict=True),
     ]
     return (
-        f'<path class="band" d="{_line(around)}Z"><title>calibrated predictions lie here with '
+        f'<path class="band" d="{_draw_path(around)}Z"><title>calibrated predictions lie here with '
         f"probability {curve.level:.0%}</title></path>"
     )
 
 
-def _series(frame, series):
+def _draw_series(frame, series):
     curve = series.curve
     x, y = frame.x(curve.predicted), frame.y(curve.observed)
     parts = []
     if series.steps is not None:
         parts.append(
-            f'<path class="steps" d="{steps(frame, series.steps)}"><title>isotonic fit (no bins)'
-            "</title></path>"
+            f'<path class="steps" d="{draw_steps(frame, series.steps)}">'
+            "<title>isotonic fit (no bins)</title></path>"
         )
     else:
-        parts.append(f'<path class="line" d="{_line(zip(x, y, strict=True))}"/>')
+        parts.append(f'<path class="line" d="{_draw_path(zip(x, y, strict=True))}"/>')
     low, high = curve.confidence_low, curve.confidence_high
     if low is not None and high is not None:
         bars = zip(x, frame.y(low), frame.y(high), strict=True)
-        bars = "".join(f"M{_at(across, a)}V{_number(b)}" for across, a, b in bars)
+        bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
     radius = 4 if frame.side == LARGE.side else 3
     parts += [
         f'<g class="point"><title>{text}</title>'
-        f'<circle class="near" cx="{_number(a)}" cy="{_number(b)}" r="{2.5 * radius:g}"/>'
-        f'<circle class="dot" cx="{_number(a)}" cy="{_number(b)}" r="{radius}"/></g>'
-        for a, b, text in zip(x, y, _texts(curve), strict=True)
+        f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
+        f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
+        for a, b, text in zip(x, y, _describe_dots(curve), strict=True)
     ]
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
 
-def steps(frame: Frame, curve: "ReliabilityCurve") -> str:
-    """The path of an increasing curve that is constant around each of its points.
+def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
+    """Return the path of an increasing curve that is constant around each of its points.
 
     Steps lie midway between the points; points that repeat the value before them are left out.
     """
     x, y = curve.predicted, curve.observed
     rises = np.flatnonzero(np.diff(y)) + 1
-    path = f"M{_at(frame.x(x[0]), frame.y(y[0]))}"
+    path = f"M{_to_xy(frame.x(x[0]), frame.y(y[0]))}"
     for number in rises:
         middle = frame.x((x[number - 1] + x[number]) / 2)
-        path += f"H{_number(middle)}V{_number(frame.y(y[number]))}"
-    return f"{path}H{_number(frame.x(x[-1]))}"
+        path += f"H{_to_px(middle)}V{_to_px(frame.y(y[number]))}"
+    return f"{path}H{_to_px(frame.x(x[-1]))}"
 
 
-def _texts(curve: "ReliabilityCurve") -> list[str]:
-    """What the dots tell."""
+def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
+    """Return the texts of the dots."""
     share = curve.weight / curve.weight.sum()
     texts = []
     for at in range(len(share)):
         lines = [
-            f"predicted {short(curve.predicted[at], 4)}",
-            f"observed {short(curve.observed[at], 4)}" + _interval(curve, "confidence", at),
+            f"predicted {to_digits(curve.predicted[at], 4)}",
+            f"observed {to_digits(curve.observed[at], 4)}"
+            + _describe_interval(curve, "confidence", at),
         ]
-        if expected := _interval(curve, "consistency", at):
+        if expected := _describe_interval(curve, "consistency", at):
             lines.append(f"if calibrated{expected}")
         lines.append(f"bin {at + 1} of {len(share)}: {share[at]:.1%} of the rows")
         texts.append("\n".join(lines))
     return texts
 
 
-def _interval(curve, kind, at):
+def _describe_interval(curve, kind, at):
     low: FloatArray | None = getattr(curve, f"{kind}_low")
     high: FloatArray | None = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
-    return f" ({curve.level:.0%}: {short(low[at], 4)} to {short(high[at], 4)})"
+    return f" ({curve.level:.0%}: {to_digits(low[at], 4)} to {to_digits(high[at], 4)})"
 
 
-def short(value: float, digits: int) -> str:
-    """A probability to so many digits behind the point, or to two that count."""
+def to_digits(value: float, digits: int) -> str:
+    """Format a probability with so many digits behind the point, or two that count."""
     return f"{value:.{digits}f}" if value == 0 or value >= 10.0**-digits * 10 else f"{value:.2g}"
 
 
-def _shares(frame, curve):
-    """The shares of a histogram, its edges, and the shares of exactly 0 and 1 beyond them."""
+def _get_shares(frame, curve):
+    """Return the shares of a histogram, its edges, and the shares of exactly 0 and 1."""
     if frame.axis is None:
         shares = curve.histogram
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
@@ -285,10 +289,10 @@ def _shares(frame, curve):
     return np.array(inside)[shown], edges, (zeros, ones)
 
 
-def _histogram(frame, series):
-    """The shares of the scores: filled for one model, outlines for several."""
+def _draw_histogram(frame, series):
+    """Draw the shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
-    drawn = [_shares(frame, one.curve) for one in series]
+    drawn = [_get_shares(frame, one.curve) for one in series]
     most = max(float(max(*beyond, *shares)) for shares, _, beyond in drawn)
     small = frame.side < LARGE.side
     scale = (bottom - top) / most if most else 0.0
@@ -299,28 +303,28 @@ def _histogram(frame, series):
     for one, (shares, edges, beyond) in zip(series, drawn, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
-        outline = f"M{_at(frame.x(edges[0]), bottom)}"
+        outline = f"M{_to_xy(frame.x(edges[0]), bottom)}"
         for right, height in zip(edges[1:], heights, strict=True):
-            outline += f"V{_number(height)}H{_number(frame.x(right))}"
+            outline += f"V{_to_px(height)}H{_to_px(frame.x(right))}"
         outline += f"V{bottom}"
         for p, share in zip((0, 1), beyond, strict=True):
             if share > 0:
                 left = frame.x(p) - 3
-                outline += f"M{_at(left, bottom)}v{_number(-scale * share)}h6V{bottom}"
+                outline += f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
         parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
     if not small:
-        parts += _columns(frame, [shares for shares, *_ in drawn], drawn[0][1])
+        parts += _draw_columns(frame, [shares for shares, *_ in drawn], drawn[0][1])
     return "\n".join(parts)
 
 
-def _columns(frame, heights, edges):
-    """What the columns of the histogram tell, over their whole height."""
+def _draw_columns(frame, heights, edges):
+    """Yield transparent columns of the histogram with their texts."""
     top, bottom = frame.bars
     for at, (left, right) in enumerate(pairwise(edges)):
         shares = " and ".join(f"{one[at]:.1%}" for one in heights)
         width = frame.x(right) - frame.x(left)
         yield (
-            f'<rect class="near" x="{_number(frame.x(left))}" y="{top}" width="{_number(width)}" '
-            f'height="{bottom - top}"><title>{short(left, 2)} to {short(right, 2)}: {shares} of '
-            "the rows</title></rect>"
+            f'<rect class="near" x="{_to_px(frame.x(left))}" y="{top}" width="{_to_px(width)}" '
+            f'height="{bottom - top}"><title>{to_digits(left, 2)} to {to_digits(right, 2)}: '
+            f"{shares} of the rows</title></rect>"
         )

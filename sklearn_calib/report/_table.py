@@ -61,7 +61,7 @@ class ReportRow:
 
     @property
     def beyond(self) -> bool:
-        """Whether the value is worse than chance explains, as calibrated predictions have it."""
+        """Return whether the value is worse than chance explains for calibrated predictions."""
         if all_metrics()[self.measure].spec.greater_is_better:
             return self.value < self.if_calibrated
         return self.value > self.if_calibrated
@@ -76,13 +76,13 @@ class _Part(NamedTuple):
     n_resamples: int
 
 
-def affordable_resamples(n: int) -> int:
-    """Resamples of n rows where rows are drawn: 200 up to 100,000 rows, at least 20."""
+def limit_resamples(n: int) -> int:
+    """Return how many resamples of n rows to draw: 200 up to 100,000 rows, at least 20."""
     return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
-def report_measures(names: Iterable[str] | None, clustered: bool = False) -> "list[Measure]":
-    """The measures of these names; by default those that are meant for reports.
+def choose_measures(names: Iterable[str] | None, clustered: bool = False) -> "list[Measure]":
+    """Return the measures of these names; by default those that are meant for reports.
 
     Those of `clustered` rows read the residuals of cells.
     """
@@ -102,7 +102,7 @@ def report_measures(names: Iterable[str] | None, clustered: bool = False) -> "li
     return [registered[measure] for measure in names]
 
 
-def report_rows(
+def measure_models(
     models: "Mapping[str, Model]",
     functions: "list[Measure]",
     level: float,
@@ -110,7 +110,7 @@ def report_rows(
     random_state: RandomStateLike,
     progress: Progress | None = None,
 ) -> list[ReportRow]:
-    """The rows of all models, each with the same draws.
+    """Return the rows of all models, each with the same draws.
 
     Parameters
     ----------
@@ -125,41 +125,45 @@ def report_rows(
     seeds = generator(random_state).integers(0, 2**63, size=2)
     if n_resamples != "auto":
         n_resamples = check_count(n_resamples, "n_resamples", 0)
-    plans = {name: _parts(model, functions, n_resamples) for name, model in models.items()}
+    plans = {name: _plan_draws(model, functions, n_resamples) for name, model in models.items()}
     total = sum(len(seeds) * part.n_resamples for parts in plans.values() for part in parts)
     done, rows = 0, []
     for name, model in models.items():
-        found = {f: _of_totals(name, f, model, level) for f in functions if _adds_up(f, model)}
+        found = {
+            f: _make_row_of_sums(name, f, model, level)
+            for f in functions
+            if _is_summed_up(f, model)
+        }
         for part in plans[name]:
             values = []
             for draws, seed in zip(part.draws, seeds, strict=True):
-                step = None if progress is None else partial(_shifted, progress, done, total)
-                evaluate = partial(_evaluate, part.functions)
+                step = None if progress is None else partial(_shift_progress, progress, done, total)
+                evaluate = partial(_evaluate_all, part.functions)
                 # once for all of them
                 with limit_blas_threads(model.n_samples, len(model.classes)):
                     values.append(draws(evaluate, part.n_resamples, seed, progress=step))
                 done += part.n_resamples
-            found |= _of_draws(name, model, part, values, level)
+            found |= _make_rows(name, model, part, values, level)
         rows += [found[function] for function in functions]
     return rows
 
 
-def _shifted(progress, done, total, more, _):
+def _shift_progress(progress, done, total, more, _):
     progress(done + more, total)
 
 
-def _evaluate(functions, predictions):
+def _evaluate_all(functions, predictions):
     return [function.evaluate(predictions) for function in functions]
 
 
-def _adds_up(function, model):
-    """Whether a measure is a mean of rows that the summary has added up, with its variance."""
+def _is_summed_up(function, model):
+    """Return whether a measure is a mean that the summary has added up, with its variance."""
     return not model.two_classes and function.spec.name in ADDED_UP
 
 
-def _parts(model, functions, n_resamples):
-    """The measures that read the weights of scores on cells, and the others on rows."""
-    functions = [f for f in functions if not _adds_up(f, model)]
+def _plan_draws(model, functions, n_resamples):
+    """Return the measures that read cells and those that read rows, with their draws."""
+    functions = [f for f in functions if not _is_summed_up(f, model)]
     on_cells = [f for f in functions if f.spec.poolable and (model.two_classes or f.has_pos_label)]
     on_rows = [f for f in functions if f not in on_cells]
     parts = []
@@ -171,7 +175,7 @@ def _parts(model, functions, n_resamples):
             partial(distribution_of_draws, sample.redrawn),
             partial(distribution_of_draws, sample.relabelled),
         )
-        values = [_value(f, model, whole.predictions) for f in on_cells]
+        values = [_evaluate_whole(f, model, whole.predictions) for f in on_cells]
         number = _RESAMPLES if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_cells, values, draws, number))
     if on_rows:
@@ -182,22 +186,20 @@ def _parts(model, functions, n_resamples):
             raise invalid_input(expected=rule, got=names, hint=cure)
         together = partial(bootstrap_distribution, predictions, groups=predictions.clusters)
         draws = together, partial(null_distribution, predictions)
-        number = (
-            affordable_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
-        )
-        parts.append(_Part(on_rows, _evaluate(on_rows, predictions), draws, number))
+        number = limit_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
+        parts.append(_Part(on_rows, _evaluate_all(on_rows, predictions), draws, number))
     return parts
 
 
-def _value(function, model, predictions):
-    """The measure of all rows."""
+def _evaluate_whole(function, model, predictions):
+    """Return the measure of all rows."""
     key = ADDED_UP.get(function.spec.name)
     if key is None:
         return function.evaluate(predictions)
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _of_draws(title, model, part, values, level):
+def _make_rows(title, model, part, values, level):
     resampled, null = values
     rows, longer = {}, 1.0
     if model.n_clusters is not None:
@@ -206,7 +208,7 @@ def _of_draws(title, model, part, values, level):
         low = high = limit = np.nan
         if len(resampled):
             draws = resampled[:, number], null[:, number]
-            low, high = interval_of_draws(function, value, *draws, level)
+            low, high = make_draw_interval(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
             low, high = _make_loss_interval(function.spec.loss, model, level) or (low, high)
@@ -217,10 +219,10 @@ def _of_draws(title, model, part, values, level):
     return rows
 
 
-def interval_of_draws(
+def make_draw_interval(
     function: "Measure", value: float, resampled: FloatArray, null: FloatArray, level: float
 ) -> tuple[float, float]:
-    """Percentiles of resamples; for a calibration error, a norm, ends that allow for its bias.
+    """Return percentiles of resamples; for a calibration error ends that allow for its bias.
 
     The error of n rows is the norm of the true error and noise, whose squares add up, and a
     resample has as much noise again. Lower end: twice the square less the mean square of resamples
@@ -246,8 +248,8 @@ def interval_of_draws(
     return min(float(low), value), max(float(high), value)
 
 
-def _of_totals(name, function, model, level):
-    """A row from the mean, its standard error, and the law of the mean for drawn labels."""
+def _make_row_of_sums(name, function, model, level):
+    """Make a row from the mean, its standard error, and the law for drawn labels."""
     sums, key = model.summary.totals._asdict(), ADDED_UP[function.spec.name]
     weight, squares = sums["weight"], sums["squared_weight"]
     value = sums[key] / weight
@@ -280,14 +282,14 @@ def _make_loss_interval(loss, model, level):
     return None if found is None else found[1:]
 
 
-def between(low: float, high: float) -> str:
-    """An interval as text; empty where there is none."""
+def format_interval(low: float, high: float) -> str:
+    """Format an interval; empty if there is none."""
     return "" if np.isnan(low) else f"{low:.4f} to {high:.4f}"
 
 
-def cells(row: ReportRow) -> tuple[str, ...]:
-    """A row as texts: model, measure, value, interval, the value if calibrated."""
+def format_row(row: ReportRow) -> tuple[str, ...]:
+    """Format a row: model, measure, value, interval, the value if calibrated."""
     names = plain(row.model), row.measure, f"{row.value:.4f}"
     if np.isnan(row.low):  # n_resamples=0
         return *names, "", ""
-    return *names, between(row.low, row.high), f"{row.if_calibrated:.4f}"
+    return *names, format_interval(row.low, row.high), f"{row.if_calibrated:.4f}"

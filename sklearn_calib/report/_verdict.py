@@ -10,8 +10,8 @@ from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
 from ..metrics import all_metrics
-from ._evidence import Evidence, evidence_of, of_certain
-from ._table import report_rows
+from ._evidence import Evidence, collect_evidence, count_certain
+from ._table import measure_models
 
 _ERROR = "expected_calibration_error"  # the size of the error
 _DRAWS = 999
@@ -101,7 +101,7 @@ class Verdict(str):
         return Verdict, (self.calibrated, self.p_value, self.sentences, self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts, for JSON."""
+        """Return numbers and texts, for JSON."""
         of = self.evidence
         return {
             "calibrated": self.calibrated,
@@ -132,20 +132,20 @@ class _Findings:
         )
         n = model.n_clusters
         self.rows = f"{model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
-        self.level, self.error = report.level, _error_of(report, name)
+        self.level, self.error = report.level, _find_error(report, name)
         whole, tested = model.cells(), model.cells(_TESTED_CELLS)
-        self.test = _test(tested, report._seed)
+        self.test = _run_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
-        self.certain = *of_certain(whole, items), len(whole.proba)
+        self.certain = *count_certain(whole, items), len(whole.proba)
         critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL))
-        inflation = _inflation(model, tested, self.test)
+        inflation = _compute_inflation(model, tested, self.test)
         coarse = model.cells(_POWER_CELLS)
-        of = self.evidence = evidence_of(whole, coarse, self.level, critical, inflation)
+        of = self.evidence = collect_evidence(whole, coarse, self.level, critical, inflation)
         low, high = self.error.low, self.error.high
         if of.unseen > 0:
             low = max(min(low, self.error.value - of.unseen), 0.0)
         self.ends = low, min(max(high, of.unseen), 1.0)
-        self.tolerable = _tolerable(of.observed)
+        self.tolerable = _compute_tolerable_error(of.observed)
         self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
         known = of.smallest_seen is not None  # or nothing could have been seen
         self.calibrated = True if known and self.ends[1] < self.tolerable else None
@@ -153,30 +153,41 @@ class _Findings:
             self.calibrated = False
 
 
-def _tolerable(rate):
+def _compute_tolerable_error(rate):
     return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
 
 
-def verdict_of(report: Any, name: str) -> Verdict:
-    """The verdict on one model of a report."""
+def make_verdict(report: Any, name: str) -> Verdict:
+    """Return the verdict on one model of a report."""
     findings = _Findings(report, name)
-    parts = _calibrated, _size, _direction, _where, _certain, _groups, _power, _gain, _map, _action
+    parts = (
+        _describe_calibration,
+        _describe_size,
+        _describe_direction,
+        _describe_runs,
+        _describe_certain,
+        _describe_groups,
+        _describe_power,
+        _describe_gain,
+        _describe_map,
+        _describe_action,
+    )
     said = [sentence for part in parts if (sentence := part(findings)) is not None]
     return Verdict(findings.calibrated, findings.test.pvalue, said, findings.evidence)
 
 
-def _error_of(report, name):
-    """The mean error of a model with its interval, from the table where that has one."""
+def _find_error(report, name):
+    """Return the mean error of a model with its interval, from the table if it has one."""
     for row in report.rows:
         if row.model == name and row.measure == _ERROR and not np.isnan(row.high):
             return row
     models, functions = {name: report._models[name]}, [all_metrics()[_ERROR]]
-    (row,) = report_rows(models, functions, report.level, "auto", report._seed)
+    (row,) = measure_models(models, functions, report.level, "auto", report._seed)
     return row
 
 
-def _inflation(model, sample, test):
-    """The mean square of the statistic over that of independent rows, where there are clusters."""
+def _compute_inflation(model, sample, test):
+    """Return how much clusters enlarge the mean square of the statistic."""
     if model.n_clusters is None:
         return 1.0
     p, mass = sample.proba[:, 1], sample.weight.sum()
@@ -184,8 +195,8 @@ def _inflation(model, sample, test):
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
-def _test(sample, seed):
-    """`calibration_test` by the kernel calibration error, all draws at once."""
+def _run_test(sample, seed):
+    """Run `calibration_test` by the kernel calibration error, all draws at once."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
     drawn = sample.events(_DRAWS, np.random.default_rng(seed))
@@ -195,31 +206,31 @@ def _test(sample, seed):
     return MonteCarloResult.of_draws(observed, np.array(null), "kernel_calibration_error")
 
 
-def _points(share):
-    """A difference of probabilities in percentage points."""
+def _to_points(share):
+    """Format a difference of probabilities in percentage points."""
     points = 100 * share
     return f"{points:.2g}" if points < 0.95 else f"{points:.1f}"
 
 
-def _percent(share):
+def _to_percent(share):
     percent = 100 * share
     if 0 < percent < 1e-3:
         return "less than 0.001 %"
     return f"{percent:.2g} %" if 0 < percent < 0.95 else f"{percent:.1f} %"
 
 
-def _probability(p):
-    """Two decimals, and more where they say nothing."""
+def _to_decimals(p):
+    """Format a probability with two decimals, or with more near 0 and 1."""
     if 0 < p < 0.1:
         return f"{p:.2g}"
     return f"{p:.4f}" if 0.99 < p < 1 else f"{p:.2f}"
 
 
-def _between(findings, ends, show):
+def _write_interval(findings, ends, show):
     return f"{findings.level:.0%} interval {show(ends[0])} to {show(ends[1])}"
 
 
-def _calibrated(findings):
+def _describe_calibration(findings):
     p, rows = findings.test.pvalue, findings.rows
     numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE_LEVEL}
     numbers |= {
@@ -247,38 +258,40 @@ def _calibrated(findings):
     return Sentence("calibrated", text, numbers)
 
 
-def _size(findings):
+def _describe_size(findings):
     row, (low, high) = findings.error, findings.ends
     numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
     if findings.rejected:
         text = (
-            f"On average they are off by {_points(row.value)} percentage points "
-            f"({_between(findings, (low, high), _points)})"
+            f"On average they are off by {_to_points(row.value)} percentage points "
+            f"({_write_interval(findings, (low, high), _to_points)})"
         )
         worst = findings.evidence.worst
         if worst is not None:
             ends = worst.observed_low, worst.observed_high
             text += (
-                f"; predictions of {_probability(worst.predicted)} come true in "
-                f"{_probability(worst.observed)} of the cases "
-                f"({_between(findings, ends, _probability)}, for all bins at once)"
+                f"; predictions of {_to_decimals(worst.predicted)} come true in "
+                f"{_to_decimals(worst.observed)} of the cases "
+                f"({_write_interval(findings, ends, _to_decimals)}, for all bins at once)"
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
     if row.low == row.high:  # certain predictions that are all right: no resample differs
         return None
     text = (
-        f"On average they are off by at most {_points(high)} percentage points "
+        f"On average they are off by at most {_to_points(high)} percentage points "
         f"(end of the {findings.level:.0%} interval)."
     )
     return Sentence("size", text, numbers)
 
 
-def _direction(findings):
-    """Only what the intervals of a rejected model exclude."""
+def _describe_direction(findings):
+    """Describe only what the intervals of a rejected model exclude."""
     if not findings.rejected:
         return None
-    parts = [part for part in (_on_the_whole(findings), _of_slope(findings)) if part is not None]
+    parts = [
+        part for part in (_describe_mean(findings), _describe_slope(findings)) if part is not None
+    ]
     if not parts:
         return None
     numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": findings.level}
@@ -287,8 +300,8 @@ def _direction(findings):
     return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
 
 
-def _on_the_whole(findings):
-    """(word, text, numbers) of the mean prediction."""
+def _describe_mean(findings):
+    """Return (word, text, numbers) of the mean prediction."""
     of = findings.evidence
     ends = of.observed_low, of.observed_high
     if ends[0] <= of.predicted <= ends[1]:
@@ -301,15 +314,16 @@ def _on_the_whole(findings):
         word = "underconfident" if low else "overconfident"
         event = "the predicted class was right"
     text = (
-        f"They are {word} on the whole: {_percent(of.predicted)} on average, where {event} "
-        f"in {_percent(of.observed)} of the cases ({_between(findings, ends, _percent)})."
+        f"They are {word} on the whole: {_to_percent(of.predicted)} on average, where {event} "
+        f"in {_to_percent(of.observed)} of the cases "
+        f"({_write_interval(findings, ends, _to_percent)})."
     )
     numbers = {"predicted": of.predicted, "observed": of.observed}
     return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
 
 
-def _of_slope(findings):
-    """(word, text, numbers) of the slope of the log-odds."""
+def _describe_slope(findings):
+    """Return (word, text, numbers) of the slope of the log-odds."""
     line = findings.evidence.line
     if line is None:
         return None
@@ -323,19 +337,19 @@ def _of_slope(findings):
         word, said = "underconfident", "They are too cautious (underconfident)"
     text = (
         f"{said}: the slope of the log-odds is {line.slope:.2f} "
-        f"({_between(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
+        f"({_write_interval(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
     if word == "backwards" and findings.model.two_classes:
         text += " Perhaps they are those of the other class: then name that as the positive one."
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
 
-def _where(findings):
+def _describe_runs(findings):
     if not findings.rejected or not findings.evidence.runs:
         return None
     parts = []
     for run in findings.evidence.runs:
-        ends = dict.fromkeys((_probability(run.low), _probability(run.high)))
+        ends = dict.fromkeys((_to_decimals(run.low), _to_decimals(run.high)))
         parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
     numbers = {
         "intervals": [run._asdict() for run in findings.evidence.runs],
@@ -344,8 +358,8 @@ def _where(findings):
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
 
 
-def _certain(findings):
-    """Certain predictions that are wrong, and ties: what the log loss and a slope make of them."""
+def _describe_certain(findings):
+    """Describe certain predictions that are wrong, and ties."""
     rows, wrong, values = findings.certain
     if not wrong:
         return None
@@ -359,8 +373,8 @@ def _certain(findings):
     return Sentence("certain", text, {"certain": rows, "wrong": wrong, "values": values})
 
 
-def _groups(findings):
-    """That the whole passes and a group does not."""
+def _describe_groups(findings):
+    """Describe groups that fail while the whole passes."""
     if findings.rejected or findings.groups is None:
         return None
     wrong = [row for row in findings.groups.rejected if row.group != WHOLE]
@@ -381,22 +395,22 @@ def _groups(findings):
     return Sentence("groups", text, {"rejected": len(wrong), "worst": worst._asdict()})
 
 
-def _power(findings):
+def _describe_power(findings):
     seen, blind = findings.evidence.smallest_seen, findings.evidence.blind
     numbers = {"smallest_error": seen, "probability": TARGET_POWER, "blind": blind}
     if seen is None:
         text = f"With {findings.rows} like these no error could be seen."
     else:
         text = (
-            f"With {findings.rows} the test finds an error of {_points(seen)} percentage "
+            f"With {findings.rows} the test finds an error of {_to_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
         text += "; scores without any information might pass, if their mean is right" * blind + "."
     return Sentence("power", text, numbers)
 
 
-def _gain(findings):
-    """What "auto", chosen beforehand, gains; not the best of several."""
+def _describe_gain(findings):
+    """Describe what "auto", chosen beforehand, gains; not the best of several."""
     advice = findings.advice
     if advice is None:
         return None
@@ -407,8 +421,9 @@ def _gain(findings):
     numbers |= {"standard_error": row.standard_error, "low": ends[0], "high": ends[1]}
     numbers |= {"level": findings.level, "rows": advice.n_rows}
     measured = (
-        f"({_between(findings, ends, '{:.4f}'.format)}; standard error {row.standard_error:.4f}, "
-        f"{advice.n_rows} {advice._unit}, each judged by a fit that has not seen it)"
+        f"({_write_interval(findings, ends, '{:.4f}'.format)}; "
+        f"standard error {row.standard_error:.4f}, {advice.n_rows} {advice._unit}, "
+        "each judged by a fit that has not seen it)"
     )
     if ends[0] > 0:
         text = (
@@ -425,8 +440,8 @@ def _gain(findings):
     return Sentence("gain", text, numbers)
 
 
-def _action(findings):
-    """Recalibrate, retrain, both or neither."""
+def _describe_action(findings):
+    """Return whether to recalibrate, retrain, both or neither."""
     if findings.features is None:
         return None
     return Sentence(
@@ -436,9 +451,9 @@ def _action(findings):
     )
 
 
-def _map(findings):
-    """What "auto" is made of, where it gains anything."""
-    gain = _gain(findings)
+def _describe_map(findings):
+    """Describe what "auto" is made of, if it gains anything."""
+    gain = _describe_gain(findings)
     if gain is None or not gain.numbers["low"] > 0:
         return None
     weights = findings.advice.weights

@@ -130,12 +130,12 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 """
 
 
-def clean(value: Any) -> Any:
-    """Plain Python without NaN and infinities."""
+def clean_values(value: Any) -> Any:
+    """Return plain Python without NaN and infinities."""
     if isinstance(value, dict):
-        return {str(key): clean(one) for key, one in value.items()}
+        return {str(key): clean_values(one) for key, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [clean(one) for one in value]
+        return [clean_values(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
