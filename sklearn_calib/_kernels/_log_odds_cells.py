@@ -27,6 +27,8 @@ _MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infin
 class LogOddsCells:
     """Cells of log-odds z with a width in proportion to sqrt(z^2 + 4).
 
+    A fixed grid for rows that come one by one, so that sums do not depend on their order.
+
     Parameters
     ----------
     fineness : int

@@ -74,7 +74,8 @@ class WindowCells:
     """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
 
     With a part of the weight, above 0, also the smallest windows that hold so much. `invented` is
-    the weight of the invented rows that every window holds besides.
+    the weight of the invented rows that every window holds besides. Cumulative sums are kept, so
+    that a window costs the same whatever it holds.
     """
 
     def __init__(self, log_odds, weights, weight_fraction=None, invented=0.0):

@@ -18,7 +18,10 @@ class MixtureDistance(NamedTuple):
 
 
 class RankedScores:
-    """Scores of all rows, ranked once; samples are given as positions of their rows."""
+    """Scores of all rows, ranked once; samples are given as positions of their rows.
+
+    Every permutation and resample reuses the ranks of all classes.
+    """
 
     def __init__(self, proba: FloatArray, y_encoded: IntArray) -> None:
         """Rank rows of several columns; rows without a label may have any class."""

@@ -59,6 +59,8 @@ class SplineCurve(NamedTuple):
 class SplineCells(NamedTuple):
     """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0
     and 1.
+
+    Invented points of the prior are fitted but not scored, hence two tables of weights.
     """
 
     x: np.ndarray

@@ -16,7 +16,10 @@ BOTH = np.arange(2)  # the classes of each label
 
 
 class LabelScores(NamedTuple):
-    """Canonical probabilities of shape (n_samples, 2) for each label, and the form they came in."""
+    """Canonical probabilities of shape (n_samples, 2) for each label, and the form they came in.
+
+    Results of many labels have the form of their input, which `Predictions` do not keep.
+    """
 
     pairs: list[FloatArray]
     listed: bool  # a list of arrays with two columns, not one column per label

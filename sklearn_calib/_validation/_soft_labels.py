@@ -22,6 +22,8 @@ _BRAIN_UNIT = 2.0**-8  # of bfloat16 below 1, which comes as float32
 class SoftRows(NamedTuple):
     """The rows that soft labels stand for: one for each class that has a share of an item.
 
+    They are not `Predictions` yet: the scores beside them may be features or come in batches.
+
     Attributes
     ----------
     items : ndarray of shape (n_rows,), intp

@@ -26,7 +26,9 @@ _MOST_OF_MANY = 2**18  # where combinations of groups are so many that coarse ce
 
 
 class GroupCells(NamedTuple):
-    """Cells in increasing order of the score.
+    """Cells of one score and one combination of groups, in increasing order of the score.
+
+    `PooledPredictions` pool the rows of all groups; an audit draws those of each combination.
 
     Parameters
     ----------

@@ -200,6 +200,9 @@ MOST_CELLS = 4096
 class PooledRows:
     """Rows of two classes in cells of nearly equal probability.
 
+    The rows are known, so labels are drawn with the chance of each row. `PooledPredictions` know
+    cells alone, and draw with the mean chance of a cell.
+
     Parameters
     ----------
     proba : ndarray of shape (n_samples, 2)

@@ -44,7 +44,9 @@ MANY_ROWS = 20_000  # from here on compiled code is worth its import
 
 
 class Cells(NamedTuple):
-    """The rows of a two-class problem, pooled by score.
+    """The rows of a two-class problem, pooled by score: what most measures read.
+
+    Only sums; `PooledPredictions` also have the numbers of rows, and draw resamples of them.
 
     Attributes
     ----------

@@ -30,7 +30,11 @@ _OR_SECOND = ", or the second class of two alone"
 
 
 class BatchRows(NamedTuple):
-    """A checked batch in the order of its times."""
+    """A checked batch in the order of its times.
+
+    A monitor keeps one stream per two-class problem and group, so rows are reduced to log-odds
+    and events here, and carry their group and time, which `Predictions` do not have.
+    """
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
     hit: AnyArray  # of shape (n, n_parallel), bool; of soft labels shares, float64

@@ -44,6 +44,8 @@ _SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache w
 class ScoreBlock:
     """One block of rows; its scores are read slice by slice, the rest as a whole.
 
+    The scores may be too many to be checked at once, so a block is not `Predictions`.
+
     Parameters
     ----------
     number : int

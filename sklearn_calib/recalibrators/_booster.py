@@ -73,7 +73,10 @@ class BoosterOptions:
 
 
 class BoosterRows(NamedTuple):
-    """Rows of two classes: the log-odds before correction, the coded columns, labels, weights."""
+    """Rows of two classes: the log-odds before correction, the coded columns, labels, weights.
+
+    Trees read columns of features beside the scores, which `FitInput` has by name and uncoded.
+    """
 
     margin: FloatArray
     columns: list[AnyArray]
