@@ -132,9 +132,8 @@ def _measured(pairs, options, advance):
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = _means()
     losses = {name: PairedLosses() for name in functions}
-    kept: list[
-        PredictionBatch
-    ] = []  # clusters, or few rows: cells do not tell what is rare in them
+    # clusters, or few rows: cells do not tell what is rare in them
+    kept: list[PredictionBatch] = []
     single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
     for batch in pairs.batches(lambda done: advance(done / 2)):
         codes, weight = batch.labels, batch.weight

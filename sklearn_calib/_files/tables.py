@@ -225,9 +225,8 @@ def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
     if kind in ("parquet", "arrow"):
         source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
         for block in _arrow_blocks(source, file, pick, *arrow):
-            yield block._replace(
-                decimal=form.get("decimal")
-            )  # of numbers that are text, in whatever form
+            # numbers that are text may be written in whatever form
+            yield block._replace(decimal=form.get("decimal"))
         return
     if kind == "workbook":
         yield Block(read_workbook(stream, file, pick, skip_rows), file, ".")
