@@ -200,13 +200,13 @@ def test_weights_go_with_the_halves_that_labels_are_judged_by(monkeypatch):
     z = np.random.default_rng(0).normal(size=(600, 2))
     y = (np.random.default_rng(1).random((600, 2)) < expit(z)).astype(int)
     weight, seen = 1 + np.arange(600) % 5, []
-    fit = MultilabelCalibration.fit
+    fit = MultilabelCalibration._fit_validated_labels
 
-    def spy(self, X, y, **more):
-        seen.append(np.asarray(more["sample_weight"]).tolist())
-        return fit(self, X, y, **more)
+    def spy(self, pairs, table, sample_weight):
+        seen.append(np.asarray(sample_weight).tolist())
+        return fit(self, pairs, table, sample_weight)
 
-    monkeypatch.setattr(MultilabelCalibration, "fit", spy)
+    monkeypatch.setattr(MultilabelCalibration, "_fit_validated_labels", spy)
     everything = [(np.arange(600), np.arange(600))]
     CalibratedModel(Logits(), cv=everything).fit(z, y, sample_weight=weight)
     halves = [weight[::2].tolist(), weight[1::2].tolist()]
