@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._argument_checks import check_count, is_number
+from .._argument_checks import check_between, check_count, is_number
 from .._random import generator, legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from .._validation import canonical_proba
@@ -165,13 +165,8 @@ def make_overconfident(
     """
     n_classes = check_count(n_classes, "n_classes", 2)
     n_samples = check_count(n_samples, "n_samples", 2 * n_classes)
-    if not is_number(sharpness) or not 0 < sharpness < np.inf:
-        raise invalid_input(
-            "sharpness",
-            expected="a sharpness above 0",
-            got=repr(sharpness),
-            hint="Leave the default",
-        )
+    expected, hint = "a sharpness above 0", "Leave the default"
+    check_between("sharpness", sharpness, 0, np.inf, expected=expected, hint=hint)
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_flag, equals, is_number
+from .._argument_checks import check_between, check_flag, equals
 from .._kernels._temperature import cross_validate_temperature, fit_temperature
 from .._simplex_array import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
@@ -296,9 +296,9 @@ def refinement_error(
     True
     """
     rule = get_loss(loss)
-    if start is not None and not (is_number(start) and 0 < start < np.inf):
-        cure = "Pass an inverse temperature, or None"
-        raise invalid_input("start", expected="start above 0", got=repr(start), hint=cure)
+    if start is not None:
+        hint = "Pass an inverse temperature, or None"
+        check_between("start", start, 0, np.inf, expected="start above 0", hint=hint)
     in_sample = _in_sample(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     if in_sample and kind == "logits":

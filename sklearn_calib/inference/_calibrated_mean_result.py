@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._argument_checks import number_or_nan
+from .._argument_checks import check_between
 from .._kernels._prediction_powered_mean import (
     bound_unseen_square,
     choose_power,
@@ -195,10 +195,8 @@ class CalibratedMean(Shown):
         >>> found.labels_needed(0.05) < found.labels_needed(0.05, alone=True)
         True
         """
-        if not 0 < number_or_nan(width) < inf:
-            raise invalid_input(
-                "width", expected="a width > 0", got=repr(width), hint="Pass for instance 0.05"
-            )
+        hint = "Pass for instance 0.05"
+        check_between("width", width, 0, inf, expected="a width > 0", hint=hint)
         n, total = self.n_labelled, self.n_labelled + self.n_unlabelled
         ratio = self._errors.worth / n  # of what is independent to rows
         label = self.labels_se**2 * n
