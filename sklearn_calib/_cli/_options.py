@@ -137,8 +137,8 @@ class Options(argparse._ActionsContainer):
             "--classes",
             action="append",
             metavar="LABEL,...",
-            help="the classes in the order of the columns; needed if it is not that of "
-            f"{order}, or if the table lacks a class",
+            help=f"the classes in the order of the columns, if it is not that of {order} or the "
+            "table lacks a class",
         )
         self.add_argument(
             "--positive",
@@ -310,7 +310,7 @@ class Options(argparse._ActionsContainer):
             metavar="WHAT=HOW",
             help="format of a csv file, if it is not detected: sep=; or sep=tab, "
             "decimal=, for a decimal comma, encoding=cp1252 (default: utf-8), "
-            "header=NAME,NAME; can be given several times",
+            "header=NAME,NAME; can be repeated",
         )
         group.add_argument(
             "--skip-rows",
